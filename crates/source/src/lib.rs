@@ -1,1 +1,21 @@
+//! Where bytes come from: read-only, blocking, random access.
+//!
+//! A [`Source`] hides whether a cluster lies in a folder, in memory, or under injuries that never touched a file.
+//! Paths are relative to the data directory, separated by `/`, without a leading slash; `""` is the root.
+//! What a source means by its bytes is decided above, in the cluster crate.
 #![forbid(unsafe_code)]
+
+mod data_directory;
+mod error;
+mod folder;
+mod memory;
+mod open_files;
+mod path;
+mod source;
+mod spec;
+
+pub use data_directory::DataDirectory;
+pub use error::{Result, SourceError, SourceErrorKind};
+pub use memory::Memory;
+pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};
+pub use spec::{OverlayPatch, SourceSpec};

@@ -1,0 +1,107 @@
+//! A data directory, or any folder, on a local disk.
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Advice, fadvise};
+
+use crate::open_files::OpenFiles;
+use crate::{Entry, Range, Result, Source, SourceError, SourceSpec, folder, path};
+
+/// A folder of the operating system. Only regular files are opened, never for writing, and links are followed.
+///
+/// A file stays open for a while after it was read; [`Source::len`] notices when its name leads to another one.
+pub struct DataDirectory {
+    spec: SourceSpec,
+    root: OwnedFd,
+    open_files: OpenFiles,
+}
+
+impl DataDirectory {
+    /// Opens the folder; whether it holds a cluster is not looked at.
+    pub fn open(path: &Path) -> Result<Self> {
+        let root = folder::open_root(path)?;
+        let spec = SourceSpec::DataDirectory {
+            path: path.to_owned(),
+        };
+        Ok(Self {
+            spec,
+            root,
+            open_files: OpenFiles::default(),
+        })
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<File>> {
+        path::check(path)?;
+        if let Some(file) = self.open_files.get(path) {
+            return Ok(file);
+        }
+        let (file, identity) = folder::open_file(&self.root, path)?;
+        let file = Arc::new(file);
+        self.open_files.keep(path, identity, &file);
+        Ok(file)
+    }
+}
+
+impl Source for DataDirectory {
+    fn spec(&self) -> &SourceSpec {
+        &self.spec
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>> {
+        path::check(folder)?;
+        folder::list(&self.root, folder)
+    }
+
+    fn len(&self, path: &str) -> Result<u64> {
+        path::check(path)?;
+        let (len, identity) = folder::stat_file(&self.root, path)?;
+        self.open_files.forget_unless(path, identity);
+        Ok(len)
+    }
+
+    fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let file = self.file(path)?;
+        read_full(&file, offset, buf).map_err(|error| SourceError::from_io(path, &error))
+    }
+
+    fn prefetch(&self, ranges: &[Range]) {
+        for range in ranges {
+            let Some(len) = NonZeroU64::new(range.len) else {
+                continue;
+            };
+            if let Ok(file) = self.file(&range.path) {
+                // Advice: a file system that does not take it reads as well without.
+                let _ = fadvise(&*file, range.offset, Some(len), Advice::WillNeed);
+            }
+        }
+    }
+}
+
+/// Reads until the buffer is full or the file ends.
+fn read_full(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+    let wanted = u64::try_from(buf.len()).unwrap_or(u64::MAX);
+    // The kernel calls an offset that does not fit its signed type an error; to us it lies past every end.
+    if offset
+        .checked_add(wanted)
+        .is_none_or(|end| i64::try_from(end).is_err())
+    {
+        return Ok(0);
+    }
+    let mut filled = 0usize;
+    while let Some(rest) = buf.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let at = offset.saturating_add(u64::try_from(filled).unwrap_or(u64::MAX));
+        match file.read_at(rest, at) {
+            Ok(0) => break,
+            Ok(count) => filled = filled.saturating_add(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

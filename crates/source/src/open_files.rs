@@ -1,0 +1,58 @@
+//! A small bounded set of open files, so that reading a segment in pieces opens it once.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Enough for the segments that a few threads read at once, far below any limit on open files.
+const KEPT_MAX: usize = 64;
+
+/// Which file a name led to when it was looked up: device and inode.
+pub(crate) type Identity = (u64, u64);
+
+struct Kept {
+    path: String,
+    identity: Identity,
+    file: Arc<File>,
+}
+
+/// Open files by path, the latest used last.
+#[derive(Default)]
+pub(crate) struct OpenFiles {
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+impl OpenFiles {
+    pub(crate) fn get(&self, path: &str) -> Option<Arc<File>> {
+        let mut kept = self.lock();
+        let found = kept.iter().position(|one| one.path == path)?;
+        let one = kept.remove(found)?;
+        let file = Arc::clone(&one.file);
+        kept.push_back(one);
+        Some(file)
+    }
+
+    /// Keeps a file; another thread may have opened the same one meanwhile, then the newer stays.
+    pub(crate) fn keep(&self, path: &str, identity: Identity, file: &Arc<File>) {
+        let mut kept = self.lock();
+        kept.retain(|one| one.path != path);
+        while kept.len() >= KEPT_MAX {
+            kept.pop_front();
+        }
+        kept.push_back(Kept {
+            path: path.to_owned(),
+            identity,
+            file: Arc::clone(file),
+        });
+    }
+
+    /// Lets go of a file whose name now leads to another one.
+    pub(crate) fn forget_unless(&self, path: &str, identity: Identity) {
+        self.lock()
+            .retain(|one| one.path != path || one.identity == identity);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
