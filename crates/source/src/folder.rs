@@ -47,7 +47,7 @@ pub(crate) fn list(root: &OwnedFd, folder: &str) -> Result<Vec<Entry>> {
     let name = if folder.is_empty() { "." } else { folder };
     let opened =
         open_quietly(root, Path::new(name), OFlags::DIRECTORY).map_err(|errno| match errno {
-            Errno::NOTDIR if stat_file(root, folder).is_ok() => SourceError::not_folder(folder),
+            Errno::NOTDIR if is_there(root, folder) => SourceError::not_folder(folder),
             _ => trouble(folder, errno),
         })?;
     let names = Dir::read_from(&opened).map_err(|errno| trouble(folder, errno))?;
@@ -130,6 +130,10 @@ fn open_quietly(at: impl AsFd, path: &Path, more: OFlags) -> std::result::Result
         Err(Errno::PERM) => retry_on_intr(|| openat(&at, path, flags, Mode::empty())),
         done => done,
     }
+}
+
+fn is_there(root: &OwnedFd, path: &str) -> bool {
+    retry_on_intr(|| statat(root, path, AtFlags::empty())).is_ok()
 }
 
 fn must_be_file(path: &str, seen: &Stat) -> Result<()> {

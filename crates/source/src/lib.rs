@@ -5,17 +5,28 @@
 //! What a source means by its bytes is decided above, in the cluster crate.
 #![forbid(unsafe_code)]
 
+mod chunks;
+pub mod conformance;
 mod data_directory;
 mod error;
 mod folder;
+mod limit;
 mod memory;
 mod open_files;
+mod overlay;
 mod path;
+mod pool;
+mod single_file;
 mod source;
 mod spec;
 
+pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;
 pub use error::{Result, SourceError, SourceErrorKind};
+pub use limit::{Clock, Limit};
 pub use memory::Memory;
+pub use overlay::Overlay;
+pub use pool::{BufferPool, PooledBuffer};
+pub use single_file::SingleFile;
 pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};
 pub use spec::{OverlayPatch, SourceSpec};

@@ -56,3 +56,36 @@ impl OpenFiles {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_set_is_bounded_and_drops_the_longest_unused() -> std::io::Result<()> {
+        let files = OpenFiles::default();
+        let file = Arc::new(File::open("/dev/null")?);
+        files.keep("first", (0, 0), &file);
+        for number in 0..200 {
+            files.keep(&number.to_string(), (0, number), &file);
+            assert!(
+                files.get("first").is_some(),
+                "used all the time, so it stays"
+            );
+        }
+        assert_eq!(files.lock().len(), KEPT_MAX);
+        assert!(files.get("5").is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_behind_another_identity_is_dropped() -> std::io::Result<()> {
+        let files = OpenFiles::default();
+        files.keep("name", (1, 2), &Arc::new(File::open("/dev/null")?));
+        files.forget_unless("name", (1, 2));
+        assert!(files.get("name").is_some());
+        files.forget_unless("name", (1, 3));
+        assert!(files.get("name").is_none());
+        Ok(())
+    }
+}

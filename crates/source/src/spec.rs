@@ -2,8 +2,13 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::{
+    Clock, DataDirectory, Limit, Overlay, Result, SingleFile, Source, SourceError, SourceErrorKind,
+};
 
 /// Enough to rebuild a source where the same files can be reached.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -38,6 +43,31 @@ pub enum SourceSpec {
         /// The rate over time; short bursts go beyond it.
         bytes_per_second: NonZeroU64,
     },
+}
+
+impl SourceSpec {
+    /// Builds the source again. One in memory cannot be: its bytes are not part of the spec.
+    pub fn open(&self, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Source>> {
+        Ok(match self {
+            Self::DataDirectory { path } => Arc::new(DataDirectory::open(path)?),
+            Self::SingleFile { path } => Arc::new(SingleFile::open(path)?),
+            Self::Memory { name } => {
+                let why = "a source in memory exists only in the process that filled it";
+                return Err(SourceError::new(name, SourceErrorKind::Refused, why));
+            }
+            Self::Overlay { under, patches } => {
+                Arc::new(Overlay::new(under.open(clock)?, patches.clone())?)
+            }
+            Self::Limit {
+                under,
+                bytes_per_second,
+            } => Arc::new(Limit::new(
+                under.open(clock)?,
+                *bytes_per_second,
+                Arc::clone(clock),
+            )),
+        })
+    }
 }
 
 /// One change that an overlay shows without touching a file. Later ones see the result of earlier ones.

@@ -1,0 +1,203 @@
+//! Every source keeps the same promises.
+
+use std::fs;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pgclinic_source::conformance::{Expected, check, check_shrinking, sample_files, sample_tree};
+use pgclinic_source::{
+    Clock, DataDirectory, Limit, Memory, Overlay, OverlayPatch, SingleFile, Source, SourceSpec,
+};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// Time that passes only by sleeping.
+#[derive(Default)]
+struct StillClock(Mutex<Duration>);
+
+impl Clock for StillClock {
+    fn now(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+
+    fn sleep(&self, time: Duration) {
+        *self.0.lock().unwrap() += time;
+    }
+}
+
+fn on_disk(files: &Expected) -> std::io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    for (path, content) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        fs::write(path, content)?;
+    }
+    Ok(folder)
+}
+
+fn in_memory(files: &Expected) -> Memory {
+    files
+        .iter()
+        .fold(Memory::new("test"), |memory, (path, content)| {
+            memory.with(path, content.clone())
+        })
+}
+
+fn cut(path: &Path) {
+    fs::File::options()
+        .write(true)
+        .open(path)
+        .and_then(|file| file.set_len(100))
+        .unwrap();
+}
+
+/// The spec survives JSON and builds a source that keeps the promises as well.
+fn check_spec(source: &dyn Source, expected: &Expected) -> Outcome {
+    let text = serde_json::to_string(source.spec())?;
+    let back: SourceSpec = serde_json::from_str(&text)?;
+    assert_eq!(&back, source.spec());
+    let clock: Arc<dyn Clock> = Arc::new(StillClock::default());
+    let rebuilt = back.open(&clock)?;
+    assert_eq!(rebuilt.spec(), source.spec());
+    check(&*rebuilt, expected);
+    Ok(())
+}
+
+#[test]
+fn data_directory() -> Outcome {
+    let files = sample_tree();
+    let folder = on_disk(&files)?;
+    let source = DataDirectory::open(folder.path())?;
+    check(&source, &files);
+    check_spec(&source, &files)?;
+    check_shrinking(&source, "base/5/16384", &|| {
+        cut(&folder.path().join("base/5/16384"))
+    });
+    Ok(())
+}
+
+#[test]
+fn single_file() -> Outcome {
+    let files = sample_files();
+    let folder = on_disk(&files)?;
+    for stranger in ["163840", "16385", "16384.x"] {
+        fs::write(folder.path().join(stranger), "not shown")?;
+    }
+    let source = SingleFile::open(&folder.path().join("16384"))?;
+    check(&source, &files);
+    check_spec(&source, &files)?;
+    check_shrinking(&source, "16384", &|| cut(&folder.path().join("16384")));
+    Ok(())
+}
+
+#[test]
+fn memory() -> Outcome {
+    let files = sample_tree();
+    let source = in_memory(&files);
+    check(&source, &files);
+    check_shrinking(&source, "16384", &|| source.insert("16384", vec![0; 100]));
+    let clock: Arc<dyn Clock> = Arc::new(StillClock::default());
+    assert!(
+        source.spec().open(&clock).is_err(),
+        "its bytes cannot be had from the spec"
+    );
+    Ok(())
+}
+
+/// A tree unlike the sample, and what makes it the sample.
+fn wounded(files: &Expected) -> (Expected, Vec<OverlayPatch>) {
+    let mut under = files.clone();
+    let mut patches = Vec::new();
+    if let Some(bytes) = under
+        .get_mut("base/5/16384")
+        .and_then(|file| file.get_mut(8000..9000))
+    {
+        let (path, was) = ("base/5/16384".to_owned(), bytes.to_vec());
+        bytes.fill(0);
+        patches.push(OverlayPatch::Bytes {
+            path,
+            offset: 8000,
+            bytes: was,
+        });
+    }
+    under
+        .entry("16384".to_owned())
+        .or_default()
+        .extend([1; 5000]);
+    patches.push(OverlayPatch::Cut {
+        path: "16384".to_owned(),
+        len: 100_001,
+    });
+    under.insert("base/5/99999".to_owned(), vec![1; 10]);
+    patches.push(OverlayPatch::Remove {
+        path: "base/5/99999".to_owned(),
+    });
+    for created in ["global/pg_control", "16384.1"] {
+        let bytes = under.remove(created).unwrap_or_default();
+        patches.push(OverlayPatch::Bytes {
+            path: created.to_owned(),
+            offset: 0,
+            bytes,
+        });
+    }
+    (under, patches)
+}
+
+#[test]
+fn overlay() -> Outcome {
+    let files = sample_tree();
+    let (under, patches) = wounded(&files);
+    let folder = on_disk(&under)?;
+    let source = Overlay::new(
+        Arc::new(DataDirectory::open(folder.path())?),
+        patches.clone(),
+    )?;
+    check(&source, &files);
+    check_spec(&source, &files)?;
+
+    let below = Arc::new(in_memory(&under));
+    let source = Overlay::new(below.clone(), patches)?;
+    check(&source, &files);
+    check_shrinking(&source, "base/5/16384", &|| {
+        below.insert("base/5/16384", vec![0; 100])
+    });
+    Ok(())
+}
+
+#[test]
+fn limit() -> Outcome {
+    let files = sample_tree();
+    let folder = on_disk(&files)?;
+    let rate = NonZeroU64::new(1_000_000).ok_or("zero")?;
+    let source = Limit::new(
+        Arc::new(DataDirectory::open(folder.path())?),
+        rate,
+        Arc::new(StillClock::default()),
+    );
+    check(&source, &files);
+    check_spec(&source, &files)?;
+    check_shrinking(&source, "16384", &|| cut(&folder.path().join("16384")));
+    Ok(())
+}
+
+#[test]
+fn a_limit_holds_over_time() -> Outcome {
+    let clock = Arc::new(StillClock::default());
+    let under = Arc::new(Memory::new("test").with("f", vec![0; 500_000]));
+    let source = Limit::new(
+        under,
+        NonZeroU64::new(1_000_000).ok_or("zero")?,
+        clock.clone(),
+    );
+    for _ in 0..10 {
+        source.read_at("f", 0, &mut [0; 1_000_000])?;
+    }
+    assert_eq!(
+        clock.now(),
+        Duration::from_secs(5),
+        "only the bytes that came are counted, not those asked for"
+    );
+    Ok(())
+}
