@@ -1,1 +1,13 @@
+//! The memory budget: what does not fit in memory is sorted into a temporary folder, never inside a cluster, in a file
+//! that has no name any more while it is used, so that nothing is left behind however the program ends.
 #![forbid(unsafe_code)]
+
+mod budget;
+mod folder;
+mod merge;
+mod record;
+mod run_file;
+mod sorted_runs;
+
+pub use budget::{Budget, Lease};
+pub use sorted_runs::{SortedRecords, SortedRuns};

@@ -1,0 +1,141 @@
+//! Who holds how many bytes of memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An account of memory, in bytes. Clones share it; it counts what is said to it and allocates nothing.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    account: Arc<Account>,
+}
+
+#[derive(Debug)]
+struct Account {
+    limit: u64,
+    used: AtomicU64,
+    peak: AtomicU64,
+}
+
+/// Bytes taken from a budget, given back on drop.
+#[derive(Debug)]
+#[must_use = "a lease that is dropped gives its bytes back"]
+pub struct Lease {
+    account: Arc<Account>,
+    bytes: u64,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        let account = Account {
+            limit: bytes,
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+        };
+        Self {
+            account: Arc::new(account),
+        }
+    }
+
+    /// Takes bytes that are needed in any case, also beyond the limit; `over` then says by how much.
+    pub fn take(&self, bytes: u64) -> Lease {
+        self.account.add(bytes);
+        Lease {
+            account: Arc::clone(&self.account),
+            bytes,
+        }
+    }
+
+    /// Takes bytes if they fit; `None` means that the caller has to do with less, or spill.
+    pub fn try_take(&self, bytes: u64) -> Option<Lease> {
+        self.account.try_add(bytes).then(|| Lease {
+            account: Arc::clone(&self.account),
+            bytes,
+        })
+    }
+
+    /// The size of the budget in bytes.
+    pub fn limit(&self) -> u64 {
+        self.account.limit
+    }
+
+    /// Bytes on lease now.
+    pub fn used(&self) -> u64 {
+        self.account.used.load(Ordering::Acquire)
+    }
+
+    /// Bytes that can be taken now.
+    pub fn free(&self) -> u64 {
+        self.limit().saturating_sub(self.used())
+    }
+
+    /// Bytes on lease beyond the limit.
+    pub fn over(&self) -> u64 {
+        self.used().saturating_sub(self.limit())
+    }
+
+    /// The most bytes that were ever on lease at once.
+    pub fn peak(&self) -> u64 {
+        self.account.peak.load(Ordering::Acquire)
+    }
+}
+
+impl Lease {
+    /// Bytes that this lease holds.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Adds bytes if they fit, and says whether they did.
+    pub fn try_grow(&mut self, bytes: u64) -> bool {
+        let fits = self.account.try_add(bytes);
+        if fits {
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+        fits
+    }
+}
+
+impl Account {
+    fn add(&self, bytes: u64) {
+        self.change(|used| Some(used.saturating_add(bytes)));
+    }
+
+    fn try_add(&self, bytes: u64) -> bool {
+        self.change(|used| used.checked_add(bytes).filter(|sum| *sum <= self.limit))
+    }
+
+    fn change(&self, change: impl Fn(u64) -> Option<u64>) -> bool {
+        let before = self
+            .used
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, &change);
+        let after = before.ok().and_then(change);
+        self.peak.fetch_max(after.unwrap_or(0), Ordering::AcqRel);
+        after.is_some()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.account
+            .change(|used| Some(used.saturating_sub(self.bytes)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_comes_back() {
+        let budget = Budget::new(100);
+        let mut first = budget.take(60);
+        assert!(budget.try_take(41).is_none());
+        assert!(first.try_grow(40) && !first.try_grow(1));
+        assert_eq!((first.bytes(), budget.free()), (100, 0));
+        let needed = budget.take(10);
+        assert_eq!((budget.over(), budget.used()), (10, 110));
+        drop((first, needed));
+        assert_eq!((budget.used(), budget.peak(), budget.free()), (0, 110, 100));
+    }
+}
