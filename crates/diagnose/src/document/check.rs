@@ -1,0 +1,350 @@
+//! `pgclinic.check/1`: the findings document.
+
+use std::fmt;
+
+use pgclinic_format::{BlockNo, Fork, Oid};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Level, Target, Tool, is_zero};
+use crate::plan::Safety;
+use crate::rule::Severity;
+
+/// The answer in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Everything the level promises was looked at and is right.
+    Healthy,
+    /// At least one finding of severity damage.
+    Damaged,
+    /// No damage seen, but not everything could be looked at.
+    Incomplete,
+}
+
+impl Verdict {
+    /// The word at the beginning of the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Healthy => "healthy",
+            Verdict::Damaged => "damaged",
+            Verdict::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// What kind of thing a finding is about.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// An ordinary or partitioned table's file.
+    Table,
+    /// An index of any access method.
+    Index,
+    /// A TOAST relation.
+    Toast,
+    /// A sequence.
+    Sequence,
+    /// A materialised view.
+    MaterializedView,
+    /// A relation that no catalog names.
+    Unknown,
+    /// `global/pg_control`.
+    ControlFile,
+    /// `pg_filenode.map`.
+    RelationMap,
+    /// A file of `pg_xact`, `pg_multixact` and the like.
+    Slru,
+    /// Write-ahead log.
+    Wal,
+    /// Any other file.
+    #[default]
+    File,
+}
+
+impl Kind {
+    /// The word in the JSON document, with a blank for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Kind::Table => "table",
+            Kind::Index => "index",
+            Kind::Toast => "toast",
+            Kind::Sequence => "sequence",
+            Kind::MaterializedView => "materialized view",
+            Kind::Unknown => "unknown relation",
+            Kind::ControlFile => "control file",
+            Kind::RelationMap => "relation map",
+            Kind::Slru => "slru",
+            Kind::Wal => "wal",
+            Kind::File => "file",
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct AttributePlace {
+    /// `attnum`, from 1.
+    pub number: u16,
+    /// `attname`, when the catalogs were readable.
+    pub name: Option<String>,
+}
+
+/// Where something is.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// The file, relative to the data directory, with its segment.
+    pub path: String,
+    /// Name of the database; shared relations have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Name of the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Name of the relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation: Option<String>,
+    /// OID of the database; 0 for shared relations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_oid: Option<Oid>,
+    /// OID of the relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation_oid: Option<Oid>,
+    /// Number in the file's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filenode: Option<Oid>,
+    /// Kind of thing.
+    pub kind: Kind,
+    /// Fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
+    /// Block through all segments of the fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockNo>,
+    /// Line pointer number, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u16>,
+    /// Column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribute: Option<AttributePlace>,
+    /// Half-open offsets in the page; without a block, in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<[u64; 2]>,
+}
+
+impl Place {
+    /// `public.docs`, or the file's path where the name is unknown.
+    pub fn relation_name(&self) -> String {
+        match (&self.schema, &self.relation) {
+            (Some(schema), Some(relation)) => format!("{schema}.{relation}"),
+            (None, Some(relation)) => relation.clone(),
+            _ => self.path.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    /// `public.docs (base/5/16384.1), block 131073, item 7, column body, bytes 12-14`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.relation_name())?;
+        if self.relation.is_some() {
+            write!(f, " ({})", self.path)?;
+        }
+        if let Some(fork) = self.fork.filter(|fork| *fork != Fork::Main) {
+            write!(f, ", fork {fork}")?;
+        }
+        if let Some(block) = self.block {
+            write!(f, ", block {block}")?;
+        }
+        if let Some(item) = self.item {
+            write!(f, ", item {item}")?;
+        }
+        if let Some(attribute) = &self.attribute {
+            match &attribute.name {
+                Some(name) => write!(f, ", column {name}")?,
+                None => write!(f, ", column {}", attribute.number)?,
+            }
+        }
+        match self.bytes {
+            Some([start, end]) => write!(f, ", bytes {start}-{}", end.saturating_sub(1).max(start)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The likely cause of a damaged page.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cause {
+    /// `stray-write`, `torn-page`, `zeroed-sectors`, `text-overwrite`, `bit-flip`, `checksum-not-written`, …
+    pub name: String,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// The evidence.
+    pub facts: Map<String, Value>,
+}
+
+/// What may be lost.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AtRisk {
+    /// Rows that cannot be trusted or reached; null when nothing tells.
+    pub rows: Option<u64>,
+}
+
+/// A way out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Remedy {
+    /// Kebab-case name of the way.
+    pub name: String,
+    /// Whether it restores what was there, loses rows, or is only advice.
+    pub safety: Safety,
+    /// What to type, or a sentence where no command does it.
+    pub command: String,
+}
+
+/// One defect at one place.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// Hash of system identifier, rule and place: two runs agree.
+    pub id: String,
+    /// The likely cause; null when nothing tells.
+    pub cause: Option<Cause>,
+    /// The finding this one follows from.
+    pub caused_by: Option<String>,
+    /// Name of the rule.
+    pub rule: String,
+    /// Severity of the rule.
+    pub severity: Severity,
+    /// Where.
+    pub place: Place,
+    /// What was seen, with its numbers.
+    pub message: String,
+    /// The numbers.
+    pub facts: Map<String, Value>,
+    /// What the server of this major would say; null when it cannot be foretold.
+    pub server_says: Option<String>,
+    /// What may be lost.
+    pub at_risk: AtRisk,
+    /// Ways out, best first.
+    pub remedies: Vec<Remedy>,
+}
+
+/// Something that was not looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NotChecked {
+    /// What.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// No reader of files could decide it; it does not change the exit code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inherent: bool,
+}
+
+/// The ledger: `bytes_seen = bytes_checked + bytes_skipped + bytes_unreadable`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Bytes of all files that were selected.
+    pub bytes_seen: u64,
+    /// Bytes whose checks ran.
+    pub bytes_checked: u64,
+    /// Bytes that were left out.
+    pub bytes_skipped: u64,
+    /// Bytes that could not be read.
+    pub bytes_unreadable: u64,
+    /// Whole pages read.
+    pub pages: u64,
+    /// Of them, pages of zeros only.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub zeroed_pages: u64,
+    /// Relations.
+    pub relations: u64,
+    /// What was not checked, and why.
+    pub not_checked: Vec<NotChecked>,
+}
+
+impl Coverage {
+    /// The books balance; if not, it is our own mistake.
+    pub fn is_balanced(&self) -> bool {
+        self.bytes_seen == self.bytes_checked + self.bytes_skipped + self.bytes_unreadable
+    }
+}
+
+/// A relation with findings, for the map of its blocks.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RelationSummary {
+    /// Name of the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Name of the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Name of the relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation: Option<String>,
+    /// OID of the database; 0 for shared relations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_oid: Option<Oid>,
+    /// OID of the relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation_oid: Option<Oid>,
+    /// Number in the file's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filenode: Option<Oid>,
+    /// Its first file.
+    pub path: String,
+    /// Kind.
+    pub kind: Kind,
+    /// Fork.
+    pub fork: Fork,
+    /// Blocks of the fork.
+    pub blocks: u64,
+    /// Half-open ranges of blocks with damage.
+    pub damaged: Vec<[u64; 2]>,
+}
+
+/// A page as it was found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The file with its segment.
+    pub path: String,
+    /// Block through all segments of the fork.
+    pub block: BlockNo,
+    /// The bytes, in base64.
+    pub page: String,
+}
+
+/// The whole document.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CheckDocument {
+    /// `pgclinic.check/1`.
+    pub schema: String,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// What was checked.
+    pub target: Target,
+    /// How deep.
+    pub level: Level,
+    /// The answer.
+    pub verdict: Verdict,
+    /// The cluster was not shut down in good order; replay would change it.
+    pub needs_recovery: bool,
+    /// The ledger.
+    pub coverage: Coverage,
+    /// Relations with findings.
+    pub relations: Vec<RelationSummary>,
+    /// Damaged pages as they were found.
+    pub evidence: Vec<Evidence>,
+    /// Findings counted.
+    pub findings_total: u64,
+    /// Findings counted and not kept.
+    pub findings_omitted: u64,
+    /// Findings, worst first.
+    pub findings: Vec<Finding>,
+    /// Seconds it took.
+    pub elapsed_s: f64,
+    /// Stopped by a signal before its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+}

@@ -1,0 +1,82 @@
+//! The documents that the program gives out, as plain data: one file a document.
+//!
+//! Absent fields do not apply, `null` is unknown. Keys are stable; new ones may be added.
+
+mod check;
+mod drill;
+mod inspect;
+
+pub use check::{
+    AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
+    Place, RelationSummary, Remedy, Verdict,
+};
+pub use drill::{
+    BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,
+};
+pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
+
+use serde::{Deserialize, Serialize};
+
+/// Who wrote the document.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Tool {
+    /// `pgclinic`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Tool {
+    /// This program.
+    pub fn this() -> Self {
+        Tool {
+            name: "pgclinic".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+}
+
+/// How deep a check looks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Checksums, page headers, file names and lengths.
+    Pages,
+    /// All that a page and its own fork decide, control file, maps, catalogs against files.
+    Structure,
+}
+
+impl Level {
+    /// `pages` or `structure`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Pages => "pages",
+            Level::Structure => "structure",
+        }
+    }
+}
+
+/// What was looked at.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Target {
+    /// As the person named it.
+    pub spec: String,
+    /// `data-directory` or `relation-file`.
+    pub kind: String,
+    /// 13 to 18; null where nothing tells.
+    pub major: Option<u16>,
+    /// As text, since it does not fit a JSON number.
+    pub system_identifier: Option<String>,
+    /// Bytes in a page.
+    pub block_size: Option<u32>,
+    /// Bytes in a segment.
+    pub segment_size: Option<u64>,
+    /// Data checksums are on.
+    pub checksums: Option<bool>,
+    /// The state in the control file, in the words of `pg_controldata`.
+    pub state: Option<String>,
+}
+
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

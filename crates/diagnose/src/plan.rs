@@ -1,0 +1,88 @@
+//! What would be written to a cluster, as plain data: shown before, undone after.
+//!
+//! Only the crate `surgery` carries a patch out.
+
+use serde::{Deserialize, Serialize};
+
+/// How sure a cure is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Safety {
+    /// Never applied by the tool.
+    ShowOnly,
+    /// May lose rows.
+    Lossy,
+    /// Provably restores what was there.
+    Exact,
+}
+
+/// One change to one file. Paths are relative to the data directory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Bytes replaced, without changing the file's length.
+    Bytes {
+        /// The file.
+        path: String,
+        /// Offset of the first byte in the file.
+        offset: u64,
+        /// What must be there, or nothing is written.
+        #[serde(with = "crate::plan::base64_bytes")]
+        before: Vec<u8>,
+        /// What is written, as many bytes.
+        #[serde(with = "crate::plan::base64_bytes")]
+        after: Vec<u8>,
+    },
+    /// The file cut to a length; what was cut off is kept beside the journal.
+    Cut {
+        /// The file.
+        path: String,
+        /// Its length afterwards, in bytes.
+        len: u64,
+        /// File in the journal's folder that keeps the bytes.
+        kept: String,
+    },
+    /// The file removed; it is kept beside the journal.
+    Remove {
+        /// The file.
+        path: String,
+        /// File in the journal's folder that keeps the bytes.
+        kept: String,
+    },
+}
+
+impl Change {
+    /// The file it changes.
+    pub fn path(&self) -> &str {
+        match self {
+            Change::Bytes { path, .. } | Change::Cut { path, .. } | Change::Remove { path, .. } => {
+                path
+            }
+        }
+    }
+}
+
+/// Changes that belong together, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Patch {
+    /// In the order in which they are written; undone in the opposite order.
+    pub changes: Vec<Change>,
+}
+
+/// Bytes as base64 text in JSON.
+pub mod base64_bytes {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes base64.
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    /// Reads base64.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(serde::de::Error::custom)
+    }
+}

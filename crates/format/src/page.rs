@@ -1,0 +1,195 @@
+//! The standard page: a 24-byte header, line pointers, free space, items, special space.
+//!
+//! ```text
+//! 0        8     10    12    14    16    18    20       24
+//! | pd_lsn | sum | flg | low | upp | spe | s|v | prune  | line pointers → … ← items | special |
+//! ```
+//!
+//! Truth: `src/include/storage/bufpage.h`, `PageIsVerified` in `src/backend/storage/page/bufpage.c`.
+
+use crate::bytes::{u16_at, u32_at};
+use crate::line_pointer::LinePointer;
+use crate::types::{Lsn, Xid};
+
+/// Bytes of the page header, where the line pointers begin (`SizeOfPageHeaderData`).
+pub const HEADER_BYTES: usize = 24;
+/// `PG_PAGE_LAYOUT_VERSION` of every PostgreSQL since 8.3.
+pub const LAYOUT_VERSION: u8 = 4;
+/// `PD_HAS_FREE_LINES`.
+pub const PD_HAS_FREE_LINES: u16 = 0x0001;
+/// `PD_PAGE_FULL`.
+pub const PD_PAGE_FULL: u16 = 0x0002;
+/// `PD_ALL_VISIBLE`.
+pub const PD_ALL_VISIBLE: u16 = 0x0004;
+/// `PD_VALID_FLAG_BITS`.
+pub const PD_VALID_FLAG_BITS: u16 = 0x0007;
+
+/// A view of one page. Promised: its length is a block size that PostgreSQL can be built with.
+/// Not promised: anything about what its fields say.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Page<'a> {
+    /// A page of 1, 2, 4, 8, 16 or 32 kB; any other length is no page.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let len = bytes.len();
+        ((1024..=32768).contains(&len) && len.is_power_of_two()).then_some(Page { bytes })
+    }
+
+    /// All bytes.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Bytes of the page, BLCKSZ.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(self) -> usize {
+        self.bytes.len()
+    }
+
+    fn u16(self, at: usize) -> u16 {
+        u16_at(self.bytes, at).unwrap_or_default()
+    }
+
+    fn u32(self, at: usize) -> u32 {
+        u32_at(self.bytes, at).unwrap_or_default()
+    }
+
+    /// Position in the WAL after the last change, high half first on disk.
+    pub fn pd_lsn(self) -> Lsn {
+        Lsn(u64::from(self.u32(0)) << 32 | u64::from(self.u32(4)))
+    }
+
+    /// The stored checksum; 0 when none was written.
+    pub fn pd_checksum(self) -> u16 {
+        self.u16(8)
+    }
+
+    /// Flag bits, valid up to [`PD_VALID_FLAG_BITS`].
+    pub fn pd_flags(self) -> u16 {
+        self.u16(10)
+    }
+
+    /// Offset of the first free byte, after the line pointers.
+    pub fn pd_lower(self) -> u16 {
+        self.u16(12)
+    }
+
+    /// Offset of the byte after the free space.
+    pub fn pd_upper(self) -> u16 {
+        self.u16(14)
+    }
+
+    /// Offset of the special space.
+    pub fn pd_special(self) -> u16 {
+        self.u16(16)
+    }
+
+    /// Page size in the high byte (it is a multiple of 256), layout version in the low one.
+    pub fn pd_pagesize_version(self) -> u16 {
+        self.u16(18)
+    }
+
+    /// The page size the header claims, in bytes.
+    pub fn page_size(self) -> u16 {
+        self.pd_pagesize_version() & 0xFF00
+    }
+
+    /// The layout version the header claims.
+    pub fn layout_version(self) -> u8 {
+        (self.pd_pagesize_version() & 0x00FF) as u8
+    }
+
+    /// Oldest transaction whose removal may be worth a pruning, or 0.
+    pub fn pd_prune_xid(self) -> Xid {
+        Xid(self.u32(20))
+    }
+
+    /// `PageIsNew`: `pd_upper` is 0.
+    #[inline]
+    pub fn is_new(self) -> bool {
+        self.pd_upper() == 0
+    }
+
+    /// Every byte is zero: a page that was allocated and never written. Legal anywhere.
+    pub fn is_zeroed(self) -> bool {
+        let (words, rest) = self.bytes.as_chunks::<8>();
+        words.iter().all(|word| *word == [0; 8]) && rest.iter().all(|byte| *byte == 0)
+    }
+
+    /// The server's own test of a header: flags, order of the three offsets, alignment.
+    pub fn header_is_sane_to_the_server(self) -> bool {
+        let (lower, upper, special) = (self.pd_lower(), self.pd_upper(), self.pd_special());
+        self.pd_flags() & !PD_VALID_FLAG_BITS == 0
+            && lower <= upper
+            && upper <= special
+            && usize::from(special) <= self.len()
+            && special % 8 == 0
+    }
+
+    /// How many line pointers `pd_lower` leaves room for, never more than the page holds.
+    #[inline]
+    pub fn line_pointer_count(self) -> u16 {
+        let end = usize::from(self.pd_lower()).min(self.len());
+        (end.saturating_sub(HEADER_BYTES) / LinePointer::SIZE) as u16
+    }
+
+    /// Line pointer `number`, from 1.
+    #[inline]
+    pub fn line_pointer(self, number: u16) -> Option<LinePointer> {
+        let index = usize::from(number).checked_sub(1)?;
+        (number <= self.line_pointer_count()).then_some(())?;
+        u32_at(self.bytes, HEADER_BYTES + index * LinePointer::SIZE).map(LinePointer)
+    }
+
+    /// All line pointers with their numbers from 1.
+    pub fn line_pointers(self) -> impl Iterator<Item = (u16, LinePointer)> + 'a {
+        let end = usize::from(self.pd_lower()).min(self.len());
+        let array = self.bytes.get(HEADER_BYTES..end).unwrap_or_default();
+        let pointers = array.as_chunks::<4>().0.iter();
+        pointers
+            .zip(1..)
+            .map(|(raw, number)| (number, LinePointer(u32::from_le_bytes(*raw))))
+    }
+
+    /// The bytes a line pointer names, if they lie on the page.
+    #[inline]
+    pub fn item(self, pointer: LinePointer) -> Option<&'a [u8]> {
+        self.bytes.get(pointer.range()?)
+    }
+
+    /// The special space, if `pd_special` lies on the page.
+    pub fn special(self) -> Option<&'a [u8]> {
+        self.bytes
+            .get(usize::from(self.pd_special()).max(HEADER_BYTES)..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_block_sizes_are_pages() {
+        assert!(Page::parse(&[0; 8192]).is_some());
+        assert!(Page::parse(&[0; 8191]).is_none());
+        assert!(Page::parse(&[0; 512]).is_none());
+        assert!(Page::parse(&[0; 65536]).is_none());
+    }
+
+    #[test]
+    fn a_page_of_ones_is_read_without_harm() {
+        let page = Page::parse(&[0xFF; 1024]).expect("a block size");
+        assert_eq!(page.line_pointer_count(), 250);
+        assert_eq!(page.line_pointers().count(), 250);
+        assert!(
+            page.line_pointers()
+                .all(|(_, pointer)| page.item(pointer).is_none())
+        );
+        assert_eq!(page.special(), None);
+    }
+}
