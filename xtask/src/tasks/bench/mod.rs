@@ -1,0 +1,34 @@
+//! Side-by-side measurements on real files. Figures go to `docs/benchmarks.md` with the commands that made them.
+
+use crate::args::Args;
+use crate::task::{Outcome, Task};
+
+mod check;
+mod cluster;
+mod measure;
+mod table;
+
+pub(crate) const TASK: Task = Task {
+    name: "bench",
+    summary: "bench check [--pgdata DIR] [--size 2G] [--runs 5] [--cold] [--rate 100MB/s]",
+    in_ci: None,
+    run,
+};
+
+fn run(words: &[String]) -> Outcome {
+    match words.split_first() {
+        Some((name, rest)) if name == "check" => check::run(rest),
+        Some((name, rest)) if name == "cluster" => make_cluster(rest),
+        _ => {
+            Err("which one? There are: bench check, bench cluster (makes what is measured)".into())
+        }
+    }
+}
+
+fn make_cluster(words: &[String]) -> Outcome {
+    let mut args = Args::new(words);
+    let size = cluster::size(args.value("--size")?.as_deref().unwrap_or("2G"))?;
+    args.finish()?;
+    println!("{}", cluster::ensure(&check::tools()?, size)?.display());
+    Ok(())
+}

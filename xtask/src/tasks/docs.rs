@@ -1,0 +1,123 @@
+//! The pages in `docs/rules/`, which the program writes from its register of rules.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::args::Args;
+use crate::shell::at;
+use crate::task::{Outcome, Task};
+use crate::{repository, shell};
+
+pub(crate) const TASK: Task = Task {
+    name: "docs",
+    summary: "writes docs/rules/ from the register of rules; --check only compares",
+    in_ci: Some(&["--check"]),
+    run,
+};
+
+type Pages = BTreeMap<String, String>;
+
+fn run(words: &[String]) -> Outcome {
+    let mut args = Args::new(words);
+    let check = args.flag("--check");
+    args.finish()?;
+
+    let kept = repository::root().join("docs/rules");
+    let fresh = generate()?;
+    let stale = differences(&read(&kept)?, &fresh);
+    if stale.is_empty() {
+        return Ok(());
+    }
+    if check {
+        return Err(format!(
+            "docs/rules is stale; `cargo xtask docs` writes it:\n{}",
+            stale.join("\n")
+        ));
+    }
+    write(&kept, &fresh)
+}
+
+fn generate() -> Result<Pages, String> {
+    let folder = repository::target().join("generated-rules");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    }
+    std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let words = [
+        "run",
+        "--quiet",
+        "-p",
+        "pgclinic-cli",
+        "--",
+        "generate-docs",
+    ];
+    shell::run(shell::command("cargo", &words).arg(&folder))?;
+    let pages = read(&folder)?;
+    if pages.is_empty() {
+        return Err("generate-docs wrote no page".into());
+    }
+    Ok(pages)
+}
+
+fn read(folder: &Path) -> Result<Pages, String> {
+    let mut pages = Pages::new();
+    if !folder.exists() {
+        return Ok(pages);
+    }
+    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
+        let text = std::fs::read_to_string(&path).map_err(at(&path))?;
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        pages.insert(name, text);
+    }
+    Ok(pages)
+}
+
+fn write(folder: &Path, pages: &Pages) -> Outcome {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(at(folder))?;
+    }
+    std::fs::create_dir_all(folder).map_err(at(folder))?;
+    for (name, text) in pages {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(at(&path))?;
+    }
+    println!("{} pages in {}", pages.len(), folder.display());
+    Ok(())
+}
+
+fn differences(kept: &Pages, fresh: &Pages) -> Vec<String> {
+    let gone = kept
+        .keys()
+        .filter(|name| !fresh.contains_key(*name))
+        .map(|name| format!("  {name} has no rule"));
+    let other = fresh
+        .iter()
+        .filter(|(name, text)| kept.get(*name) != Some(text));
+    gone.chain(other.map(|(name, _)| format!("  {name} differs")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_went_came_or_changed_are_named() {
+        let pages = |list: &[(&str, &str)]| -> Pages {
+            list.iter()
+                .map(|(name, text)| ((*name).into(), (*text).into()))
+                .collect()
+        };
+        let kept = pages(&[("a.md", "1"), ("b.md", "1"), ("c.md", "1")]);
+        let fresh = pages(&[("b.md", "2"), ("c.md", "1"), ("d.md", "1")]);
+        assert_eq!(
+            differences(&kept, &fresh),
+            ["  a.md has no rule", "  b.md differs", "  d.md differs"]
+        );
+    }
+}
