@@ -1,1 +1,47 @@
+//! Real PostgreSQL servers: find one, fetch one, make a cluster, start it as another user, talk to it,
+//! stop it, and leave none behind.
+//!
+//! ```text
+//! find ──► Installation ──► initdb ──► Server::start ──► connect ──► Session
+//!            │ installed, or fetched          │                        │ simple protocol,
+//!            │ into a cache                   │ dies with us           │ messages collected
+//!            └ 13-18                          └ Drop, stop_all, sweep  └ never waits for ever
+//! ```
+//!
+//! Everything here blocks. Servers never run as root ([`RunAs`]), listen only on a private Unix socket, and
+//! are ended four ways: [`Server`]'s drop, [`stop_all`] from a signal handler, the death of this process
+//! (where `setpriv` is installed), and [`sweep`] at the next start.
 #![forbid(unsafe_code)]
+
+mod cache;
+mod error;
+mod fetch;
+mod fill;
+mod find;
+mod initdb;
+mod installation;
+mod message;
+mod passwd;
+mod process;
+mod run_as;
+mod running;
+mod scratch;
+mod server;
+mod session;
+mod settings;
+mod spawn;
+mod sweep;
+mod wire;
+
+pub use cache::cache_folder;
+pub use error::{Error, Result};
+pub use find::{Wanted, find, installed};
+pub use initdb::{Checksums, InitOptions, initdb};
+pub use installation::{Installation, MAJORS};
+pub use message::{Message, SqlError};
+pub use run_as::RunAs;
+pub use running::{remove_all, stop_all};
+pub use scratch::Scratch;
+pub use server::{Server, StartOptions, StopMode};
+pub use session::{ConnectOptions, Session, TextRow};
+pub use sweep::{Swept, sweep, sweep_in};
