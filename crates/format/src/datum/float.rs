@@ -1,0 +1,238 @@
+//! Floating point numbers in their shortest form; truth: `float.c`, `src/common/d2s.c`, `f2s.c`.
+//!
+//! PostgreSQL takes the shortest decimal strictly between the midpoints to the neighbours, and
+//! of two that are equally near the even one. Rust also accepts a decimal exactly on a midpoint
+//! when the mantissa is even, and takes the upper one of two.
+
+use std::fmt;
+
+use super::printer::Printer;
+use super::reader::exact;
+use super::undecodable::Undecodable;
+
+/// From this decimal exponent on a `float4` is printed with an exponent.
+const F32_WIDE: i32 = 6;
+/// From this decimal exponent on a `float8` is printed with an exponent.
+const F64_WIDE: i32 = 15;
+
+pub(super) fn print_f32(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
+    let number = f32::from_le_bytes(exact(value)?);
+    if !number.is_finite() || number == 0.0 {
+        return special(printer, f64::from(number));
+    }
+    let size = Binary::of_f32(number);
+    let text = size.choose(
+        format!("{number:e}"),
+        |digits| format!("{number:.digits$e}"),
+        |text| text.parse() == Ok(number.abs()),
+    );
+    lay_out(printer, number.is_sign_negative(), &text, F32_WIDE)
+}
+
+pub(super) fn print_f64(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
+    f64_text(printer, f64::from_le_bytes(exact(value)?))
+}
+
+/// Prints a number as `float8out` does; geometric types are made of these.
+pub(super) fn f64_text(printer: &mut Printer, number: f64) -> Result<(), Undecodable> {
+    if !number.is_finite() || number == 0.0 {
+        return special(printer, number);
+    }
+    let size = Binary::of_f64(number);
+    let text = size.choose(
+        format!("{number:e}"),
+        |digits| format!("{number:.digits$e}"),
+        |text| text.parse() == Ok(number.abs()),
+    );
+    lay_out(printer, number.is_sign_negative(), &text, F64_WIDE)
+}
+
+fn special(printer: &mut Printer, number: f64) -> Result<(), Undecodable> {
+    printer.text(match number {
+        _ if number.is_nan() => "NaN",
+        _ if number == f64::INFINITY => "Infinity",
+        _ if number == f64::NEG_INFINITY => "-Infinity",
+        _ if number.is_sign_negative() => "-0",
+        _ => "0",
+    })
+}
+
+/// The size of a finite number: `mantissa * 2^exponent`.
+struct Binary {
+    mantissa: u64,
+    exponent: i32,
+    /// The lower neighbour is half as far as the upper one.
+    is_power: bool,
+}
+
+impl Binary {
+    fn of_f32(number: f32) -> Self {
+        Self::of_parts(u64::from(number.to_bits()), 23, 0xFF, 150)
+    }
+
+    fn of_f64(number: f64) -> Self {
+        Self::of_parts(number.to_bits(), 52, 0x7FF, 1075)
+    }
+
+    fn of_parts(bits: u64, width: u32, exponent_mask: u64, bias: i32) -> Self {
+        let fraction = bits & ((1 << width) - 1);
+        // At most eleven bits.
+        let exponent = ((bits >> width) & exponent_mask) as i32;
+        match exponent {
+            0 => Binary {
+                mantissa: fraction,
+                exponent: 1 - bias,
+                is_power: false,
+            },
+            _ => Binary {
+                mantissa: fraction | 1 << width,
+                exponent: exponent - bias,
+                is_power: fraction == 0 && exponent > 1,
+            },
+        }
+    }
+
+    /// The decimal that PostgreSQL prints, given Rust's shortest one, a way to get the number to
+    /// some digits behind the point, and whether a decimal reads back as the number.
+    fn choose(
+        &self,
+        shortest: String,
+        rounded: impl Fn(usize) -> String,
+        reads_back: impl Fn(&str) -> bool,
+    ) -> Decimal {
+        let fits =
+            |decimal: &Decimal| !self.has_midpoint(decimal) && reads_back(&decimal.to_string());
+        let mut chosen = Decimal::parse(&shortest);
+        if self.has_midpoint(&chosen) {
+            // 17 digits always fit.
+            let longer = (0..17).map(|digits| Decimal::parse(&rounded(digits)));
+            chosen = longer
+                .clone()
+                .find(|decimal| fits(decimal))
+                .or(longer.last())
+                .unwrap_or(chosen);
+        }
+        match self.even_of_tie(&chosen) {
+            Some(even) if fits(&even) => even,
+            _ => chosen,
+        }
+    }
+
+    /// Whether the decimal lies exactly halfway to a neighbour.
+    fn has_midpoint(&self, decimal: &Decimal) -> bool {
+        let mantissa = u128::from(self.mantissa);
+        let lower = match self.is_power {
+            true => decimal.equals(4 * mantissa - 1, self.exponent - 2),
+            false => decimal.equals((2 * mantissa).saturating_sub(1), self.exponent - 1),
+        };
+        lower || decimal.equals(2 * mantissa + 1, self.exponent - 1)
+    }
+
+    /// When the number is exactly between an odd decimal and the next one: that even one.
+    fn even_of_tie(&self, decimal: &Decimal) -> Option<Decimal> {
+        if decimal.digits.is_multiple_of(2) {
+            return None;
+        }
+        let tie = |digits: u64| {
+            let between = Decimal {
+                digits,
+                exponent: decimal.exponent - 1,
+            };
+            between.equals(u128::from(self.mantissa), self.exponent)
+        };
+        let ten_times = decimal.digits.checked_mul(10)?;
+        let digits = match () {
+            () if tie(ten_times - 5) => decimal.digits - 1,
+            () if tie(ten_times + 5) => decimal.digits + 1,
+            () => return None,
+        };
+        Some(Decimal {
+            digits,
+            exponent: decimal.exponent,
+        })
+    }
+}
+
+/// `digits * 10^exponent`.
+#[derive(Clone, Copy)]
+struct Decimal {
+    digits: u64,
+    exponent: i32,
+}
+
+impl Decimal {
+    /// Reads `d.ddde±x` without its sign, as Rust prints it.
+    fn parse(text: &str) -> Decimal {
+        let (mantissa, exponent) = text
+            .trim_start_matches('-')
+            .split_once('e')
+            .unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let places = i32::try_from(fraction.len()).unwrap_or(0);
+        let digits = format!("{whole}{fraction}").parse().unwrap_or(0);
+        Decimal {
+            digits,
+            exponent: exponent.parse().unwrap_or(0) - places,
+        }
+    }
+
+    /// Whether this is `mantissa * 2^exponent`, by comparing the powers of two and the rest.
+    fn equals(&self, mantissa: u128, exponent: i32) -> bool {
+        if self.digits == 0 || mantissa == 0 || self.exponent.unsigned_abs() > 27 {
+            return false;
+        }
+        let (zeros, other_zeros) = (self.digits.trailing_zeros(), mantissa.trailing_zeros());
+        let twos = self.exponent + zeros.cast_signed();
+        let (odd, other_odd) = (u128::from(self.digits >> zeros), mantissa >> other_zeros);
+        // 5^27 has 63 bits, and neither side more than 60.
+        let fives = 5_u128.pow(self.exponent.unsigned_abs());
+        let same = match self.exponent >= 0 {
+            true => odd.checked_mul(fives) == Some(other_odd),
+            false => other_odd.checked_mul(fives) == Some(odd),
+        };
+        same && twos == exponent + other_zeros.cast_signed()
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}e{}", self.digits, self.exponent)
+    }
+}
+
+/// Writes a decimal as PostgreSQL does: plainly from 1e-4 up to below `10^wide`.
+fn lay_out(
+    printer: &mut Printer,
+    is_negative: bool,
+    decimal: &Decimal,
+    wide: i32,
+) -> Result<(), Undecodable> {
+    let all = decimal.digits.to_string();
+    let digits = all.trim_end_matches('0');
+    // The place of the first digit; there are at most twenty.
+    let exponent = decimal.exponent + i32::try_from(all.len()).unwrap_or(0) - 1;
+    printer.text(if is_negative { "-" } else { "" })?;
+    if exponent < -4 || exponent >= wide {
+        let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
+        let (point, sign) = (
+            if rest.is_empty() { "" } else { "." },
+            if exponent < 0 { '-' } else { '+' },
+        );
+        return printer.put(format_args!(
+            "{first}{point}{rest}e{sign}{:02}",
+            exponent.unsigned_abs()
+        ));
+    }
+    // Between -4 and 14 here.
+    let places = usize::try_from(exponent.unsigned_abs()).unwrap_or(0);
+    if exponent < 0 {
+        return printer.put(format_args!(
+            "0.{digits:0>width$}",
+            width = digits.len() + places - 1
+        ));
+    }
+    match digits.split_at_checked(places + 1) {
+        None | Some((_, "")) => printer.put(format_args!("{digits:0<width$}", width = places + 1)),
+        Some((whole, fraction)) => printer.put(format_args!("{whole}.{fraction}")),
+    }
+}

@@ -1,0 +1,52 @@
+//! What must be known of a type to print its values: plain data, made from `pg_type` or built in.
+
+use std::sync::Arc;
+
+/// One type, as `pg_type` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeInfo {
+    /// `pg_type.oid`.
+    pub oid: u32,
+    /// `pg_type.typname`; types of extensions are known by it.
+    pub name: String,
+    /// `typlen`: bytes, or -1 for varlena, or -2 for a C string.
+    pub len: i16,
+    /// `typbyval`.
+    pub byval: bool,
+    /// `typalign` in bytes: 1, 2, 4 or 8.
+    pub align: u8,
+    /// What the type is made of.
+    pub kind: TypeKind,
+}
+
+/// What a type is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeKind {
+    /// A type with an output function of its own, found by OID, else by name.
+    Base,
+    /// `pg_enum`: OID and label.
+    Enum(Vec<(u32, String)>),
+    /// A row type, with its attributes by number, dropped ones too.
+    Composite(Vec<Field>),
+    /// A domain over another type.
+    Domain(Arc<TypeInfo>),
+    /// An array of elements.
+    Array(Arc<TypeInfo>),
+    /// A range over a subtype.
+    Range(Arc<TypeInfo>),
+    /// A multirange over a subtype (the range's subtype, not the range).
+    Multirange(Arc<TypeInfo>),
+    /// Nothing is known; no value of it is printed.
+    Unknown,
+}
+
+/// One attribute of a row type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// `pg_attribute.attname`.
+    pub name: String,
+    /// Its type; of a dropped attribute only length and alignment count.
+    pub ty: Arc<TypeInfo>,
+    /// `attisdropped`: stored, but not printed.
+    pub dropped: bool,
+}
