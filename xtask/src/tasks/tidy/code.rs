@@ -18,9 +18,12 @@ pub(super) fn shipped(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(at, line)| (at + 1, without_comment(line)))
 }
 
-/// Is the file compiled for tests only?
+/// Is the file for tests and trials only, and never part of a program?
 pub(super) fn is_test(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/benches/")
+    ["/tests/", "/benches/", "/examples/"]
+        .iter()
+        .any(|folder| path.contains(folder))
+        || path.ends_with("/tests.rs")
 }
 
 /// Every shipped line of the workspace's crates, with its path.
