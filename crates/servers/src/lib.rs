@@ -16,7 +16,7 @@
 mod cache;
 mod error;
 mod fetch;
-mod fill;
+pub mod fill;
 mod find;
 mod initdb;
 mod installation;
@@ -35,6 +35,7 @@ mod wire;
 
 pub use cache::cache_folder;
 pub use error::{Error, Result};
+pub use fill::{FillOptions, Filled, fill};
 pub use find::{Wanted, find, installed};
 pub use initdb::{Checksums, InitOptions, initdb};
 pub use installation::{Installation, MAJORS};
