@@ -60,7 +60,7 @@ impl fmt::Display for Table {
         writeln!(f, "{}\n", machine())?;
         writeln!(
             f,
-            "{:.2} GiB of pages, {cache}, up to {} runs in turns.\n",
+            "{:.2} GiB of pages, {cache}, {} runs of each in turns, at a limited rate one.\n",
             gib(self.bytes),
             self.runs
         )?;
