@@ -42,7 +42,7 @@ pub fn find(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installat
 }
 
 /// Finds a fetched PostgreSQL in the cache, or fetches it, even when one is installed.
-pub(crate) fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installation> {
+pub fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installation> {
     let cache = match &wanted.cache {
         Some(folder) => folder.clone(),
         None => cache_folder()?.join("postgresql"),

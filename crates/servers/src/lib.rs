@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod copy;
 mod error;
 mod fetch;
 pub mod fill;
@@ -34,9 +35,10 @@ mod sweep;
 mod wire;
 
 pub use cache::cache_folder;
+pub use copy::{Copied, copy_cluster, point_link};
 pub use error::{Error, Result};
 pub use fill::{FillOptions, Filled, fill};
-pub use find::{Wanted, find, installed};
+pub use find::{Wanted, fetched, find, installed};
 pub use initdb::{Checksums, InitOptions, initdb};
 pub use installation::{Installation, MAJORS};
 pub use message::{Message, SqlError};

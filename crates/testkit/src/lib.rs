@@ -1,1 +1,45 @@
+//! Real clusters for tests: made once, kept in the cache, copied for each test.
+//!
+//! ```text
+//! server(15) ──► seed(&installation, Checksums::On) ──► copy_of(&seeded) ──► TempCopy
+//!                  made once for each version              owned by the test, gone on drop
+//! ```
+//!
+//! For tests only, so what goes wrong panics with a sentence.
 #![forbid(unsafe_code)]
+
+mod seeds;
+mod temp_copy;
+
+pub use seeds::{Seeded, seed};
+pub use temp_copy::{TempCopy, copy_of};
+
+use pgclinic_servers::{Installation, MAJORS, RunAs, Wanted, fetched, find};
+
+/// A server of this major: an installed one, else a fetched one.
+pub fn server(major: u16) -> Installation {
+    let wanted = Wanted {
+        major: Some(major),
+        ..Wanted::default()
+    };
+    find(&wanted, &mut |_| {})
+        .unwrap_or_else(|error| panic!("PostgreSQL {major} for tests: {error}"))
+}
+
+/// A fetched server of each major 13-18, so that all of them are built alike.
+pub fn all_majors() -> Vec<Installation> {
+    let one = |major| {
+        let wanted = Wanted {
+            major: Some(major),
+            ..Wanted::default()
+        };
+        fetched(&wanted, &mut |_| {})
+            .unwrap_or_else(|error| panic!("PostgreSQL {major} for tests: {error}"))
+    };
+    MAJORS.map(one).collect()
+}
+
+/// The user that servers of tests run as.
+pub fn run_as() -> RunAs {
+    RunAs::new(None).unwrap_or_else(|error| panic!("a user for the servers of tests: {error}"))
+}
