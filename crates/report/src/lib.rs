@@ -1,1 +1,21 @@
+//! Documents to bytes: findings, a page taken apart, scoreboards, as text, JSON or one HTML file.
+//!
+//! Nothing is computed here that the JSON document does not say: every format is made from it,
+//! also later and on another machine. Names and messages come from damaged or hostile clusters:
+//! each format escapes them at the last step.
 #![forbid(unsafe_code)]
+
+mod block_map;
+mod document;
+mod format;
+pub mod formats;
+mod groups;
+mod headline;
+mod hex;
+mod page_labels;
+mod words;
+
+pub use document::{Document, Error};
+pub use format::{Format, Options, RuleText};
+pub use formats::{FORMATS, by_name};
+pub use headline::{Headline, headline};

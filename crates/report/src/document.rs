@@ -1,0 +1,100 @@
+//! Any document that can be rendered, told apart by its `schema`.
+
+use std::fmt;
+
+use pgclinic_diagnose::document::{BlindDocument, CheckDocument, DrillDocument, InspectDocument};
+use serde::{Deserialize, Serialize};
+
+/// Schema of a findings document.
+pub(crate) const CHECK: &str = "pgclinic.check/1";
+/// Schema of a page taken apart.
+pub(crate) const INSPECT: &str = "pgclinic.inspect/1";
+/// Schema of a drill's scoreboard.
+pub(crate) const DRILL: &str = "pgclinic.drill/1";
+/// Schema of a blind drill's scoreboard.
+pub(crate) const BLIND: &str = "pgclinic.drill-blind/1";
+
+/// A document of one of the schemas that this version knows.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Document {
+    /// `pgclinic.check/1`.
+    Check(CheckDocument),
+    /// `pgclinic.inspect/1`.
+    Inspect(InspectDocument),
+    /// `pgclinic.drill/1`.
+    Drill(DrillDocument),
+    /// `pgclinic.drill-blind/1`.
+    Blind(BlindDocument),
+}
+
+/// Why bytes are no document.
+#[derive(Debug)]
+pub enum Error {
+    /// Not JSON, or JSON without a text `schema`.
+    NotADocument(serde_json::Error),
+    /// A schema that this version does not know.
+    UnknownSchema(String),
+    /// A known schema whose fields are not as they should be.
+    Malformed(String, serde_json::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotADocument(why) => {
+                write!(f, "this is no pgclinic document in JSON: {why}")
+            }
+            Error::UnknownSchema(schema) => write!(
+                f,
+                "the document's schema is {schema:?}; this version of pgclinic reads \
+                 {CHECK}, {INSPECT}, {DRILL} and {BLIND}"
+            ),
+            Error::Malformed(schema, why) => {
+                write!(f, "the document says {schema} but does not hold it: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::NotADocument(why) | Error::Malformed(_, why) => Some(why),
+            Error::UnknownSchema(_) => None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct OnlySchema {
+    schema: String,
+}
+
+impl Document {
+    /// Reads a document of any schema.
+    ///
+    /// # Errors
+    /// When the bytes are not JSON, name no known schema, or do not fit the schema they name.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, Error> {
+        let OnlySchema { schema } = serde_json::from_slice(bytes).map_err(Error::NotADocument)?;
+        let document = match schema.as_str() {
+            CHECK => serde_json::from_slice(bytes).map(Document::Check),
+            INSPECT => serde_json::from_slice(bytes).map(Document::Inspect),
+            DRILL => serde_json::from_slice(bytes).map(Document::Drill),
+            BLIND => serde_json::from_slice(bytes).map(Document::Blind),
+            _ => return Err(Error::UnknownSchema(schema)),
+        };
+        document.map_err(|why| Error::Malformed(schema, why))
+    }
+
+    /// The document's `schema`.
+    pub fn schema(&self) -> &str {
+        match self {
+            Document::Check(document) => &document.schema,
+            Document::Inspect(document) => &document.schema,
+            Document::Drill(document) => &document.schema,
+            Document::Blind(document) => &document.schema,
+        }
+    }
+}

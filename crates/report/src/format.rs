@@ -1,0 +1,56 @@
+//! What a format is, and what it may be asked for.
+
+use std::io;
+
+use crate::Document;
+
+/// A rule's page of the manual.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RuleText {
+    /// One line.
+    pub summary: &'static str,
+    /// Markdown: what was seen, what usually causes it, what is at risk, what to do.
+    pub explain: &'static str,
+}
+
+/// How to render.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Text: colours by ANSI escapes.
+    pub color: bool,
+    /// Text: columns to wrap at; less than 40 counts as 40.
+    pub width: u16,
+    /// JSON: one field a line.
+    pub pretty: bool,
+    /// The manual of a rule, by its name.
+    pub explain: &'a dyn Fn(&str) -> Option<RuleText>,
+}
+
+impl Default for Options<'_> {
+    /// 80 columns, no colours, pretty JSON, no manual.
+    fn default() -> Self {
+        Options {
+            color: false,
+            width: 80,
+            pretty: true,
+            explain: &|_| None,
+        }
+    }
+}
+
+/// A way to write a document.
+pub trait Format: Sync {
+    /// What `--format` calls it.
+    fn name(&self) -> &'static str;
+
+    /// Writes the whole document. Same document and options, same bytes.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn render(
+        &self,
+        document: &Document,
+        options: &Options<'_>,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()>;
+}

@@ -1,0 +1,35 @@
+//! For a terminal, a log or a mail: the verdict first, then the worst.
+
+mod blind;
+mod check;
+mod drill;
+mod inspect;
+mod sheet;
+
+use std::io;
+
+use crate::{Document, Format, Options};
+
+/// `--format text`.
+pub struct Text;
+
+impl Format for Text {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn render(
+        &self,
+        document: &Document,
+        options: &Options<'_>,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let mut sheet = sheet::Sheet::new(out, options);
+        match document {
+            Document::Check(document) => check::render(document, options, &mut sheet),
+            Document::Inspect(document) => inspect::render(document, &mut sheet),
+            Document::Drill(document) => drill::render(document, &mut sheet),
+            Document::Blind(document) => blind::render(document, &mut sheet),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Lines of text: indented, wrapped, coloured when asked.
+
+use std::io;
+
+use pgclinic_diagnose::rule::Severity;
+
+use crate::Options;
+
+/// Narrower terminals get lines of this many columns.
+const WIDTH_MIN: u16 = 40;
+
+/// How words look.
+#[derive(Clone, Copy)]
+pub(crate) enum Ink {
+    /// Damage, failure.
+    Bad,
+    /// Warnings, what was not checked.
+    Warn,
+    /// Health, success.
+    Good,
+    /// Headings and names.
+    Strong,
+    /// Labels, asides.
+    Faint,
+}
+
+impl Ink {
+    fn escape(self) -> &'static str {
+        match self {
+            Ink::Bad => "\x1b[1;31m",
+            Ink::Warn => "\x1b[1;33m",
+            Ink::Good => "\x1b[1;32m",
+            Ink::Strong => "\x1b[1m",
+            Ink::Faint => "\x1b[2m",
+        }
+    }
+
+    /// The ink of a severity.
+    pub(crate) fn of(severity: Severity) -> Self {
+        match severity {
+            Severity::Damage => Ink::Bad,
+            Severity::Warning => Ink::Warn,
+            Severity::Note => Ink::Strong,
+        }
+    }
+}
+
+/// Where lines go. What is written must have gone through `clean` before it is inked.
+pub(crate) struct Sheet<'a> {
+    out: &'a mut dyn io::Write,
+    width: usize,
+    color: bool,
+}
+
+impl<'a> Sheet<'a> {
+    pub(crate) fn new(out: &'a mut dyn io::Write, options: &Options<'_>) -> Self {
+        let width = usize::from(options.width.max(WIDTH_MIN));
+        Sheet {
+            out,
+            width,
+            color: options.color,
+        }
+    }
+
+    /// Columns.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The words in their ink, or as they are.
+    pub(crate) fn ink(&self, ink: Ink, words: &str) -> String {
+        if self.color {
+            format!("{}{words}\x1b[0m", ink.escape())
+        } else {
+            words.to_owned()
+        }
+    }
+
+    /// An empty line.
+    pub(crate) fn gap(&mut self) -> io::Result<()> {
+        self.out.write_all(b"\n")
+    }
+
+    /// One line as it is, never wrapped: for what people copy and scripts read.
+    pub(crate) fn raw(&mut self, line: &str) -> io::Result<()> {
+        self.out.write_all(line.trim_end().as_bytes())?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Words behind an indent, wrapped.
+    pub(crate) fn text(&mut self, indent: usize, words: &str) -> io::Result<()> {
+        self.entry(indent, "", 0, words)
+    }
+
+    /// A label and wrapped words beside it; `column` is where the words begin after the indent.
+    pub(crate) fn entry(
+        &mut self,
+        indent: usize,
+        label: &str,
+        column: usize,
+        words: &str,
+    ) -> io::Result<()> {
+        let room = self.width.saturating_sub(indent + column);
+        let mut lines = wrap(words, room).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let label = self.pad(label, column);
+        self.raw(&format!("{:indent$}{label}{first}", ""))?;
+        for line in lines {
+            self.raw(&format!("{:1$}{line}", "", indent + column))?;
+        }
+        Ok(())
+    }
+
+    fn pad(&self, label: &str, column: usize) -> String {
+        if label.is_empty() {
+            return " ".repeat(column);
+        }
+        let gap = column.saturating_sub(visible(label)).max(1);
+        format!("{}{:gap$}", self.ink(Ink::Faint, label), "")
+    }
+}
+
+/// Columns that a text takes, escape sequences for colours aside.
+pub(crate) fn visible(text: &str) -> usize {
+    let mut columns = 0;
+    let mut in_escape = false;
+    for letter in text.chars() {
+        match letter {
+            '\x1b' => in_escape = true,
+            'm' if in_escape => in_escape = false,
+            _ if in_escape => {}
+            _ => columns += 1,
+        }
+    }
+    columns
+}
+
+/// Lines of at most `room` columns, cut at blanks; a longer word stays whole, so that it can be
+/// copied.
+fn wrap(words: &str, room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut taken = 0;
+    for word in words.split(' ') {
+        let len = visible(word);
+        if taken > 0 && taken + 1 + len > room {
+            lines.push(std::mem::take(&mut line));
+            taken = 0;
+        } else if taken > 0 {
+            line.push(' ');
+            taken += 1;
+        }
+        line.push_str(word);
+        taken += len;
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_wrap_and_long_ones_stay_whole() {
+        assert_eq!(wrap("a bb ccc", 4), ["a bb", "ccc"]);
+        assert_eq!(wrap("x base/5/16384.1 y", 6), ["x", "base/5/16384.1", "y"]);
+        assert_eq!(wrap("ERROR:  m", 80), ["ERROR:  m"]);
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        assert_eq!(visible("\x1b[1;31mab\x1b[0m"), 2);
+    }
+}

@@ -1,0 +1,398 @@
+//! Findings by relation, worst first; followers under their roots; runs of one rule together.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use pgclinic_diagnose::document::{CheckDocument, Finding, Kind, Place, RelationSummary};
+use pgclinic_diagnose::rule::Severity;
+
+use crate::words;
+
+/// Longest chain of `caused_by` that is followed; a longer one is a circle.
+const CHAIN_LIMIT: usize = 64;
+/// More findings of one rule in one relation are folded.
+const RUN_LIMIT: usize = 8;
+/// So many of a folded run are still shown in full.
+const RUN_SHOWN: usize = 3;
+
+/// All that is known of one relation or file.
+pub(crate) struct Group<'a> {
+    /// Name, `schema.relation`, or the path of a file without a name.
+    pub(crate) name: String,
+    /// Name of the database.
+    pub(crate) database: Option<&'a str>,
+    /// Kind.
+    pub(crate) kind: Kind,
+    /// First file.
+    pub(crate) path: &'a str,
+    /// Its forks with findings.
+    pub(crate) forks: Vec<&'a RelationSummary>,
+    /// Findings that follow from nothing else, worst first, those of one rule side by side.
+    pub(crate) roots: Vec<Root<'a>>,
+    /// How many of its findings stand under a root in another group.
+    pub(crate) following_elsewhere: u64,
+    /// All its findings, followers too.
+    pub(crate) own: Vec<&'a Finding>,
+    /// Rows at risk.
+    pub(crate) rows: Rows,
+}
+
+/// A finding and what follows from it.
+pub(crate) struct Root<'a> {
+    /// The finding.
+    pub(crate) finding: &'a Finding,
+    /// Its followers, in document order.
+    pub(crate) followers: Vec<&'a Finding>,
+}
+
+/// Root findings of one rule in one relation: some in full, the rest only counted.
+pub(crate) struct Run<'r, 'a> {
+    /// The rule.
+    pub(crate) rule: &'a str,
+    /// In full.
+    pub(crate) shown: &'r [Root<'a>],
+    /// Only counted.
+    pub(crate) folded: &'r [Root<'a>],
+}
+
+/// Rows at risk: a sum, and whether there may be more.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Rows {
+    /// Rows that are known to be at risk.
+    pub(crate) known: u64,
+    /// Some findings cannot tell.
+    pub(crate) open: bool,
+}
+
+impl Rows {
+    /// `412 rows at risk`, `412+ rows at risk`, `rows at risk unknown`.
+    pub(crate) fn words(self) -> String {
+        match (self.known, self.open) {
+            (0, true) => "rows at risk unknown".into(),
+            (1, false) => "1 row at risk".into(),
+            (rows, true) => format!("{}+ rows at risk", words::count(rows)),
+            (rows, false) => format!("{} rows at risk", words::count(rows)),
+        }
+    }
+}
+
+impl<'a> Group<'a> {
+    fn new(name: String, database: Option<&'a str>, kind: Kind, path: &'a str) -> Self {
+        Group {
+            name,
+            database,
+            kind,
+            path,
+            forks: Vec::new(),
+            roots: Vec::new(),
+            following_elsewhere: 0,
+            own: Vec::new(),
+            rows: Rows::default(),
+        }
+    }
+
+    /// Severity of its worst finding.
+    pub(crate) fn worst(&self) -> Option<Severity> {
+        self.own.iter().map(|finding| finding.severity).min()
+    }
+
+    fn rank(&self) -> u8 {
+        match self.worst() {
+            Some(Severity::Damage) => 0,
+            Some(Severity::Warning) => 1,
+            Some(Severity::Note) => 2,
+            None => 3,
+        }
+    }
+
+    /// Blocks with damage in all forks.
+    pub(crate) fn damaged_blocks(&self) -> u64 {
+        let ranges = self.forks.iter().flat_map(|fork| &fork.damaged);
+        let each = ranges.map(|[start, end]| end.saturating_sub(*start));
+        each.fold(0, u64::saturating_add)
+    }
+
+    /// Runs of one rule, long ones folded.
+    pub(crate) fn runs(&self) -> Vec<Run<'_, 'a>> {
+        let same = |a: &Root<'_>, b: &Root<'_>| a.finding.rule == b.finding.rule;
+        let chunks = self.roots.chunk_by(same);
+        chunks
+            .filter_map(|chunk| {
+                let shown = if chunk.len() > RUN_LIMIT {
+                    RUN_SHOWN
+                } else {
+                    chunk.len()
+                };
+                let (shown, folded) = chunk.split_at_checked(shown)?;
+                let rule = shown.first()?.finding.rule.as_str();
+                Some(Run {
+                    rule,
+                    shown,
+                    folded,
+                })
+            })
+            .collect()
+    }
+}
+
+/// How many findings of each rule, in order of first appearance.
+pub(crate) fn count_by_rule<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, u64)> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for finding in findings {
+        match counts.iter_mut().find(|(rule, _)| *rule == finding.rule) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((finding.rule.as_str(), 1)),
+        }
+    }
+    counts
+}
+
+/// Blocks of findings as ranges.
+pub(crate) fn blocks_of<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<[u64; 2]> {
+    let mut blocks: Vec<u64> = findings
+        .filter_map(|f| f.place.block)
+        .map(u64::from)
+        .collect();
+    blocks.sort_unstable();
+    words::to_ranges(blocks)
+}
+
+/// The findings of a document as groups.
+pub(crate) fn groups(document: &CheckDocument) -> Vec<Group<'_>> {
+    let mut shelf = Shelf::default();
+    for fork in &document.relations {
+        shelf.of_fork(fork).forks.push(fork);
+    }
+    let roots = root_of_each(&document.findings);
+    let mut followers: HashMap<&str, Vec<&Finding>> = HashMap::new();
+    for (finding, root) in document.findings.iter().zip(&roots) {
+        if finding.id != root.id {
+            followers.entry(root.id.as_str()).or_default().push(finding);
+        }
+    }
+    for (finding, root) in document.findings.iter().zip(&roots) {
+        let group = shelf.of_place(&finding.place);
+        group.own.push(finding);
+        if finding.id == root.id {
+            let followers = followers.remove(finding.id.as_str()).unwrap_or_default();
+            group.roots.push(Root { finding, followers });
+        } else if Key::of_place(&finding.place) != Key::of_place(&root.place) {
+            group.following_elsewhere += 1;
+        }
+    }
+    let mut groups = shelf.groups;
+    for group in &mut groups {
+        order_roots(&mut group.roots);
+        group.rows = rows_at_risk(&group.own);
+    }
+    groups.sort_by_cached_key(|group| {
+        let rows = Reverse(group.rows.known);
+        (
+            group.rank(),
+            rows,
+            Reverse(group.own.len()),
+            group.name.clone(),
+        )
+    });
+    groups
+}
+
+/// What makes two findings be about the same thing.
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Relation(u32, u32),
+    Filenode(u32, u32),
+    Path(&'a str),
+}
+
+impl<'a> Key<'a> {
+    fn new(
+        database: Option<u32>,
+        relation: Option<u32>,
+        filenode: Option<u32>,
+        path: &'a str,
+    ) -> Self {
+        match (database.unwrap_or_default(), relation, filenode) {
+            (database, Some(relation), _) => Key::Relation(database, relation),
+            (database, None, Some(filenode)) => Key::Filenode(database, filenode),
+            (_, None, None) => Key::Path(path),
+        }
+    }
+
+    fn of_place(place: &'a Place) -> Self {
+        Key::new(
+            place.database_oid,
+            place.relation_oid,
+            place.filenode,
+            &place.path,
+        )
+    }
+
+    fn of_fork(fork: &'a RelationSummary) -> Self {
+        Key::new(
+            fork.database_oid,
+            fork.relation_oid,
+            fork.filenode,
+            &fork.path,
+        )
+    }
+}
+
+#[derive(Default)]
+struct Shelf<'a> {
+    groups: Vec<Group<'a>>,
+    index: HashMap<Key<'a>, usize>,
+}
+
+impl<'a> Shelf<'a> {
+    fn of_fork(&mut self, fork: &'a RelationSummary) -> &mut Group<'a> {
+        let name = match (&fork.schema, &fork.relation) {
+            (Some(schema), Some(relation)) => format!("{schema}.{relation}"),
+            (None, Some(relation)) => relation.clone(),
+            (_, None) => fork.path.clone(),
+        };
+        let new = Group::new(name, fork.database.as_deref(), fork.kind, &fork.path);
+        self.find(Key::of_fork(fork), new)
+    }
+
+    fn of_place(&mut self, place: &'a Place) -> &mut Group<'a> {
+        let name = place.relation_name();
+        let new = Group::new(name, place.database.as_deref(), place.kind, &place.path);
+        self.find(Key::of_place(place), new)
+    }
+
+    fn find(&mut self, key: Key<'a>, new: Group<'a>) -> &mut Group<'a> {
+        let at = *self.index.entry(key).or_insert(self.groups.len());
+        if at == self.groups.len() {
+            self.groups.push(new);
+        }
+        let group = self.groups.get_mut(at);
+        group.expect("the index names groups that stand on the shelf")
+    }
+}
+
+/// The root of each finding: itself, unless `caused_by` leads to another one that was kept.
+fn root_of_each(findings: &[Finding]) -> Vec<&Finding> {
+    let by_id: HashMap<&str, &Finding> = findings.iter().map(|f| (f.id.as_str(), f)).collect();
+    findings
+        .iter()
+        .map(|finding| root_of(finding, &by_id))
+        .collect()
+}
+
+fn root_of<'a>(finding: &'a Finding, by_id: &HashMap<&str, &'a Finding>) -> &'a Finding {
+    let mut root = finding;
+    for _ in 0..CHAIN_LIMIT {
+        let cause = root
+            .caused_by
+            .as_deref()
+            .and_then(|id| by_id.get(id).copied());
+        match cause {
+            Some(cause) => root = cause,
+            None => return root,
+        }
+    }
+    finding
+}
+
+fn order_roots(roots: &mut [Root<'_>]) {
+    let mut rules: HashMap<String, usize> = HashMap::new();
+    for root in roots.iter() {
+        let next = rules.len();
+        rules.entry(root.finding.rule.clone()).or_insert(next);
+    }
+    roots.sort_by_key(|root| {
+        (
+            root.finding.severity,
+            rules.get(&root.finding.rule).copied(),
+        )
+    });
+}
+
+/// Rows at risk by damage. Findings that name the same item, or a page and its items, are about
+/// the same rows.
+fn rows_at_risk(findings: &[&Finding]) -> Rows {
+    #[derive(Default)]
+    struct PageRows {
+        page: u64,
+        items: BTreeMap<u16, u64>,
+        told: bool,
+    }
+    let mut pages: BTreeMap<_, PageRows> = BTreeMap::new();
+    for finding in findings.iter().filter(|f| f.severity == Severity::Damage) {
+        let page = pages
+            .entry((finding.place.fork, finding.place.block))
+            .or_default();
+        let Some(rows) = finding.at_risk.rows else {
+            continue;
+        };
+        page.told = true;
+        match finding.place.item {
+            Some(item) => {
+                let known = page.items.entry(item).or_default();
+                *known = rows.max(*known);
+            }
+            None => page.page = rows.max(page.page),
+        }
+    }
+    let sum = |page: &PageRows| page.items.values().copied().fold(0, u64::saturating_add);
+    let known = pages.values().map(|page| page.page.max(sum(page)));
+    Rows {
+        known: known.fold(0, u64::saturating_add),
+        open: pages.values().any(|page| !page.told),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(id: &str, caused_by: Option<&str>, block: u32, rows: Option<u64>) -> Finding {
+        let place = serde_json::json!({"path": "base/5/1", "kind": "table", "block": block});
+        let finding = serde_json::json!({
+            "id": id, "cause": null, "caused_by": caused_by, "rule": "r", "severity": "damage",
+            "place": place, "message": "m", "facts": {}, "server_says": null,
+            "at_risk": {"rows": rows}, "remedies": []
+        });
+        serde_json::from_value(finding).expect("a finding")
+    }
+
+    #[test]
+    fn a_circle_of_causes_hides_nothing() {
+        let findings = [
+            finding("a", Some("b"), 0, None),
+            finding("b", Some("a"), 1, None),
+        ];
+        let roots: Vec<_> = root_of_each(&findings)
+            .iter()
+            .map(|root| root.id.clone())
+            .collect();
+        assert_eq!(roots, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_follower_whose_root_was_not_kept_stands_alone() {
+        let findings = [finding("a", Some("gone"), 0, None)];
+        assert_eq!(
+            root_of_each(&findings).first().map(|root| root.id.as_str()),
+            Some("a")
+        );
+    }
+
+    #[test]
+    fn rows_of_one_page_are_counted_once() {
+        let findings = [
+            finding("a", None, 0, Some(12)),
+            finding("b", None, 0, Some(7)),
+            finding("c", None, 1, None),
+        ];
+        let all: Vec<_> = findings.iter().collect();
+        assert_eq!(
+            rows_at_risk(&all),
+            Rows {
+                known: 12,
+                open: true
+            }
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! The first line: the verdict with its coverage.
+//!
+//! `DAMAGED  3 relations, 7 pages, 412 rows at risk; checked 100 % of 41.7 GiB in 12.3 s`
+
+use std::fmt;
+
+use pgclinic_diagnose::document::{CheckDocument, Kind, Verdict};
+use pgclinic_diagnose::rule::Severity;
+
+use crate::groups::{self, Group, Rows};
+use crate::words::{self, count_of, plural};
+
+/// The first line in its parts, so that a format can colour or lay them out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Headline {
+    /// `DAMAGED`.
+    pub word: &'static str,
+    /// `needs recovery`, `interrupted`: what stands beside the verdict.
+    pub beside: Vec<&'static str>,
+    /// `3 relations, 7 pages, 412 rows at risk`.
+    pub extent: String,
+    /// `checked 100 % of 41.7 GiB in 12.3 s`.
+    pub coverage: String,
+}
+
+impl fmt::Display for Headline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word)?;
+        if !self.beside.is_empty() {
+            write!(f, " ({})", self.beside.join(", "))?;
+        }
+        write!(f, "  {}; {}", self.extent, self.coverage)
+    }
+}
+
+/// The first line of a findings document.
+pub fn headline(document: &CheckDocument) -> Headline {
+    of_groups(document, &groups::groups(document))
+}
+
+pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headline {
+    let mut beside = Vec::new();
+    beside.extend(document.needs_recovery.then_some("needs recovery"));
+    beside.extend(document.interrupted.then_some("interrupted"));
+    let word = match document.verdict {
+        Verdict::Healthy => "HEALTHY",
+        Verdict::Damaged => "DAMAGED",
+        Verdict::Incomplete => "INCOMPLETE",
+    };
+    let extent = match document.verdict {
+        Verdict::Damaged => damage(document, groups),
+        Verdict::Healthy => soundness(document, "no damage in"),
+        Verdict::Incomplete => soundness(document, "no damage seen in"),
+    };
+    Headline {
+        word,
+        beside,
+        extent,
+        coverage: coverage(document),
+    }
+}
+
+fn damage(document: &CheckDocument, groups: &[Group<'_>]) -> String {
+    let damaged: Vec<_> = groups
+        .iter()
+        .filter(|group| group.worst() == Some(Severity::Damage))
+        .collect();
+    let relations = damaged
+        .iter()
+        .filter(|group| is_relation(group.kind))
+        .count();
+    let files = damaged.len().saturating_sub(relations);
+    let pages = damaged.iter().map(|group| group.damaged_blocks());
+    let rows = damaged
+        .iter()
+        .map(|group| group.rows)
+        .fold(Rows::default(), |sum, rows| Rows {
+            known: sum.known.saturating_add(rows.known),
+            open: sum.open || rows.open,
+        });
+    let rows = Rows {
+        open: rows.open || document.findings_omitted > 0,
+        ..rows
+    };
+    let mut parts = Vec::new();
+    if relations > 0 || files == 0 {
+        parts.push(plural(count_of(relations), "relation"));
+    }
+    if files > 0 {
+        parts.push(plural(count_of(files), "file"));
+    }
+    match pages.fold(0, u64::saturating_add) {
+        0 => {}
+        pages => parts.push(plural(pages, "page")),
+    }
+    parts.push(rows.words());
+    parts.join(", ")
+}
+
+fn is_relation(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::ControlFile | Kind::RelationMap | Kind::Slru | Kind::Wal | Kind::File
+    )
+}
+
+fn soundness(document: &CheckDocument, what: &str) -> String {
+    let coverage = &document.coverage;
+    let mut parts = vec![format!("{what} {}", plural(coverage.relations, "relation"))];
+    parts.push(plural(coverage.pages, "page"));
+    let warnings = document
+        .findings
+        .iter()
+        .filter(|f| f.severity == Severity::Warning);
+    match warnings.count() {
+        0 => {}
+        warnings => parts.push(plural(count_of(warnings), "warning")),
+    }
+    parts.join(", ")
+}
+
+fn coverage(document: &CheckDocument) -> String {
+    let coverage = &document.coverage;
+    let time = words::seconds(document.elapsed_s);
+    if coverage.bytes_seen == 0 {
+        return format!("checked nothing in {time}");
+    }
+    let percent = words::percent(coverage.bytes_checked, coverage.bytes_seen);
+    format!(
+        "checked {percent} % of {} in {time}",
+        words::bytes(coverage.bytes_seen)
+    )
+}

@@ -1,0 +1,239 @@
+//! Numbers and names as a person reads them.
+
+use std::fmt::Write;
+
+use pgclinic_diagnose::document::{Place, Target};
+use serde_json::{Map, Value};
+
+/// `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A length as a count.
+pub(crate) fn count_of(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+/// `1 page`, `7 pages`.
+pub(crate) fn plural(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", count(number))
+}
+
+/// `41.7 GiB`, cut and not rounded, so that a part never looks like the whole.
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [(&str, u32); 5] = [
+        ("PiB", 50),
+        ("TiB", 40),
+        ("GiB", 30),
+        ("MiB", 20),
+        ("KiB", 10),
+    ];
+    for (unit, shift) in UNITS {
+        let whole = number >> shift;
+        if whole > 0 {
+            let rest = number - (whole << shift);
+            return format!("{whole}.{} {unit}", (u128::from(rest) * 10) >> shift);
+        }
+    }
+    plural(number, "byte")
+}
+
+/// `97.3`; `100` only when nothing is missing, `0` only when nothing is there.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if part >= whole {
+        return "100".into();
+    }
+    let thousandths = u128::from(part) * 1000 / u128::from(whole);
+    match thousandths {
+        0 if part > 0 => "under 0.1".into(),
+        0 => "0".into(),
+        _ => format!("{}.{}", thousandths / 10, thousandths % 10),
+    }
+}
+
+/// `0.04 s`, `12.3 s`, `3 min 5 s`.
+pub(crate) fn seconds(number: f64) -> String {
+    if !number.is_finite() || number < 0.0 {
+        "unknown time".into()
+    } else if number < 1.0 {
+        format!("{number:.2} s")
+    } else if number < 120.0 {
+        format!("{number:.1} s")
+    } else {
+        format!(
+            "{:.0} min {:.0} s",
+            (number / 60.0).floor(),
+            (number % 60.0).floor()
+        )
+    }
+}
+
+/// How sure a cause is: `80 % sure`.
+pub(crate) fn sureness(confidence: f64) -> String {
+    if confidence.is_nan() {
+        return "sureness unknown".into();
+    }
+    let percent = (confidence.clamp(0.0, 1.0) * 100.0).floor();
+    format!("{percent:.0} % sure")
+}
+
+/// The text with everything escaped that could move a cursor, start an escape sequence, break a
+/// line or turn the direction of writing.
+pub(crate) fn clean(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => cleaned.push_str("\\n"),
+            '\r' => cleaned.push_str("\\r"),
+            '\t' => cleaned.push_str("\\t"),
+            _ if is_treacherous(letter) => {
+                let _ = write!(cleaned, "\\u{{{:x}}}", u32::from(letter));
+            }
+            _ => cleaned.push(letter),
+        }
+    }
+    cleaned
+}
+
+fn is_treacherous(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
+        || matches!(letter, '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
+}
+
+/// `block 131073, item 7, column body, bytes 12-13`: the place without its relation.
+pub(crate) fn place_inside(place: &Place) -> String {
+    let mut parts = Vec::new();
+    if let Some(fork) = place.fork.filter(|fork| fork.name() != "main") {
+        parts.push(format!("fork {fork}"));
+    }
+    if let Some(block) = place.block {
+        parts.push(format!("block {block}"));
+    }
+    if let Some(item) = place.item {
+        parts.push(format!("item {item}"));
+    }
+    if let Some(attribute) = &place.attribute {
+        let name = attribute.name.clone();
+        parts.push(format!(
+            "column {}",
+            name.unwrap_or_else(|| attribute.number.to_string())
+        ));
+    }
+    if let Some(range) = place.bytes {
+        parts.push(byte_range(range));
+    }
+    parts.join(", ")
+}
+
+/// `bytes 12-13` for `[12, 14]`, `byte 12` for `[12, 13]`.
+pub(crate) fn byte_range([start, end]: [u64; 2]) -> String {
+    match end.saturating_sub(1) {
+        last if last <= start => format!("byte {start}"),
+        last => format!("bytes {start}-{last}"),
+    }
+}
+
+/// `7, 9-12` for half-open ranges, cut after `limit` of them with a count of the rest.
+pub(crate) fn block_ranges(ranges: &[[u64; 2]], limit: usize) -> String {
+    let shown = ranges
+        .iter()
+        .take(limit)
+        .map(|[start, end]| match end.saturating_sub(1) {
+            last if last <= *start => start.to_string(),
+            last => format!("{start}-{last}"),
+        });
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if let Some(rest) = ranges.get(limit..).filter(|rest| !rest.is_empty()) {
+        let blocks = rest.iter().map(|[start, end]| end.saturating_sub(*start));
+        let _ = write!(
+            text,
+            " and {} more",
+            count(blocks.fold(0, u64::saturating_add))
+        );
+    }
+    text
+}
+
+/// Sorted numbers as half-open ranges.
+pub(crate) fn to_ranges(numbers: impl IntoIterator<Item = u64>) -> Vec<[u64; 2]> {
+    let mut ranges: Vec<[u64; 2]> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some([_, end]) if *end == number => *end = number.saturating_add(1),
+            Some([_, end]) if *end > number => {}
+            _ => ranges.push([number, number.saturating_add(1)]),
+        }
+    }
+    ranges
+}
+
+/// `found_block 12, sectors [1,2]`.
+pub(crate) fn facts(facts: &Map<String, Value>) -> String {
+    let parts = facts.iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        other => format!("{name} {other}"),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// `data directory, PostgreSQL 18, 8 KiB blocks, data checksums on, shut down`.
+pub(crate) fn target(target: &Target) -> String {
+    let mut parts = vec![target.kind.replace('-', " ")];
+    parts.extend(target.major.map(|major| format!("PostgreSQL {major}")));
+    let size = target.block_size.filter(|size| *size != 8192);
+    parts.extend(size.map(|size| format!("blocks of {size} bytes")));
+    parts.extend(
+        target
+            .checksums
+            .map(|on| format!("data checksums {}", if on { "on" } else { "off" })),
+    );
+    parts.extend(target.state.clone());
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_never_the_whole() {
+        assert_eq!(percent(u64::MAX - 1, u64::MAX), "99.9");
+        assert_eq!(percent(u64::MAX, u64::MAX), "100");
+        assert_eq!(percent(1, u64::MAX), "under 0.1");
+        assert_eq!(percent(0, 0), "100");
+    }
+
+    #[test]
+    fn numbers_are_cut_in_thousands() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(bytes(1023), "1,023 bytes");
+        assert_eq!(bytes(44_774_569_000), "41.6 GiB");
+        assert_eq!(bytes(u64::MAX), "16383.9 PiB");
+    }
+
+    #[test]
+    fn a_name_cannot_steer_the_terminal() {
+        assert_eq!(clean("a\u{1b}[2J\nb\u{202e}c"), "a\\u{1b}[2J\\nb\\u{202e}c");
+        assert_eq!(clean("häus\u{9b}"), "häus\\u{9b}");
+    }
+
+    #[test]
+    fn blocks_are_listed_as_ranges() {
+        let ranges = to_ranges([1, 2, 2, 3, 7, 9]);
+        assert_eq!(block_ranges(&ranges, 9), "1-3, 7, 9");
+        assert_eq!(block_ranges(&ranges, 1), "1-3 and 2 more");
+    }
+}
