@@ -133,6 +133,38 @@ fn a_domain_of_itself_meets_the_depth() {
 }
 
 #[test]
+fn arrays_that_claim_to_hold_arrays_meet_the_depth() {
+    // The server has no arrays of `_int4`, but an element type is only a number in the value.
+    let mut bytes = [0_u32, 0, 1007].map(u32::to_le_bytes).concat();
+    for _ in 0..1000 {
+        let header = u32::try_from(bytes.len() + 4).unwrap() << 2;
+        let head = [1, 0, 1007, 1, 1, header].map(u32::to_le_bytes).concat();
+        bytes = [head, bytes].concat();
+    }
+    let limits = Limits {
+        depth: u16::MAX,
+        ..Limits::default()
+    };
+    let error = to_text(&builtin(1007).unwrap(), &bytes, limits).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Limit);
+}
+
+#[test]
+fn a_jsonpath_of_many_nots_meets_the_depth() {
+    // Each `!` has no next item and its operand twelve bytes further.
+    let mut bytes = 0x8000_0001_u32.to_le_bytes().to_vec();
+    for _ in 0..1000 {
+        bytes.extend([6_u32, 0, 12].map(u32::to_le_bytes).concat());
+    }
+    let limits = Limits {
+        depth: u16::MAX,
+        ..Limits::default()
+    };
+    let error = to_text(&builtin(4072).unwrap(), &bytes, limits).unwrap_err();
+    assert_eq!(error.trouble, Trouble::Limit);
+}
+
+#[test]
 fn jsonb_may_nest_deeper_than_the_limit_for_types() {
     // [[[…]]]: a container of one container each.
     let mut bytes = 0x4000_0000_u32.to_le_bytes().to_vec();

@@ -110,6 +110,7 @@ const RANGES: &[Range] = &[
 ];
 
 /// The built-in type of this OID, arrays and ranges included; row types of catalogs are not.
+/// Each call searches and builds anew: keep the answer for a whole column.
 pub fn builtin(oid: u32) -> Option<TypeInfo> {
     plain(oid).or_else(|| array(oid))
 }

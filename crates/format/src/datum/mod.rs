@@ -67,12 +67,12 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 MiB of text, 64 MiB unpacked, 32 levels, as PostgreSQL 18 prints.
+    /// 64 MiB of text, 64 MiB unpacked, 128 levels, as PostgreSQL 18 prints.
     fn default() -> Self {
         Limits {
             output_bytes: 64 << 20,
             unpacked_bytes: 64 << 20,
-            depth: 32,
+            depth: 128,
             major: 18,
         }
     }

@@ -107,7 +107,7 @@ impl Printer {
             .map_err(|_| Undecodable::limit("the text is longer than the limit"))
     }
 
-    /// Text with each byte of `doubled` preceded by that byte's own escape, `with` or itself.
+    /// Text in which the bytes that `escape` knows have its answer before them.
     pub(super) fn escaped(
         &mut self,
         text: &[u8],
