@@ -1,0 +1,466 @@
+//! One database's relations with names, columns, indexes and types, read from its catalogs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{ColumnLayout, Fork, MultiXactId, Oid, Xid};
+
+use crate::cluster::Cluster;
+use crate::columns::ColumnNames;
+use crate::error::Trouble;
+use crate::files::Home;
+use crate::heap_rows::{HeapRows, RawRow};
+use crate::relation::{Column, Index, Persistence, RelKind, Relation};
+use crate::types::TypeRows;
+use crate::visibility::{RowState, row_state};
+
+const PG_CLASS: Oid = 1259;
+const PG_ATTRIBUTE: Oid = 1249;
+const PG_NAMESPACE: Oid = 2615;
+const PG_INDEX: Oid = 2610;
+
+/// A database's relations. What could not be read stands in `troubles`.
+pub struct Catalog {
+    /// OID of the database; 0 for the shared relations alone.
+    pub database: Oid,
+    /// Name of the database.
+    pub database_name: Option<String>,
+    /// Relations by OID.
+    pub relations: BTreeMap<Oid, Relation>,
+    /// What could not be read.
+    pub troubles: Vec<Trouble>,
+    by_file: HashMap<(Oid, Oid), Oid>,
+    pub(crate) types: TypeRows,
+}
+
+impl Catalog {
+    /// The relation whose files have this number in this tablespace.
+    pub fn by_file(&self, tablespace: Oid, filenode: Oid) -> Option<&Relation> {
+        self.relations
+            .get(self.by_file.get(&(tablespace, filenode))?)
+    }
+
+    /// The relation of this schema and name.
+    pub fn by_name(&self, schema: &str, name: &str) -> Option<&Relation> {
+        self.relations
+            .values()
+            .find(|relation| relation.schema == schema && relation.name == name)
+    }
+
+    /// No relation could be read: names and columns are unknown.
+    pub fn is_blind(&self) -> bool {
+        self.relations.is_empty()
+    }
+
+    pub(crate) fn read(cluster: &Cluster, database: Oid) -> Catalog {
+        let known = cluster.databases.get(&database);
+        let mut catalog = Catalog {
+            database,
+            database_name: known.and_then(|database| database.name.clone()),
+            relations: BTreeMap::new(),
+            troubles: Vec::new(),
+            by_file: HashMap::new(),
+            types: TypeRows::default(),
+        };
+        let Some(home) = readable_home(cluster, database) else {
+            catalog.troubles.push(Trouble::new(
+                format!("catalogs of database {database}"),
+                "their folder is missing",
+            ));
+            return catalog;
+        };
+        let mut reader = Reader {
+            cluster,
+            home: &home,
+            troubles: Vec::new(),
+        };
+        reader.read_into(&mut catalog);
+        catalog.troubles.append(&mut reader.troubles);
+        if database == 0 {
+            catalog.relations.retain(|_, relation| relation.shared);
+        } else {
+            catalog.relations.retain(|_, relation| !relation.shared);
+        }
+        let files = catalog
+            .relations
+            .values()
+            .filter(|relation| relation.filenode != 0);
+        catalog.by_file = files
+            .map(|relation| ((relation.tablespace, relation.filenode), relation.oid))
+            .collect();
+        catalog
+    }
+}
+
+/// Shared relations are described in every database: the first one whose catalogs are there.
+fn readable_home(cluster: &Cluster, database: Oid) -> Option<Home> {
+    if database != 0 {
+        return cluster.catalog_home(database).cloned();
+    }
+    let databases = cluster.databases.keys().copied();
+    databases
+        .filter_map(|oid| cluster.catalog_home(oid))
+        .find(|home| {
+            let filenode = cluster.mapped_file(home, PG_CLASS);
+            !cluster
+                .fork_files(home, filenode, Fork::Main)
+                .segments
+                .is_empty()
+        })
+        .cloned()
+}
+
+struct Reader<'a> {
+    cluster: &'a Cluster,
+    home: &'a Home,
+    troubles: Vec<Trouble>,
+}
+
+impl Reader<'_> {
+    fn read_into(&mut self, catalog: &mut Catalog) {
+        let pg_attribute = self.cluster.mapped_file(self.home, PG_ATTRIBUTE);
+        let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
+        let columns = self.read_columns(pg_attribute);
+        catalog.relations = self.read_relations(pg_class);
+        self.resolve_mapped(&mut catalog.relations);
+        attach_columns(&mut catalog.relations, columns);
+        self.name_schemas(&mut catalog.relations);
+        self.attach_indexes(&mut catalog.relations);
+        attach_toast_owners(&mut catalog.relations);
+        catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
+            self.rows_of(relation, each)
+        });
+    }
+
+    /// All live rows of a file, with what went wrong told under `name`.
+    fn rows(
+        &mut self,
+        name: &str,
+        filenode: Oid,
+        columns: &[ColumnLayout],
+        mut each: impl FnMut(RawRow<'_>),
+    ) {
+        let cluster = self.cluster;
+        let files = cluster.fork_files(self.home, filenode, Fork::Main);
+        if files.segments.is_empty() {
+            self.trouble(name, format!("its file {} is missing", files.path(0)));
+        }
+        let mut rows = HeapRows::new(
+            cluster.source.as_ref(),
+            &files,
+            columns,
+            cluster.build.block_size,
+        );
+        let mut unknown = 0u64;
+        rows.for_each(cluster.build.segment_bytes, |row| {
+            match row_state(row.tuple, &cluster.transactions, &cluster.multixacts) {
+                RowState::Live => each(row),
+                RowState::Unknown => {
+                    unknown += 1;
+                    each(row);
+                }
+                RowState::Deleted | RowState::Aborted => {}
+            }
+        });
+        let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
+        if unreadable > 0 || broken > 0 {
+            self.trouble(
+                name,
+                format!("{unreadable} pages and {broken} rows cannot be read"),
+            );
+        }
+        if unknown > 0 {
+            self.trouble(
+                name,
+                format!("the status of {unknown} rows is lost; they were taken as live"),
+            );
+        }
+    }
+
+    /// All live rows of a catalog whose columns are known from `pg_attribute`.
+    fn rows_of(&mut self, relation: &Relation, each: &mut dyn FnMut(&ColumnNames, RawRow<'_>)) {
+        let Some(columns) = &relation.columns else {
+            self.trouble(&relation.name, "its columns are unknown".into());
+            return;
+        };
+        let names = ColumnNames::read(columns);
+        self.rows(&relation.name, relation.filenode, &names.layouts, |row| {
+            each(&names, row)
+        });
+    }
+
+    fn trouble(&mut self, name: &str, why: String) {
+        let database = self.home.database;
+        self.troubles.push(Trouble::new(
+            format!("catalog {name} of database {database}"),
+            why,
+        ));
+    }
+
+    fn read_relations(&mut self, filenode: Oid) -> BTreeMap<Oid, Relation> {
+        let names = ColumnNames::built_in(self.cluster.layout.pg_class);
+        let place = ClassPlaces::new(&names);
+        let default_tablespace = self.home.tablespace;
+        let mut relations = BTreeMap::new();
+        self.rows("pg_class", filenode, &names.layouts, |row| {
+            if let Some(relation) = place.relation(&row, default_tablespace) {
+                relations.insert(relation.oid, relation);
+            }
+        });
+        relations
+    }
+
+    fn resolve_mapped(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+        let cluster = self.cluster;
+        let global = Home {
+            tablespace: 1664,
+            database: 0,
+            folder: "global".into(),
+        };
+        let maps = [
+            cluster.relation_map(self.home),
+            cluster.relation_map(&global),
+        ];
+        let [local, shared] = maps.map(|map| map.ok().filter(|map| map.is_right()));
+        for relation in relations.values_mut() {
+            if relation.filenode == 0 && relation.kind.has_storage() {
+                let map = if relation.shared { &shared } else { &local };
+                let mapped = map.as_ref().and_then(|map| map.filenode(relation.oid));
+                relation.filenode = mapped.unwrap_or(relation.oid);
+            }
+        }
+    }
+
+    fn read_columns(&mut self, filenode: Oid) -> BTreeMap<Oid, Vec<Column>> {
+        let names = ColumnNames::built_in(self.cluster.layout.pg_attribute);
+        let place = AttributePlaces::new(&names);
+        let mut columns: BTreeMap<Oid, Vec<Column>> = BTreeMap::new();
+        self.rows("pg_attribute", filenode, &names.layouts, |row| {
+            if let Some((relation, column)) = place.column(&row) {
+                columns.entry(relation).or_default().push(column);
+            }
+        });
+        columns
+    }
+
+    fn name_schemas(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+        let mut schemas: HashMap<String, String> = HashMap::new();
+        let names = ColumnNames::built_in(self.cluster.layout.pg_namespace);
+        let filenode = relations
+            .get(&PG_NAMESPACE)
+            .map_or(PG_NAMESPACE, |relation| relation.filenode);
+        let (oid, name) = (names.index("oid"), names.index("nspname"));
+        self.rows("pg_namespace", filenode, &names.layouts, |row| {
+            if let (Some(oid), Some(name)) = (row.u32(oid), row.name(name)) {
+                schemas.insert(oid.to_string(), name);
+            }
+        });
+        let mut nameless = BTreeSet::new();
+        for relation in relations.values_mut() {
+            match schemas.get(&relation.schema) {
+                Some(name) => relation.schema.clone_from(name),
+                None => drop(nameless.insert(relation.schema.clone())),
+            }
+        }
+        for schema in nameless {
+            self.trouble("pg_namespace", format!("schema {schema} has no name"));
+        }
+    }
+
+    fn attach_indexes(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+        let Some(pg_index) = relations.get(&PG_INDEX).cloned() else {
+            return;
+        };
+        self.rows_of(&pg_index, &mut |names, row| {
+            let Some(oid) = row.u32(names.index("indexrelid")) else {
+                return;
+            };
+            if let (Some(relation), Some(index)) = (relations.get_mut(&oid), index_of(names, &row))
+            {
+                relation.index = Some(index);
+            }
+        });
+    }
+}
+
+fn index_of(names: &ColumnNames, row: &RawRow<'_>) -> Option<Index> {
+    /// Bytes of the header of a one-dimensional array behind its varlena header.
+    const INT2VECTOR_HEADER: usize = 20;
+    let keys = row
+        .payload(names.index("indkey"))?
+        .get(INT2VECTOR_HEADER..)?;
+    Some(Index {
+        table: row.u32(names.index("indrelid"))?,
+        unique: row.bool(names.index("indisunique"))?,
+        valid: row.bool(names.index("indisvalid"))?,
+        key_count: u16::try_from(row.i16(names.index("indnkeyatts"))?).ok()?,
+        keys: keys
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|key| i16::from_le_bytes(*key))
+            .collect(),
+    })
+}
+
+/// Columns count only when none is missing: a walk with a gap would read nonsense.
+fn attach_columns(
+    relations: &mut BTreeMap<Oid, Relation>,
+    mut columns: BTreeMap<Oid, Vec<Column>>,
+) {
+    for relation in relations.values_mut() {
+        let mut own = columns.remove(&relation.oid).unwrap_or_default();
+        own.sort_by_key(|column| column.attnum);
+        own.dedup_by_key(|column| column.attnum);
+        let gapless = own
+            .iter()
+            .zip(1..)
+            .all(|(column, number): (_, u16)| column.attnum == number);
+        if gapless && own.len() == usize::from(relation.relnatts) {
+            relation.layouts = Some(own.iter().map(|column| column.layout).collect());
+            relation.columns = Some(own);
+        }
+    }
+}
+
+fn attach_toast_owners(relations: &mut BTreeMap<Oid, Relation>) {
+    let owners: Vec<(Oid, Oid)> = relations
+        .values()
+        .filter(|relation| relation.toast != 0)
+        .map(|relation| (relation.toast, relation.oid))
+        .collect();
+    for (toast, owner) in owners {
+        if let Some(relation) = relations.get_mut(&toast) {
+            relation.toast_of = owner;
+        }
+    }
+}
+
+/// Column indexes of `pg_class`, found once.
+struct ClassPlaces {
+    oid: usize,
+    name: usize,
+    namespace: usize,
+    am: usize,
+    filenode: usize,
+    tablespace: usize,
+    pages: usize,
+    toast: usize,
+    shared: usize,
+    persistence: usize,
+    kind: usize,
+    natts: usize,
+    populated: usize,
+    frozenxid: usize,
+    minmxid: usize,
+}
+
+impl ClassPlaces {
+    fn new(names: &ColumnNames) -> Self {
+        ClassPlaces {
+            oid: names.index("oid"),
+            name: names.index("relname"),
+            namespace: names.index("relnamespace"),
+            am: names.index("relam"),
+            filenode: names.index("relfilenode"),
+            tablespace: names.index("reltablespace"),
+            pages: names.index("relpages"),
+            toast: names.index("reltoastrelid"),
+            shared: names.index("relisshared"),
+            persistence: names.index("relpersistence"),
+            kind: names.index("relkind"),
+            natts: names.index("relnatts"),
+            populated: names.index("relispopulated"),
+            frozenxid: names.index("relfrozenxid"),
+            minmxid: names.index("relminmxid"),
+        }
+    }
+
+    fn relation(&self, row: &RawRow<'_>, default_tablespace: Oid) -> Option<Relation> {
+        let own_tablespace = row.u32(self.tablespace)?;
+        Some(Relation {
+            oid: row.u32(self.oid)?,
+            schema: row.u32(self.namespace)?.to_string(),
+            name: row.name(self.name)?,
+            kind: RelKind::from_letter(row.u8(self.kind)?),
+            persistence: Persistence::from_letter(row.u8(self.persistence)?),
+            access_method: AccessMethod::from_oid(row.u32(self.am)?),
+            filenode: row.u32(self.filenode)?,
+            tablespace: if own_tablespace == 0 {
+                default_tablespace
+            } else {
+                own_tablespace
+            },
+            shared: row.bool(self.shared)?,
+            relpages: row.u32(self.pages)?.cast_signed(),
+            relfrozenxid: Xid(row.u32(self.frozenxid)?),
+            relminmxid: MultiXactId(row.u32(self.minmxid)?),
+            toast: row.u32(self.toast)?,
+            toast_of: 0,
+            relnatts: u16::try_from(row.i16(self.natts)?).ok()?,
+            populated: row.bool(self.populated)?,
+            columns: None,
+            layouts: None,
+            index: None,
+        })
+    }
+}
+
+/// Column indexes of `pg_attribute`, found once.
+struct AttributePlaces {
+    relation: usize,
+    name: usize,
+    type_oid: usize,
+    len: usize,
+    number: usize,
+    typmod: usize,
+    align: usize,
+    storage: usize,
+    not_null: usize,
+    dropped: usize,
+}
+
+impl AttributePlaces {
+    fn new(names: &ColumnNames) -> Self {
+        AttributePlaces {
+            relation: names.index("attrelid"),
+            name: names.index("attname"),
+            type_oid: names.index("atttypid"),
+            len: names.index("attlen"),
+            number: names.index("attnum"),
+            typmod: names.index("atttypmod"),
+            align: names.index("attalign"),
+            storage: names.index("attstorage"),
+            not_null: names.index("attnotnull"),
+            dropped: names.index("attisdropped"),
+        }
+    }
+
+    /// A user column; system columns have negative numbers.
+    fn column(&self, row: &RawRow<'_>) -> Option<(Oid, Column)> {
+        let attnum = u16::try_from(row.i16(self.number)?)
+            .ok()
+            .filter(|number| *number > 0)?;
+        let attalign = match row.u8(self.align)? {
+            b'c' => 1,
+            b's' => 2,
+            b'i' => 4,
+            b'd' => 8,
+            _ => return None,
+        };
+        let column = Column {
+            attnum,
+            name: row.name(self.name)?,
+            type_oid: row.u32(self.type_oid)?,
+            typmod: row.u32(self.typmod)?.cast_signed(),
+            not_null: row.bool(self.not_null)?,
+            dropped: row.bool(self.dropped)?,
+            storage: row.u8(self.storage)?,
+            layout: ColumnLayout {
+                attlen: row.i16(self.len)?,
+                attalign,
+            },
+        };
+        Some((row.u32(self.relation)?, column))
+    }
+}

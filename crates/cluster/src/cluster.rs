@@ -1,0 +1,340 @@
+//! The facade: one cluster, opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
+use pgclinic_format::{ControlFile, Fork, Layout, Oid, RelationMap};
+use pgclinic_source::{Source, SourceErrorKind, read_all};
+
+use crate::catalog::Catalog;
+use crate::columns::ColumnNames;
+use crate::error::{OpenError, Trouble};
+use crate::files::{ForkFiles, Home, homes, list_folder};
+use crate::heap_rows::HeapRows;
+use crate::multixact::MultiXacts;
+use crate::transaction_log::TransactionLog;
+use crate::visibility::{RowState, row_state};
+
+/// `DATABASE_RELATION_ID`.
+const PG_DATABASE: Oid = 1262;
+
+/// What could be made of `global/pg_control`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ControlState {
+    /// Read, with a right checksum.
+    Right(ControlFile),
+    /// Read, but its checksum is wrong: its fields are not to be trusted.
+    WrongCrc(ControlFile),
+    /// It makes no sense.
+    Fault(ControlFault),
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+impl ControlState {
+    /// The file, if its checksum is right.
+    pub fn trusted(&self) -> Option<&ControlFile> {
+        match self {
+            ControlState::Right(control) => Some(control),
+            _ => None,
+        }
+    }
+}
+
+/// Build options that decide where a byte is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Build {
+    /// Bytes in a page.
+    pub block_size: u32,
+    /// Bytes in a segment of a relation.
+    pub segment_bytes: u64,
+    /// Bytes in a full TOAST chunk.
+    pub toast_chunk: u32,
+}
+
+impl Build {
+    /// The options of nearly every PostgreSQL: 8 kB pages, 1 GB segments.
+    pub const USUAL: Build = Build {
+        block_size: 8192,
+        segment_bytes: 1 << 30,
+        toast_chunk: 1996,
+    };
+
+    fn of(control: &ControlFile) -> Option<Build> {
+        let sound = (1024..=32768).contains(&control.blcksz)
+            && control.blcksz.is_power_of_two()
+            && control.relseg_size > 0;
+        sound.then(|| Build {
+            block_size: control.blcksz,
+            segment_bytes: control.segment_bytes(),
+            toast_chunk: control.toast_max_chunk_size,
+        })
+    }
+
+    /// Blocks in a full segment.
+    pub fn segment_blocks(&self) -> u64 {
+        self.segment_bytes / u64::from(self.block_size)
+    }
+}
+
+/// A database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Database {
+    /// OID; 0 stands for the shared relations.
+    pub oid: Oid,
+    /// Name; `None` when only its folder is known.
+    pub name: Option<String>,
+    /// `encoding`, as the server numbers it (6 is UTF8).
+    pub encoding: Option<i32>,
+    /// Its default tablespace.
+    pub tablespace: Oid,
+    /// Dropping it was interrupted: its files may be gone.
+    pub invalid: bool,
+}
+
+/// An opened cluster.
+pub struct Cluster {
+    pub(crate) source: Arc<dyn Source>,
+    /// The major's row.
+    pub layout: &'static Layout,
+    /// The control file.
+    pub control: ControlState,
+    /// Build options, from the control file if it can be trusted.
+    pub build: Build,
+    /// Commit log.
+    pub transactions: TransactionLog,
+    /// Multixacts.
+    pub multixacts: MultiXacts,
+    /// Databases by OID, as `pg_database` and the folders tell.
+    pub databases: BTreeMap<Oid, Database>,
+    /// Folders with relation files.
+    pub homes: Vec<Home>,
+    /// What could not be read while opening.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Cluster {
+    /// Reads version, control file, folders and databases.
+    pub fn open(source: Arc<dyn Source>) -> Result<Self, OpenError> {
+        let major = read_version(source.as_ref())?;
+        let control = read_control(source.as_ref())?;
+        let layout = choose_layout(major, &control)?;
+        let mut troubles = Vec::new();
+        let trusted = control.trusted();
+        let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
+        let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
+        let settled = trusted
+            .filter(|control| control.is_shut_down())
+            .map(|control| &control.checkpoint);
+        let next_multi =
+            settled.map(|checkpoint| (checkpoint.next_multi, checkpoint.next_multi_offset));
+        let version_folder = format!("PG_{}_{}", layout.major, layout.catalog_version);
+        let homes = homes(source.as_ref(), &version_folder, &mut troubles);
+        let next_xid = settled.map(|checkpoint| checkpoint.next_xid());
+        let mut cluster = Cluster {
+            transactions: TransactionLog::new(Arc::clone(&source), page_bytes, next_xid),
+            multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, next_multi),
+            source,
+            layout,
+            control,
+            build,
+            databases: BTreeMap::new(),
+            homes,
+            troubles,
+        };
+        cluster.databases = cluster.read_databases();
+        Ok(cluster)
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// The server was not shut down in good order, or nothing tells.
+    pub fn needs_recovery(&self) -> bool {
+        self.control
+            .trusted()
+            .is_some_and(|control| control.state != State::ShutDown)
+    }
+
+    /// Data checksums are on; unknown without a control file to trust.
+    pub fn checksums(&self) -> Option<bool> {
+        self.control.trusted().map(ControlFile::checksums)
+    }
+
+    /// The forks in one folder.
+    pub fn files(&self, home: &Home) -> Result<Vec<ForkFiles>, Trouble> {
+        list_folder(self.source.as_ref(), home).map_err(|error| Trouble::new(&home.folder, error))
+    }
+
+    /// Relations, columns and types of a database, or of `0`, the shared ones.
+    pub fn catalog(&self, database: Oid) -> Catalog {
+        Catalog::read(self, database)
+    }
+
+    /// The folder of a database's own catalogs.
+    pub(crate) fn catalog_home(&self, database: Oid) -> Option<&Home> {
+        let mut own = self.homes.iter().filter(|home| home.database == database);
+        let map = |home: &&Home| {
+            self.source
+                .len(&format!("{}/pg_filenode.map", home.folder))
+                .is_ok()
+        };
+        own.clone().find(map).or_else(|| own.next())
+    }
+
+    /// The relation map in a folder.
+    pub fn relation_map(&self, home: &Home) -> Result<RelationMap, String> {
+        let path = format!("{}/pg_filenode.map", home.folder);
+        let bytes =
+            read_all(self.source.as_ref(), &path, 4096).map_err(|error| error.to_string())?;
+        RelationMap::parse(&bytes).map_err(|fault| fault.to_string())
+    }
+
+    /// The file of a mapped catalog: by the map, else by the number it was born with.
+    pub(crate) fn mapped_file(&self, home: &Home, catalog: Oid) -> Oid {
+        let map = self.relation_map(home).ok().filter(RelationMap::is_right);
+        map.and_then(|map| map.filenode(catalog)).unwrap_or(catalog)
+    }
+
+    /// The segments of one fork, asked one by one; empty when the file is not there.
+    pub(crate) fn fork_files(&self, home: &Home, filenode: Oid, fork: Fork) -> ForkFiles {
+        let mut files = ForkFiles {
+            home: home.clone(),
+            filenode,
+            fork,
+            temporary: None,
+            segments: Vec::new(),
+        };
+        for number in 0.. {
+            let Ok(len) = self.source.len(&files.path(number)) else {
+                break;
+            };
+            files.segments.push(crate::files::Segment { number, len });
+            if len < self.build.segment_bytes {
+                break;
+            }
+        }
+        files
+    }
+
+    fn read_databases(&mut self) -> BTreeMap<Oid, Database> {
+        let mut databases: BTreeMap<Oid, Database> = BTreeMap::new();
+        for home in self.homes.iter().filter(|home| home.database != 0) {
+            let unnamed = Database {
+                oid: home.database,
+                name: None,
+                encoding: None,
+                tablespace: home.tablespace,
+                invalid: false,
+            };
+            databases.entry(home.database).or_insert(unnamed);
+        }
+        let global = Home {
+            tablespace: 1664,
+            database: 0,
+            folder: "global".into(),
+        };
+        let files = self.fork_files(&global, self.mapped_file(&global, PG_DATABASE), Fork::Main);
+        let columns = ColumnNames::built_in(self.layout.pg_database);
+        let mut rows = HeapRows::new(
+            self.source.as_ref(),
+            &files,
+            &columns.layouts,
+            self.build.block_size,
+        );
+        let (oid, name) = (columns.index("oid"), columns.index("datname"));
+        let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
+        let limit = columns.index("datconnlimit");
+        rows.for_each(self.build.segment_bytes, |row| {
+            let state = row_state(row.tuple, &self.transactions, &self.multixacts);
+            if !matches!(state, RowState::Live | RowState::Unknown) {
+                return;
+            }
+            let (Some(oid), Some(name)) = (row.u32(oid), row.name(name)) else {
+                return;
+            };
+            let database = Database {
+                oid,
+                name: Some(name),
+                encoding: row.u32(encoding).map(u32::cast_signed),
+                tablespace: row.u32(tablespace).unwrap_or(1663),
+                invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
+            };
+            databases.insert(oid, database);
+        });
+        let damaged = rows.unreadable.len() as u64 + rows.broken_rows;
+        if damaged > 0 || files.segments.is_empty() {
+            let why = format!(
+                "{} pages and {} rows of pg_database cannot be read",
+                rows.unreadable.len(),
+                rows.broken_rows
+            );
+            self.troubles.push(Trouble::new("names of databases", why));
+        }
+        databases
+    }
+}
+
+fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {
+    let text = match read_all(source, "PG_VERSION", 64) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
+        Err(error) if error.kind == SourceErrorKind::NotFound => {
+            return match source.len("global/pg_control") {
+                Ok(_) => Ok(None),
+                Err(_) => Err(OpenError::NoCluster {
+                    missing: "PG_VERSION",
+                }),
+            };
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match text.parse::<u16>() {
+        Ok(major) if Layout::of_major(major).is_some() => Ok(Some(major)),
+        _ if text.parse::<f32>().is_ok() => Err(OpenError::Version { found: text }),
+        _ => Ok(None),
+    }
+}
+
+fn read_control(source: &dyn Source) -> Result<ControlState, OpenError> {
+    let bytes = match read_all(source, "global/pg_control", FILE_BYTES as u64 * 2) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind == SourceErrorKind::NotFound => {
+            return match source.list("base") {
+                Ok(_) => Ok(ControlState::Unreadable(error.to_string())),
+                Err(_) => Err(OpenError::NoCluster {
+                    missing: "global/pg_control",
+                }),
+            };
+        }
+        Err(error) => return Ok(ControlState::Unreadable(error.to_string())),
+    };
+    match ControlFile::parse(&bytes) {
+        Ok(control) if control.crc_is_right() => Ok(ControlState::Right(control)),
+        Ok(control) => Ok(ControlState::WrongCrc(control)),
+        Err(ControlFault::BigEndian) => Err(OpenError::ByteOrder),
+        Err(fault) => Ok(ControlState::Fault(fault)),
+    }
+}
+
+/// A right control file decides; without one, `PG_VERSION` does.
+fn choose_layout(major: Option<u16>, control: &ControlState) -> Result<&'static Layout, OpenError> {
+    let by_version = major.and_then(Layout::of_major);
+    let by_control = control
+        .trusted()
+        .and_then(|control| Layout::of_catalog_version(control.catalog_version_no));
+    if let (Some(version), Some(control)) = (by_version, by_control)
+        && version.major != control.major
+    {
+        let why = format!(
+            "PG_VERSION says {} and the control file {}: one of them is from another cluster",
+            version.major, control.major
+        );
+        return Err(OpenError::Contradiction { why });
+    }
+    by_control.or(by_version).ok_or_else(|| OpenError::Version {
+        found: "an unknown version: PG_VERSION and the control file are both unreadable".into(),
+    })
+}

@@ -1,0 +1,73 @@
+//! Why a cluster cannot be opened, and what could not be read of one that can.
+
+use std::fmt;
+
+use pgclinic_source::SourceError;
+
+/// Why nothing can be done with this target.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The folder has neither `PG_VERSION` nor `global/pg_control`.
+    NoCluster {
+        /// What was missing.
+        missing: &'static str,
+    },
+    /// A version outside 13-18.
+    Version {
+        /// What `PG_VERSION` or the control file says.
+        found: String,
+    },
+    /// Big-endian.
+    ByteOrder,
+    /// The control file and `PG_VERSION` disagree, and neither can be trusted.
+    Contradiction {
+        /// In words.
+        why: String,
+    },
+    /// The source cannot be read.
+    Source(SourceError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NoCluster { missing } => {
+                write!(f, "this is no data directory: {missing} is missing. Name the folder that holds PG_VERSION and global/pg_control")
+            }
+            OpenError::Version { found } => {
+                write!(f, "this cluster is of version {found}; PostgreSQL 13 to 18 can be read")
+            }
+            OpenError::ByteOrder => {
+                f.write_str("this cluster was written by a big-endian machine; only little-endian clusters can be read")
+            }
+            OpenError::Contradiction { why } => f.write_str(why),
+            OpenError::Source(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<SourceError> for OpenError {
+    fn from(error: SourceError) -> Self {
+        OpenError::Source(error)
+    }
+}
+
+/// Something that could not be read or understood; the work went on without it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Trouble {
+    /// What is missing, for the list of what was not checked.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Trouble {
+    pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
+        Trouble {
+            what: what.into(),
+            why: why.to_string(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The rows of a catalog, straight from its pages: whatever can be read is given, the rest counted.
+
+use std::ops::Range;
+
+use pgclinic_format::attribute::Attribute;
+use pgclinic_format::{
+    Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena,
+};
+use pgclinic_source::Source;
+
+use crate::files::ForkFiles;
+
+/// Bytes of one read.
+const READ_BYTES: usize = 256 * 1024;
+
+/// A row whose attributes have been found but not understood.
+pub struct RawRow<'a> {
+    /// Where it stands: block and line pointer.
+    pub block: BlockNo,
+    /// Line pointer number.
+    pub item: u16,
+    /// The tuple.
+    pub tuple: HeapTuple<'a>,
+    attributes: &'a [Attribute],
+}
+
+impl<'a> RawRow<'a> {
+    /// The bytes of column `index`, from 0; nothing for nulls and missing columns.
+    pub fn bytes(&self, index: usize) -> Option<&'a [u8]> {
+        match self.attributes.get(index)? {
+            Attribute::Value(range) => self.tuple.bytes().get(Range::clone(range)),
+            Attribute::Null | Attribute::Missing => None,
+        }
+    }
+
+    /// A 4-byte number.
+    pub fn u32(&self, index: usize) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.bytes(index)?.first_chunk()?))
+    }
+
+    /// A 2-byte number.
+    pub fn i16(&self, index: usize) -> Option<i16> {
+        Some(i16::from_le_bytes(*self.bytes(index)?.first_chunk()?))
+    }
+
+    /// A byte.
+    pub fn u8(&self, index: usize) -> Option<u8> {
+        self.bytes(index)?.first().copied()
+    }
+
+    /// A `bool`.
+    pub fn bool(&self, index: usize) -> Option<bool> {
+        self.u8(index).map(|byte| byte != 0)
+    }
+
+    /// A `name`: up to its first zero. Bytes that are no UTF-8 are shown as escapes.
+    pub fn name(&self, index: usize) -> Option<String> {
+        let bytes = self.bytes(index)?;
+        let end = bytes
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(bytes.len());
+        Some(readable(bytes.get(..end)?))
+    }
+
+    /// A short `text` that stands in the row as it is.
+    pub fn text(&self, index: usize) -> Option<String> {
+        self.payload(index).map(readable)
+    }
+
+    /// The payload of a varlena that is neither compressed nor elsewhere.
+    pub fn payload(&self, index: usize) -> Option<&'a [u8]> {
+        match varlena::parse(self.bytes(index)?).ok()?.0 {
+            Varlena::Short(payload) | Varlena::Plain(payload) => Some(payload),
+            Varlena::Compressed(_) | Varlena::External(_) => None,
+        }
+    }
+}
+
+fn readable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
+}
+
+/// Reads a heap from its first to its last page.
+pub struct HeapRows<'a> {
+    source: &'a dyn Source,
+    files: &'a ForkFiles,
+    columns: &'a [ColumnLayout],
+    block_size: usize,
+    /// Pages that could not be read or whose header makes no sense, by block.
+    pub unreadable: Vec<BlockNo>,
+    /// Rows whose attributes do not fit their tuple.
+    pub broken_rows: u64,
+}
+
+impl<'a> HeapRows<'a> {
+    /// Over the main fork in `files`.
+    pub fn new(
+        source: &'a dyn Source,
+        files: &'a ForkFiles,
+        columns: &'a [ColumnLayout],
+        block_size: u32,
+    ) -> Self {
+        let block_size = usize::try_from(block_size).unwrap_or(8192);
+        HeapRows {
+            source,
+            files,
+            columns,
+            block_size,
+            unreadable: Vec::new(),
+            broken_rows: 0,
+        }
+    }
+
+    /// Calls `each` for every row version, live or not.
+    pub fn for_each(&mut self, segment_bytes: u64, mut each: impl FnMut(RawRow<'_>)) {
+        let blocks_per_segment = segment_bytes / self.block_size as u64;
+        let files = self.files;
+        for segment in &files.segments {
+            let first = u64::from(segment.number).saturating_mul(blocks_per_segment);
+            self.segment(&files.path(segment.number), segment.len, first, &mut each);
+        }
+    }
+
+    fn segment(
+        &mut self,
+        path: &str,
+        len: u64,
+        first_block: u64,
+        each: &mut dyn FnMut(RawRow<'_>),
+    ) {
+        let mut buffer = vec![0; READ_BYTES.max(self.block_size)];
+        let mut offset = 0;
+        while offset < len {
+            let block = first_block + offset / self.block_size as u64;
+            let read = self.source.read_at(path, offset, &mut buffer).unwrap_or(0);
+            let pages = buffer
+                .get(..read)
+                .unwrap_or_default()
+                .chunks_exact(self.block_size);
+            if pages.len() == 0 {
+                self.unreadable
+                    .push(BlockNo::try_from(block).unwrap_or(BlockNo::MAX));
+                return;
+            }
+            offset += (pages.len() * self.block_size) as u64;
+            for (page, block) in pages.zip(block..) {
+                self.page(page, BlockNo::try_from(block).unwrap_or(BlockNo::MAX), each);
+            }
+        }
+    }
+
+    fn page(&mut self, bytes: &[u8], block: BlockNo, each: &mut dyn FnMut(RawRow<'_>)) {
+        let Some(page) = Page::parse(bytes) else {
+            return;
+        };
+        if page.is_new() && page.is_zeroed() {
+            return;
+        }
+        if !page.header_is_sane_to_the_server() {
+            self.unreadable.push(block);
+            return;
+        }
+        for (item, pointer) in page.line_pointers() {
+            if pointer.flags() != LpFlags::Normal {
+                continue;
+            }
+            let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
+                self.broken_rows += 1;
+                continue;
+            };
+            let walked: Result<Vec<Attribute>, _> = Attributes::new(tuple, self.columns).collect();
+            match walked {
+                Ok(attributes) => each(RawRow {
+                    block,
+                    item,
+                    tuple,
+                    attributes: &attributes,
+                }),
+                Err(_) => self.broken_rows += 1,
+            }
+        }
+    }
+}

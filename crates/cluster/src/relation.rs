@@ -1,0 +1,179 @@
+//! A relation as its catalogs describe it.
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{ColumnLayout, MultiXactId, Oid, Xid};
+
+/// `relkind`; truth: `src/include/catalog/pg_class.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RelKind {
+    /// `r`
+    Table,
+    /// `i`
+    Index,
+    /// `S`
+    Sequence,
+    /// `t`
+    Toast,
+    /// `m`
+    MaterializedView,
+    /// Views, composite and foreign tables, partitioned tables and indexes: no files.
+    WithoutStorage,
+    /// A letter that no PostgreSQL writes.
+    Unknown(u8),
+}
+
+impl RelKind {
+    pub(crate) fn from_letter(letter: u8) -> Self {
+        match letter {
+            b'r' => RelKind::Table,
+            b'i' => RelKind::Index,
+            b'S' => RelKind::Sequence,
+            b't' => RelKind::Toast,
+            b'm' => RelKind::MaterializedView,
+            b'v' | b'c' | b'f' | b'p' | b'I' => RelKind::WithoutStorage,
+            other => RelKind::Unknown(other),
+        }
+    }
+
+    /// Files belong to it.
+    pub fn has_storage(self) -> bool {
+        !matches!(self, RelKind::WithoutStorage | RelKind::Unknown(_))
+    }
+}
+
+/// `relpersistence`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Persistence {
+    /// `p`
+    Permanent,
+    /// `u`
+    Unlogged,
+    /// `t`
+    Temporary,
+}
+
+impl Persistence {
+    pub(crate) fn from_letter(letter: u8) -> Self {
+        match letter {
+            b'u' => Persistence::Unlogged,
+            b't' => Persistence::Temporary,
+            _ => Persistence::Permanent,
+        }
+    }
+}
+
+/// A column, dropped ones too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// From 1.
+    pub attnum: u16,
+    /// `........pg.dropped.N........` when dropped.
+    pub name: String,
+    /// 0 when dropped.
+    pub type_oid: Oid,
+    /// `atttypmod`.
+    pub typmod: i32,
+    /// `attnotnull`.
+    pub not_null: bool,
+    /// `attisdropped`.
+    pub dropped: bool,
+    /// `attstorage`: p, e, m or x.
+    pub storage: u8,
+    /// How to walk it.
+    pub layout: ColumnLayout,
+}
+
+/// What `pg_index` says of an index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Index {
+    /// OID of its table.
+    pub table: Oid,
+    /// `indisunique`.
+    pub unique: bool,
+    /// `indisvalid`.
+    pub valid: bool,
+    /// `indnkeyatts`.
+    pub key_count: u16,
+    /// `indkey`: column numbers of the table, 0 for an expression.
+    pub keys: Vec<i16>,
+}
+
+/// A relation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Relation {
+    /// OID in `pg_class`.
+    pub oid: Oid,
+    /// Schema, or its OID as text when its name cannot be read.
+    pub schema: String,
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: RelKind,
+    /// Persistence.
+    pub persistence: Persistence,
+    /// Access method, if it is one that can be read here.
+    pub access_method: Option<AccessMethod>,
+    /// Number of its files, through the relation map for mapped catalogs; 0 when there are none.
+    pub filenode: Oid,
+    /// OID of the tablespace that holds its files.
+    pub tablespace: Oid,
+    /// The same for all databases.
+    pub shared: bool,
+    /// `relpages`: an estimate.
+    pub relpages: i32,
+    /// `relfrozenxid`; 0 where rows have none.
+    pub relfrozenxid: Xid,
+    /// `relminmxid`.
+    pub relminmxid: MultiXactId,
+    /// OID of its TOAST relation, or 0.
+    pub toast: Oid,
+    /// OID of the table whose long values it keeps, or 0.
+    pub toast_of: Oid,
+    /// `relnatts`.
+    pub relnatts: u16,
+    /// `relispopulated`.
+    pub populated: bool,
+    /// Columns in order of `attnum`; nothing when `pg_attribute` does not give all of them.
+    pub columns: Option<Vec<Column>>,
+    /// The walk over its rows, as long as `columns`.
+    pub layouts: Option<Vec<ColumnLayout>>,
+    /// For an index, what `pg_index` says.
+    pub index: Option<Index>,
+}
+
+impl Relation {
+    /// `schema.name`.
+    pub fn qualified_name(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// How its pages are laid out.
+    pub fn page_method(&self) -> Option<AccessMethod> {
+        match self.kind {
+            RelKind::Sequence => Some(AccessMethod::Sequence),
+            RelKind::Table | RelKind::Toast | RelKind::MaterializedView => self.access_method,
+            RelKind::Index => self
+                .access_method
+                .filter(|method| *method != AccessMethod::Heap),
+            RelKind::WithoutStorage | RelKind::Unknown(_) => None,
+        }
+    }
+
+    /// A name as SQL wants it, quoted where needed.
+    pub fn sql_name(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.name))
+    }
+}
+
+/// An identifier as SQL wants it. Key words are not known here, so only plain names stay bare.
+fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}

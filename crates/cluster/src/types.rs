@@ -1,0 +1,221 @@
+//! What `pg_type`, `pg_enum` and `pg_range` say, put together for the datum printer.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use pgclinic_format::Oid;
+use pgclinic_format::datum::{Field, TypeInfo, TypeKind};
+
+use crate::catalog::Catalog;
+use crate::columns::ColumnNames;
+use crate::heap_rows::RawRow;
+use crate::relation::Relation;
+
+const PG_TYPE: Oid = 1247;
+const PG_ENUM: Oid = 3501;
+const PG_RANGE: Oid = 3541;
+/// Types inside types deeper than this are not followed.
+const DEPTH_MAX: u8 = 16;
+/// Types that one type may be put together from; catalogs that ask for more are damaged.
+const PARTS_MAX: u32 = 20_000;
+
+/// A row of `pg_type`.
+#[derive(Clone, Debug)]
+struct TypeRow {
+    name: String,
+    len: i16,
+    byval: bool,
+    align: u8,
+    typtype: u8,
+    relation: Oid,
+    element: Oid,
+    base: Oid,
+}
+
+/// The types of a database.
+#[derive(Default)]
+pub(crate) struct TypeRows {
+    types: HashMap<Oid, TypeRow>,
+    /// Sort position, OID and label by enum type.
+    labels: HashMap<Oid, Vec<(u32, String)>>,
+    /// Subtype by range or multirange type.
+    subtypes: HashMap<Oid, Oid>,
+}
+
+/// How far the putting together of one type has come.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    depth: u8,
+    parts: &'a Cell<u32>,
+}
+
+impl Way<'_> {
+    fn deeper(self) -> Self {
+        Way {
+            depth: self.depth + 1,
+            ..self
+        }
+    }
+}
+
+type EachRow<'a> = &'a mut dyn FnMut(&ColumnNames, RawRow<'_>);
+
+impl TypeRows {
+    pub(crate) fn read(
+        relations: &BTreeMap<Oid, Relation>,
+        mut rows_of: impl FnMut(&Relation, EachRow<'_>),
+    ) -> Self {
+        let mut types = TypeRows::default();
+        if let Some(relation) = relations.get(&PG_TYPE) {
+            rows_of(relation, &mut |names, row| types.take_type(names, &row));
+        }
+        if let Some(relation) = relations.get(&PG_ENUM) {
+            rows_of(relation, &mut |names, row| types.take_label(names, &row));
+        }
+        if let Some(relation) = relations.get(&PG_RANGE) {
+            rows_of(relation, &mut |names, row| types.take_range(names, &row));
+        }
+        types
+    }
+
+    fn take_type(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+        let read = || {
+            let align = match row.u8(names.index("typalign"))? {
+                b'c' => 1,
+                b's' => 2,
+                b'i' => 4,
+                _ => 8,
+            };
+            let type_row = TypeRow {
+                name: row.name(names.index("typname"))?,
+                len: row.i16(names.index("typlen"))?,
+                byval: row.bool(names.index("typbyval"))?,
+                align,
+                typtype: row.u8(names.index("typtype"))?,
+                relation: row.u32(names.index("typrelid"))?,
+                element: row.u32(names.index("typelem"))?,
+                base: row.u32(names.index("typbasetype"))?,
+            };
+            Some((row.u32(names.index("oid"))?, type_row))
+        };
+        self.types.extend(read());
+    }
+
+    fn take_label(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+        let read = || {
+            let label = (
+                row.u32(names.index("oid"))?,
+                row.name(names.index("enumlabel"))?,
+            );
+            Some((row.u32(names.index("enumtypid"))?, label))
+        };
+        if let Some((of, label)) = read() {
+            self.labels.entry(of).or_default().push(label);
+        }
+    }
+
+    fn take_range(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+        let Some(subtype) = row.u32(names.index("rngsubtype")) else {
+            return;
+        };
+        for column in ["rngtypid", "rngmultitypid"] {
+            self.subtypes
+                .extend(row.u32(names.index(column)).map(|range| (range, subtype)));
+        }
+    }
+}
+
+impl Catalog {
+    /// The type with this OID: from the catalogs, else built in, else of unknown make.
+    pub fn type_info(&self, oid: Oid) -> Arc<TypeInfo> {
+        Arc::new(self.type_to_depth(
+            oid,
+            Way {
+                depth: 0,
+                parts: &Cell::new(0),
+            },
+        ))
+    }
+
+    fn type_to_depth(&self, oid: Oid, way: Way<'_>) -> TypeInfo {
+        way.parts.set(way.parts.get().saturating_add(1));
+        let built_in = pgclinic_format::datum::builtin(oid);
+        let Some(row) = self.types.types.get(&oid) else {
+            return built_in.unwrap_or_else(|| unknown(oid));
+        };
+        if let Some(info) = built_in {
+            return info;
+        }
+        let lost = way.depth >= DEPTH_MAX || way.parts.get() >= PARTS_MAX;
+        let kind = if lost {
+            TypeKind::Unknown
+        } else {
+            self.kind_of(oid, row, way.deeper())
+        };
+        TypeInfo {
+            oid,
+            name: row.name.clone(),
+            len: row.len,
+            byval: row.byval,
+            align: row.align,
+            kind,
+        }
+    }
+
+    fn kind_of(&self, oid: Oid, row: &TypeRow, way: Way<'_>) -> TypeKind {
+        let inner = |oid| Arc::new(self.type_to_depth(oid, way));
+        let subtype = || self.types.subtypes.get(&oid).copied();
+        match row.typtype {
+            b'b' if row.element != 0 && row.len == -1 => TypeKind::Array(inner(row.element)),
+            b'b' => TypeKind::Base,
+            b'd' => TypeKind::Domain(inner(row.base)),
+            b'e' => TypeKind::Enum(self.types.labels.get(&oid).cloned().unwrap_or_default()),
+            b'r' => subtype().map_or(TypeKind::Unknown, |subtype| TypeKind::Range(inner(subtype))),
+            b'm' => subtype().map_or(TypeKind::Unknown, |subtype| {
+                TypeKind::Multirange(inner(subtype))
+            }),
+            b'c' => self
+                .fields_of(row.relation, way)
+                .map_or(TypeKind::Unknown, TypeKind::Composite),
+            _ => TypeKind::Unknown,
+        }
+    }
+
+    fn fields_of(&self, relation: Oid, way: Way<'_>) -> Option<Vec<Field>> {
+        let columns = self.relations.get(&relation)?.columns.as_ref()?;
+        let fields = columns.iter().map(|column| {
+            let ty = if column.dropped {
+                dropped(column)
+            } else {
+                self.type_to_depth(column.type_oid, way)
+            };
+            Field {
+                name: column.name.clone(),
+                ty: Arc::new(ty),
+                dropped: column.dropped,
+            }
+        });
+        Some(fields.collect())
+    }
+}
+
+fn unknown(oid: Oid) -> TypeInfo {
+    TypeInfo {
+        oid,
+        name: format!("type {oid}"),
+        len: -1,
+        byval: false,
+        align: 4,
+        kind: TypeKind::Unknown,
+    }
+}
+
+fn dropped(column: &crate::relation::Column) -> TypeInfo {
+    let layout = column.layout;
+    TypeInfo {
+        len: layout.attlen,
+        align: layout.attalign,
+        ..unknown(0)
+    }
+}
