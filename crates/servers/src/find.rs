@@ -1,8 +1,9 @@
 //! Which PostgreSQL to use: the named one, else an installed one, else a fetched one.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
-use crate::cache::cache_folder;
+use crate::cache::{cache_folder, make_folder, trusted_folders};
 use crate::error::{Error, Result};
 use crate::fetch::fetch;
 use crate::installation::{Installation, MAJORS};
@@ -43,10 +44,25 @@ pub fn find(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installat
 
 /// Finds a fetched PostgreSQL in the cache, or fetches it, even when one is installed.
 pub fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installation> {
+    let known = match &wanted.cache {
+        Some(folder) => vec![folder.clone()],
+        None => trusted_folders()
+            .iter()
+            .map(|folder| folder.join("postgresql"))
+            .collect(),
+    };
+    if let Some(found) = newest(
+        known.iter().flat_map(|cache| in_cache(cache)).collect(),
+        wanted,
+    ) {
+        return Ok(found);
+    }
     let cache = match &wanted.cache {
         Some(folder) => folder.clone(),
         None => cache_folder()?.join("postgresql"),
     };
+    // One download serves all who wait for it, in this process and in others.
+    let _lock = lock_for_fetching(&cache)?;
     if let Some(found) = newest(in_cache(&cache), wanted) {
         return Ok(found);
     }
@@ -56,6 +72,14 @@ pub fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Instal
         wanted.minor,
         progress,
     )
+}
+
+fn lock_for_fetching(cache: &Path) -> Result<File> {
+    make_folder(cache, 0o755)?;
+    let path = cache.join("fetch.lock");
+    let lock = File::create(&path).map_err(Error::io("create", &path))?;
+    lock.lock().map_err(Error::io("lock", &path))?;
+    Ok(lock)
 }
 
 /// The complete installations of 13-18 in the places where packages put them, the newest first.
@@ -94,7 +118,7 @@ pub fn installed() -> Vec<Installation> {
     found
 }
 
-fn given(bindir: &std::path::Path, major: Option<u16>) -> Result<Installation> {
+fn given(bindir: &Path, major: Option<u16>) -> Result<Installation> {
     let found = Installation::at(bindir)?;
     match major {
         Some(major) if major != found.major => {
@@ -108,7 +132,7 @@ fn given(bindir: &std::path::Path, major: Option<u16>) -> Result<Installation> {
     }
 }
 
-fn in_cache(cache: &std::path::Path) -> Vec<Installation> {
+fn in_cache(cache: &Path) -> Vec<Installation> {
     let Ok(entries) = std::fs::read_dir(cache) else {
         return Vec::new();
     };

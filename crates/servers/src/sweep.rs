@@ -53,26 +53,25 @@ pub fn sweep_in(base: &Path) -> Result<Swept> {
     Ok(swept)
 }
 
-/// The marker, now locked by us, when this is a scratch folder whose owner is dead.
+/// The marker, now locked by us, when this is a scratch folder whose owner is dead; without one, when it is old.
 fn abandoned(entry: &DirEntry) -> Option<Option<File>> {
     let name = entry.file_name();
     let name = name.to_str()?;
-    let is_ours = name.starts_with(UNFINISHED) || is_scratch_name(name);
-    if !is_ours || !entry.file_type().ok()?.is_dir() {
+    let own_uid = rustix::process::geteuid().as_raw();
+    if !entry.file_type().ok()?.is_dir() {
         return None;
     }
-    match File::open(entry.path().join(MARKER)) {
-        Ok(marker) => {
-            let own = marker.metadata().ok()?.uid() == rustix::process::geteuid().as_raw();
-            (own && marker.try_lock().is_ok()).then_some(Some(marker))
-        }
-        Err(_) => {
-            let found = entry.metadata().ok()?;
-            let own = found.uid() == rustix::process::geteuid().as_raw();
-            let age = found.modified().ok()?.elapsed().ok()?;
-            (own && age > FORGOTTEN).then_some(None)
-        }
+    if is_scratch_name(name)
+        && let Ok(marker) = File::open(entry.path().join(MARKER))
+    {
+        let own = marker.metadata().ok()?.uid() == own_uid;
+        return (own && marker.try_lock().is_ok()).then_some(Some(marker));
     }
+    // Its owner may be about to lock the marker, so only age tells.
+    let found = entry.metadata().ok()?;
+    let old = found.modified().ok()?.elapsed().ok()? > FORGOTTEN;
+    let ours = name.starts_with(UNFINISHED) || is_scratch_name(name);
+    (ours && old && found.uid() == own_uid).then_some(None)
 }
 
 /// `4711-3`: a pid and a count.

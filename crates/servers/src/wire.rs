@@ -150,20 +150,17 @@ fn is_late(kind: ErrorKind) -> bool {
 
 /// The first frame of `bytes`, or `None` when it is not there as a whole yet.
 fn frame(bytes: &[u8]) -> Result<Option<(u8, Range<usize>)>, SqlError> {
-    let Some((kind, length)) = bytes
-        .split_first_chunk::<5>()
-        .map(|(head, _)| (head[0], [head[1], head[2], head[3], head[4]]))
-    else {
+    let Some(([kind, length @ ..], _)) = bytes.split_first_chunk::<5>() else {
         return Ok(None);
     };
-    let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
     if !(4..=FRAME_BYTES_MAX).contains(&length) {
         return Err(SqlError::Protocol(format!(
             "a frame of kind {kind} claims {length} bytes"
         )));
     }
     let body = 5..length + 1;
-    Ok((bytes.len() >= body.end).then_some((kind, body)))
+    Ok((bytes.len() >= body.end).then_some((*kind, body)))
 }
 
 #[cfg(test)]
