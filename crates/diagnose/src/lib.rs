@@ -1,9 +1,22 @@
 //! What is wrong with a cluster's files, and how much was looked at.
 #![forbid(unsafe_code)]
 
+pub mod causes;
+pub mod check;
+pub mod checks;
+pub mod consequences;
 pub mod document;
+pub mod findings;
+pub mod places;
 pub mod plan;
 pub mod rule;
+pub mod screen;
+pub mod server_messages;
+pub mod walker;
 
+pub use check::{Checksum, ClusterCheck, DatabaseCheck, DatabaseCx, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants};
+pub use checks::{CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, rule_named, rules};
 pub use document::{CheckDocument, Finding, Level, Place, Verdict};
+pub use findings::{Draft, Findings};
 pub use rule::{Rule, Severity};
+pub use walker::{CheckOptions, Glob, Progress, Selection, check_cluster, check_file, check_page, target_of};

@@ -1,0 +1,214 @@
+//! What a check is, and what it is given.
+
+use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Relation};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
+
+use pgclinic_source::Source;
+
+use crate::document::{Kind, Level};
+use crate::findings::Findings;
+use crate::rule::Rule;
+
+/// A check that needs one page and remembers nothing.
+pub trait PageCheck: Sync {
+    /// What it can say.
+    fn rules(&self) -> &'static [&'static Rule];
+    /// Which pages it is handed.
+    fn wants(&self) -> Wants;
+    /// Looks at the page. Pages of zeros only are never handed out.
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings);
+}
+
+/// A check of what is no page and belongs to no database: control file, maps, folders.
+pub trait ClusterCheck: Sync {
+    /// What it can say.
+    fn rules(&self) -> &'static [&'static Rule];
+    /// The lowest level at which it runs.
+    fn level(&self) -> Level;
+    /// Looks at the cluster as a whole.
+    fn check(&self, cluster: &Cluster, out: &mut Findings);
+}
+
+/// A check of a database's files against its catalogs.
+pub trait DatabaseCheck: Sync {
+    /// What it can say.
+    fn rules(&self) -> &'static [&'static Rule];
+    /// The lowest level at which it runs.
+    fn level(&self) -> Level;
+    /// Looks at one database, or at the shared relations.
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings);
+}
+
+/// Which pages a check is handed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wants {
+    /// The lowest level at which it runs.
+    pub level: Level,
+    /// Kinds of pages.
+    pub pages: PageClass,
+    /// The check is silent on every page that [`crate::screen`] calls plainly right, so that it
+    /// can be left out there; a test holds it to that.
+    pub screened: bool,
+}
+
+impl Wants {
+    /// Every page, at every level.
+    pub const EVERY_PAGE: Wants = Wants {
+        level: Level::Pages,
+        pages: PageClass::Any,
+        screened: true,
+    };
+    /// Pages of tables, TOAST relations and materialised views.
+    pub const HEAP: Wants = Wants {
+        level: Level::Structure,
+        pages: PageClass::Heap,
+        screened: true,
+    };
+    /// Pages with line pointers: heap, sequences, and those of indexes that have them.
+    pub const LINE_POINTERS: Wants = Wants {
+        level: Level::Structure,
+        pages: PageClass::LinePointers,
+        screened: true,
+    };
+}
+
+/// Kinds of pages that checks ask for. All but `Any` only get pages whose header the server
+/// would accept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageClass {
+    /// Every page that is not all zero.
+    Any,
+    /// Main fork of a heap.
+    Heap,
+    /// Main fork of a TOAST relation.
+    Toast,
+    /// Main fork, with an array of line pointers.
+    LinePointers,
+    /// Main fork of an index.
+    Index,
+    /// Main fork of a sequence.
+    Sequence,
+    /// Visibility map.
+    VisibilityMap,
+}
+
+/// Numbers that no transaction, multixact or WAL position on disk can reach, in a cluster that
+/// was shut down in good order; nothing is known of one that was not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Next transaction.
+    pub next_xid: Xid,
+    /// Oldest transaction that may still be looked up.
+    pub oldest_xid: Xid,
+    /// Next multixact.
+    pub next_multi: MultiXactId,
+    /// Oldest multixact that may still be looked up.
+    pub oldest_multi: MultiXactId,
+    /// End of the WAL.
+    pub wal_end: Lsn,
+}
+
+/// Whether the stored checksum is right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checksum {
+    /// Data checksums are off, or nothing tells whether they are on.
+    Off,
+    /// Right.
+    Right,
+    /// Wrong.
+    Wrong {
+        /// What the bytes ask for.
+        computed: u16,
+    },
+}
+
+/// What is known of the fork a page belongs to.
+pub struct ForkCx<'a> {
+    /// The cluster, if the target is one.
+    pub cluster: Option<&'a Cluster>,
+    /// Where the bytes come from.
+    pub source: Option<&'a dyn Source>,
+    /// The major's row; nothing for a bare file of unknown age.
+    pub layout: Option<&'static Layout>,
+    /// Build options.
+    pub build: Build,
+    /// The files.
+    pub files: &'a ForkFiles,
+    /// The relation, when the catalogs name it.
+    pub relation: Option<&'a Relation>,
+    /// The table behind a TOAST relation.
+    pub toast_of: Option<&'a Relation>,
+    /// Name of the database.
+    pub database: Option<&'a str>,
+    /// Kind of relation.
+    pub kind: Kind,
+    /// How its pages are laid out; nothing when unknown.
+    pub method: Option<AccessMethod>,
+    /// The walk over its rows.
+    pub columns: Option<&'a [ColumnLayout]>,
+    /// Blocks in the fork.
+    pub blocks: u64,
+    /// Limits, in a cluster that was shut down in good order.
+    pub limits: Option<Limits>,
+    /// Level of this run.
+    pub level: Level,
+}
+
+impl ForkCx<'_> {
+    /// The fork.
+    pub fn fork(&self) -> Fork {
+        self.files.fork
+    }
+
+    /// PostgreSQL's major; the newest one for a bare file.
+    pub fn major(&self) -> u16 {
+        self.layout.map_or(18, |layout| layout.major)
+    }
+}
+
+/// What is known of a page.
+pub struct PageCx<'a> {
+    /// Its fork.
+    pub fork: &'a ForkCx<'a>,
+    /// Block through all segments.
+    pub block: BlockNo,
+    /// Its checksum.
+    pub checksum: Checksum,
+}
+
+impl PageCx<'_> {
+    /// Another block of the same fork, for asking whether it holds the same; `None` when it is
+    /// not there or there is no cluster to read it from.
+    pub fn read_block(&self, block: BlockNo) -> Option<Vec<u8>> {
+        let source = self.fork.source?;
+        read_block(source, self.fork.files, self.fork.build, block)
+    }
+}
+
+/// One block of a fork.
+pub fn read_block(
+    source: &dyn Source,
+    files: &ForkFiles,
+    build: Build,
+    block: BlockNo,
+) -> Option<Vec<u8>> {
+    let per_segment = build.segment_blocks();
+    let segment = u32::try_from(u64::from(block).checked_div(per_segment)?).ok()?;
+    let offset = u64::from(block).checked_rem(per_segment)? * u64::from(build.block_size);
+    let mut page = vec![0; usize::try_from(build.block_size).ok()?];
+    let read = source
+        .read_at(&files.path(segment), offset, &mut page)
+        .ok()?;
+    (read == page.len()).then_some(page)
+}
+
+/// One database: its catalogs and the forks in all its folders. Database 0 is `global`.
+pub struct DatabaseCx<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// Its catalogs.
+    pub catalog: &'a Catalog,
+    /// Forks in all its folders, in the order of folder, filenode and fork.
+    pub forks: &'a [ForkFiles],
+}

@@ -1,0 +1,49 @@
+//! The registers of checks: each check is one file here and one line below.
+//!
+//! The order is the order in which a page is looked at, and of findings of one page that follow
+//! from each other: the first one is the root.
+
+use pgclinic_format::registry;
+
+use crate::check::{ClusterCheck, DatabaseCheck, PageCheck};
+use crate::rule::Rule;
+
+registry! {
+    /// Checks of one page.
+    pub static PAGE_CHECKS: [PageCheck] = [
+        checksum_mismatch::ChecksumMismatch,
+        new_page_with_content::NewPageWithContent,
+        invalid_page_flags::InvalidPageFlags,
+        lower_inside_header::LowerInsideHeader,
+        lower_beyond_upper::LowerBeyondUpper,
+        upper_beyond_special::UpperBeyondSpecial,
+        special_beyond_page::SpecialBeyondPage,
+        special_misaligned::SpecialMisaligned,
+        wrong_page_size::WrongPageSize,
+        wrong_layout_version::WrongLayoutVersion,
+        special_size_mismatch::SpecialSizeMismatch,
+    ];
+}
+
+registry! {
+    /// Checks of the cluster as a whole.
+    pub static CLUSTER_CHECKS: [ClusterCheck] = [];
+}
+
+registry! {
+    /// Checks of a database's files against its catalogs.
+    pub static DATABASE_CHECKS: [DatabaseCheck] = [];
+}
+
+/// Every rule of every check, in the order of the registers.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let page = PAGE_CHECKS.iter().flat_map(|check| check.rules());
+    let cluster = CLUSTER_CHECKS.iter().flat_map(|check| check.rules());
+    let database = DATABASE_CHECKS.iter().flat_map(|check| check.rules());
+    page.chain(cluster).chain(database).copied()
+}
+
+/// The rule of this name.
+pub fn rule_named(name: &str) -> Option<&'static Rule> {
+    rules().find(|rule| rule.name == name)
+}

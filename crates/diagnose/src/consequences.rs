@@ -1,0 +1,142 @@
+//! What follows from findings of a page: what the server says, which rows are at risk, what to do.
+
+use pgclinic_format::{Fork, LpFlags, Page};
+
+use crate::check::{Checksum, PageCx};
+use crate::document::{Kind, Remedy};
+use crate::findings::Draft;
+use crate::plan::Safety;
+use crate::rule::Severity;
+
+/// Fills in what the checks left open.
+pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
+    let refused = refusal(page, cx);
+    let rows = rows_on(page, cx);
+    for draft in drafts {
+        if let Some(words) = &refused {
+            draft.server_says = Some(words.clone());
+        }
+        if draft.severity == Severity::Damage {
+            let of_page = if draft.item.is_some() {
+                rows.map(|rows| rows.min(1))
+            } else {
+                rows
+            };
+            draft.rows = draft.rows.or(of_page);
+            draft.remedies.extend(remedies(cx));
+        } else {
+            draft.rows = draft.rows.or(Some(0));
+        }
+    }
+}
+
+/// The words with which the server refuses the whole page, if it does.
+fn refusal(page: Page<'_>, cx: &PageCx<'_>) -> Option<String> {
+    let summed = !page.is_new() && matches!(cx.checksum, Checksum::Wrong { .. });
+    let refused = summed || (!page.is_new() && !page.header_is_sane_to_the_server());
+    // Both maps are read with leave to throw a bad page away, and an init fork only by recovery.
+    if !refused || cx.fork.fork() != Fork::Main || cx.fork.cluster.is_none() {
+        return None;
+    }
+    let path = cx.fork.files.path(0);
+    let path = path.as_str();
+    Some(match cx.fork.major() {
+        ..=17 => format!(
+            "ERROR:  invalid page in block {} of relation {path}",
+            cx.block
+        ),
+        _ => format!(
+            "ERROR:  invalid page in block {} of relation \"{path}\"",
+            cx.block
+        ),
+    })
+}
+
+/// Rows with line pointers on a heap page; unknown when the header cannot be trusted.
+fn rows_on(page: Page<'_>, cx: &PageCx<'_>) -> Option<u64> {
+    match (cx.fork.kind, cx.fork.fork()) {
+        (Kind::Table | Kind::Toast | Kind::MaterializedView | Kind::Sequence, Fork::Main) => {}
+        (Kind::Unknown, _) => return None,
+        _ => return Some(0),
+    }
+    if usize::from(page.pd_lower()) > page.len() || page.is_new() {
+        return None;
+    }
+    Some(
+        page.line_pointers()
+            .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
+            .count() as u64,
+    )
+}
+
+fn remedies(cx: &PageCx<'_>) -> Vec<Remedy> {
+    let Some(relation) = cx.fork.relation else {
+        return vec![restore_page(cx)];
+    };
+    let name = relation.sql_name();
+    match (cx.fork.kind, cx.fork.fork()) {
+        (_, Fork::Fsm) => {
+            let words = format!(
+                "stop the server, move {} away and start it: VACUUM {name} builds the map anew",
+                cx.fork.files.path(0)
+            );
+            vec![remedy("rebuild-free-space-map", Safety::Exact, words)]
+        }
+        (_, Fork::Vm) => {
+            vec![remedy(
+                "rebuild-visibility-map",
+                Safety::Exact,
+                format!(
+                    "SELECT pg_truncate_visibility_map('{}'); VACUUM {name};",
+                    name.replace('\'', "''")
+                ),
+            )]
+        }
+        (Kind::Index, _) if relation.schema == "pg_catalog" => {
+            let words = format!(
+                "REINDEX INDEX {name}; -- in single-user mode with ignore_system_indexes if the server cannot start"
+            );
+            vec![remedy("reindex", Safety::Exact, words)]
+        }
+        (Kind::Index, _) => vec![remedy(
+            "reindex",
+            Safety::Exact,
+            format!("REINDEX INDEX CONCURRENTLY {name};"),
+        )],
+        (Kind::Sequence, _) => {
+            let words = format!(
+                "DROP and CREATE SEQUENCE {name} with its old options, then SELECT setval('{}', …) from the largest value in use",
+                name.replace('\'', "''")
+            );
+            vec![
+                restore_page(cx),
+                remedy("recreate-sequence", Safety::Lossy, words),
+            ]
+        }
+        (Kind::MaterializedView, _) => {
+            vec![remedy(
+                "refresh",
+                Safety::Exact,
+                format!("REFRESH MATERIALIZED VIEW {name};"),
+            )]
+        }
+        _ => vec![restore_page(cx)],
+    }
+}
+
+fn restore_page(cx: &PageCx<'_>) -> Remedy {
+    let words = format!(
+        "copy the cluster first; then take block {} of {} from a backup or standby whose copy pgclinic check calls sound",
+        cx.block,
+        cx.fork.files.path(0)
+    );
+    remedy("restore-page-from-copy", Safety::ShowOnly, words)
+}
+
+fn remedy(name: &str, safety: Safety, command: String) -> Remedy {
+    Remedy {
+        name: name.into(),
+        safety,
+        command,
+    }
+}

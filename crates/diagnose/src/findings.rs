@@ -1,0 +1,249 @@
+//! Collects findings: keeps the first thousand per rule and relation in the order of their
+//! places, whatever the order in which pages were looked at, and counts the rest.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::{BlockNo, Fork};
+use serde_json::{Map, Value};
+
+use crate::document::{AtRisk, AttributePlace, Cause, Finding, Place, Remedy};
+use crate::plan::Safety;
+use crate::rule::{Rule, Severity};
+
+/// Findings kept of one rule in one relation.
+pub const KEPT_PER_RULE: usize = 1000;
+
+/// A finding without its place; what stays `None` is filled in from the page.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    pub(crate) rule: &'static Rule,
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) item: Option<u16>,
+    pub(crate) attribute: Option<AttributePlace>,
+    pub(crate) bytes: Option<[u64; 2]>,
+    pub(crate) facts: Map<String, Value>,
+    pub(crate) server_says: Option<String>,
+    pub(crate) rows: Option<u64>,
+    pub(crate) remedies: Vec<Remedy>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) place: Option<Place>,
+}
+
+impl Draft {
+    /// Of this rule, with what was seen.
+    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
+        Draft {
+            rule,
+            severity: rule.severity,
+            message: message.into(),
+            item: None,
+            attribute: None,
+            bytes: None,
+            facts: Map::new(),
+            server_says: None,
+            rows: None,
+            remedies: Vec::new(),
+            cause: None,
+            place: None,
+        }
+    }
+
+    /// At this line pointer.
+    pub fn item(mut self, number: u16) -> Self {
+        self.item = Some(number);
+        self
+    }
+
+    /// In this column, from 1.
+    pub fn attribute(mut self, number: u16) -> Self {
+        self.attribute = Some(AttributePlace { number, name: None });
+        self
+    }
+
+    /// At these half-open offsets of the page, or of the file where there is no page.
+    pub fn bytes(mut self, start: usize, end: usize) -> Self {
+        self.bytes = Some([start as u64, end as u64]);
+        self
+    }
+
+    /// With a number or word to go with the message.
+    pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.facts.insert(name.into(), value.into());
+        self
+    }
+
+    /// The server's own words about it.
+    pub fn server_says(mut self, words: impl Into<String>) -> Self {
+        self.server_says = Some(words.into());
+        self
+    }
+
+    /// Rows at risk, when it is not what the page suggests.
+    pub fn rows(mut self, rows: u64) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// A way out, before those that fit every finding of its kind.
+    pub fn remedy(mut self, name: &str, safety: Safety, command: impl Into<String>) -> Self {
+        self.remedies.push(Remedy {
+            name: name.into(),
+            safety,
+            command: command.into(),
+        });
+        self
+    }
+
+    /// Less severe here than its rule.
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// At another place than the one at hand.
+    pub fn place(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+/// The key that findings are kept and sorted by within one relation.
+type Position = (
+    Fork,
+    Option<BlockNo>,
+    Option<u16>,
+    Option<u16>,
+    Option<[u64; 2]>,
+    String,
+);
+
+#[derive(Default, Debug)]
+struct Kept {
+    findings: BTreeMap<Position, Finding>,
+    total: u64,
+}
+
+/// Drafts of the page at hand, and everything found so far.
+#[derive(Default, Debug)]
+pub struct Findings {
+    pub(crate) drafts: Vec<Draft>,
+    kept: BTreeMap<(String, String), Kept>,
+}
+
+impl Findings {
+    /// Tells of a defect at the place at hand.
+    pub fn add(&mut self, draft: Draft) {
+        self.drafts.push(draft);
+    }
+
+    /// The drafts since the last page, in the order in which they were told.
+    pub fn take_drafts(&mut self) -> Vec<Draft> {
+        std::mem::take(&mut self.drafts)
+    }
+
+    /// Nothing was told since the last page.
+    pub fn is_quiet(&self) -> bool {
+        self.drafts.is_empty()
+    }
+
+    /// Keeps a finding with its place, or only counts it.
+    pub(crate) fn keep(&mut self, finding: Finding) {
+        let place = &finding.place;
+        let relation = match place.filenode {
+            Some(filenode) => format!(
+                "{} {filenode}",
+                place.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+            ),
+            None => place.path.clone(),
+        };
+        let kept = self
+            .kept
+            .entry((relation, finding.rule.clone()))
+            .or_default();
+        kept.total += 1;
+        kept.insert(finding);
+    }
+
+    /// Joins what another thread found.
+    pub(crate) fn absorb(&mut self, other: Findings) {
+        for (key, theirs) in other.kept {
+            let ours = self.kept.entry(key).or_default();
+            ours.total += theirs.total;
+            for finding in theirs.findings.into_values() {
+                ours.insert(finding);
+            }
+        }
+    }
+
+    /// How many were told, kept or not.
+    pub(crate) fn total(&self) -> u64 {
+        self.kept.values().map(|kept| kept.total).sum()
+    }
+
+    /// All kept findings.
+    pub(crate) fn into_findings(self) -> Vec<Finding> {
+        self.kept
+            .into_values()
+            .flat_map(|kept| kept.findings.into_values())
+            .collect()
+    }
+}
+
+impl Kept {
+    fn insert(&mut self, finding: Finding) {
+        let place = &finding.place;
+        let attribute = place.attribute.as_ref().map(|attribute| attribute.number);
+        let fork = place.fork.unwrap_or(Fork::Main);
+        let position = (
+            fork,
+            place.block,
+            place.item,
+            attribute,
+            place.bytes,
+            finding.message.clone(),
+        );
+        self.findings.insert(position, finding);
+        if self.findings.len() > KEPT_PER_RULE {
+            self.findings.pop_last();
+        }
+    }
+}
+
+impl Draft {
+    /// The finding at `place`, whose id hashes cluster, rule and place.
+    pub(crate) fn finish(self, place: &Place, system_identifier: u64) -> Finding {
+        let mut place = self.place.unwrap_or_else(|| place.clone());
+        place.item = self.item.or(place.item);
+        place.attribute = self.attribute.or(place.attribute);
+        place.bytes = self.bytes.or(place.bytes);
+        Finding {
+            id: finding_id(system_identifier, self.rule.name, &place),
+            cause: self.cause,
+            caused_by: None,
+            rule: self.rule.name.into(),
+            severity: self.severity,
+            place,
+            message: self.message,
+            facts: self.facts,
+            server_says: self.server_says,
+            at_risk: AtRisk { rows: self.rows },
+            remedies: self.remedies,
+        }
+    }
+}
+
+/// Two runs over the same damage agree on this.
+fn finding_id(system_identifier: u64, rule: &str, place: &Place) -> String {
+    let attribute = place.attribute.as_ref().map(|attribute| attribute.number);
+    let file = place.filenode.is_none().then_some(&place.path);
+    let key = format!(
+        "{system_identifier} {rule} {:?} {:?} {:?} {:?} {:?} {attribute:?} {file:?}",
+        place.database_oid, place.filenode, place.fork, place.block, place.item
+    );
+    blake3::hash(key.as_bytes())
+        .to_hex()
+        .chars()
+        .take(16)
+        .collect()
+}

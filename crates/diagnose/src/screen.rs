@@ -1,0 +1,418 @@
+//! The quick look: one fused pass that tells a page that is plainly right from one that somebody
+//! should look at.
+//!
+//! Nearly every page of nearly every cluster is right, and asking two dozen checks one after the
+//! other costs more than reading the disk. A page that passes here is one on which every check
+//! that says [`screened`](crate::check::Wants::screened) stays silent; a test holds the screen to
+//! that over damaged pages. It may be stricter than the checks, never laxer.
+
+use pgclinic_format::heap_tuple::{
+    HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HOT_UPDATED, HEAP_XMAX_COMMITTED,
+    HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_FROZEN, INFOMASK2_UNUSED,
+};
+use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
+use pgclinic_format::page::{HEADER_BYTES, LAYOUT_VERSION, PD_VALID_FLAG_BITS};
+use pgclinic_format::toast::MAX_VALUE_BYTES;
+use pgclinic_format::{
+    BlockNo, ColumnLayout, Fork, HeapTuple, LinePointer, LpFlags, MultiXactId, Page, Varlena, Xid,
+    varlena,
+};
+
+use crate::check::{ForkCx, Limits};
+use crate::document::{Kind, Level};
+
+/// The smallest item that any index has.
+const INDEX_ITEM_BYTES: usize = 8;
+/// A heap tuple without columns.
+const HEAP_ITEM_BYTES: usize = 24;
+/// Words of one bit per eight bytes of the largest page.
+const GRANULE_WORDS: usize = 32768 / 8 / 64;
+
+/// What the quick look needs to know of a fork, worked out once.
+pub struct Screen<'a> {
+    special: Option<usize>,
+    lines: Lines,
+    method: Option<AccessMethod>,
+    rows: Option<Rows<'a>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    None,
+    Index,
+    Heap,
+}
+
+struct Rows<'a> {
+    columns: &'a [ColumnLayout],
+    /// Columns in front whose place is the same in every row without nulls, and where they end.
+    fixed: usize,
+    fixed_end: usize,
+    limits: Option<Limits>,
+    relfrozenxid: Xid,
+    relminmxid: MultiXactId,
+    toast: u32,
+    method_max: u8,
+    chunks: Option<Chunks>,
+}
+
+/// Bounds of the rows of a TOAST relation.
+#[derive(Clone, Copy)]
+struct Chunks {
+    bytes_max: usize,
+    number_max: u32,
+}
+
+impl<'a> Screen<'a> {
+    /// For the pages of this fork.
+    pub fn new(fork: &ForkCx<'a>) -> Self {
+        let main = fork.fork() == Fork::Main;
+        let page_len = usize::try_from(fork.build.block_size).unwrap_or(8192);
+        let method = fork.method.filter(|_| main || fork.fork() == Fork::Init);
+        let lines = match method {
+            _ if fork.level == Level::Pages || !main => Lines::None,
+            Some(AccessMethod::Heap) => Lines::Heap,
+            Some(_) => Lines::Index,
+            None => Lines::None,
+        };
+        Screen {
+            special: method.map(|method| page_len - method.special_bytes()),
+            lines,
+            method,
+            rows: fork
+                .columns
+                .filter(|_| lines == Lines::Heap)
+                .map(|columns| Rows::new(fork, columns)),
+        }
+    }
+
+    /// Every screened check would be silent on this page.
+    pub fn is_plainly_right(&self, page: Page<'_>, block: BlockNo) -> bool {
+        self.header_is_right(page)
+            && match self.lines {
+                Lines::None => true,
+                Lines::Index => self.index_items_are_right(page),
+                Lines::Heap => self
+                    .rows
+                    .as_ref()
+                    .is_some_and(|rows| rows.are_right(page, block)),
+            }
+    }
+
+    fn header_is_right(&self, page: Page<'_>) -> bool {
+        let (lower, upper, special) = (page.pd_lower(), page.pd_upper(), page.pd_special());
+        let special_is_right = match self.special {
+            Some(expected) => usize::from(special) == expected,
+            None => usize::from(special) <= page.len() && special % 8 == 0,
+        };
+        special_is_right
+            && page.pd_flags() & !PD_VALID_FLAG_BITS == 0
+            && usize::from(lower) >= HEADER_BYTES
+            && lower <= upper
+            && upper <= special
+            && usize::from(page.page_size()) == page.len()
+            && page.layout_version() == LAYOUT_VERSION
+    }
+
+    fn index_items_are_right(&self, page: Page<'_>) -> bool {
+        let Some(method) = self.method else {
+            return false;
+        };
+        if !has_line_pointers(method, page) {
+            return true;
+        }
+        let mut taken = Taken::new();
+        let bounds = Bounds::of(page, INDEX_ITEM_BYTES);
+        page.line_pointers()
+            .all(|(_, pointer)| match pointer.flags() {
+                LpFlags::Normal => bounds.hold(pointer) && taken.take(pointer),
+                LpFlags::Dead => {
+                    pointer.lp_len() == 0 || (bounds.hold(pointer) && taken.take(pointer))
+                }
+                LpFlags::Unused => pointer.lp_len() == 0,
+                LpFlags::Redirect => false,
+            })
+    }
+}
+
+/// Where items may stand on a page.
+struct Bounds {
+    upper: usize,
+    special: usize,
+    least: usize,
+}
+
+impl Bounds {
+    fn of(page: Page<'_>, least: usize) -> Self {
+        Bounds {
+            upper: usize::from(page.pd_upper()),
+            special: usize::from(page.pd_special()),
+            least,
+        }
+    }
+
+    #[inline]
+    fn hold(&self, pointer: LinePointer) -> bool {
+        let (start, len) = (usize::from(pointer.lp_off()), usize::from(pointer.lp_len()));
+        start >= self.upper && start % 8 == 0 && len >= self.least && start + len <= self.special
+    }
+}
+
+/// Which eighths of a page belong to an item already.
+struct Taken {
+    words: [u64; GRANULE_WORDS],
+}
+
+impl Taken {
+    fn new() -> Self {
+        Taken {
+            words: [0; GRANULE_WORDS],
+        }
+    }
+
+    /// Takes the item's bytes; `false` when another item has some of them.
+    #[inline]
+    fn take(&mut self, pointer: LinePointer) -> bool {
+        let first = usize::from(pointer.lp_off()) / 8;
+        let end = (usize::from(pointer.lp_off()) + usize::from(pointer.lp_len())).div_ceil(8);
+        let (first_word, last_word) = (first / 64, (end - 1) / 64);
+        let head = u64::MAX << (first % 64);
+        let tail = u64::MAX >> (63 - (end - 1) % 64);
+        if first_word == last_word {
+            return self.take_bits(first_word, head & tail);
+        }
+        let between = (first_word + 1..last_word).all(|word| self.take_bits(word, u64::MAX));
+        between && self.take_bits(first_word, head) && self.take_bits(last_word, tail)
+    }
+
+    #[inline]
+    fn take_bits(&mut self, word: usize, bits: u64) -> bool {
+        let Some(slot) = self.words.get_mut(word) else {
+            return false;
+        };
+        let free = *slot & bits == 0;
+        *slot |= bits;
+        free
+    }
+}
+
+impl<'a> Rows<'a> {
+    fn new(fork: &ForkCx<'a>, columns: &'a [ColumnLayout]) -> Self {
+        let (fixed, fixed_end) = fixed_front(columns);
+        let relation = fork.relation;
+        Rows {
+            columns,
+            fixed,
+            fixed_end,
+            limits: fork.limits,
+            relfrozenxid: relation.map_or(Xid::INVALID, |relation| relation.relfrozenxid),
+            relminmxid: relation.map_or(MultiXactId(0), |relation| relation.relminmxid),
+            toast: relation.map_or(0, |relation| relation.toast),
+            method_max: if fork.major() >= 14 { 1 } else { 0 },
+            chunks: (fork.kind == Kind::Toast).then(|| Chunks {
+                bytes_max: usize::try_from(fork.build.toast_chunk).unwrap_or(0),
+                number_max: MAX_VALUE_BYTES / fork.build.toast_chunk.max(1),
+            }),
+        }
+    }
+
+    fn are_right(&self, page: Page<'_>, block: BlockNo) -> bool {
+        let mut taken = Taken::new();
+        let bounds = Bounds::of(page, HEAP_ITEM_BYTES);
+        let count = page.line_pointer_count();
+        page.line_pointers()
+            .all(|(_, pointer)| match pointer.flags() {
+                LpFlags::Normal => {
+                    bounds.hold(pointer)
+                        && taken.take(pointer)
+                        && self.tuple_is_right(page, pointer, block, count)
+                }
+                LpFlags::Dead | LpFlags::Unused => pointer.lp_len() == 0,
+                LpFlags::Redirect => {
+                    let target = page.line_pointer(pointer.lp_off());
+                    pointer.lp_len() == 0
+                        && target.is_some_and(|target| target.flags() == LpFlags::Normal)
+                }
+            })
+    }
+
+    #[inline]
+    fn tuple_is_right(
+        &self,
+        page: Page<'_>,
+        pointer: LinePointer,
+        block: BlockNo,
+        count: u16,
+    ) -> bool {
+        let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
+            return false;
+        };
+        self.header_is_right(tuple, block, count)
+            && self.transactions_are_right(tuple)
+            && self.attributes_are_right(tuple)
+    }
+
+    #[inline]
+    fn header_is_right(&self, tuple: HeapTuple<'_>, block: BlockNo, count: u16) -> bool {
+        let (mask, mask2) = (tuple.t_infomask(), tuple.t_infomask2());
+        let hoff = usize::from(tuple.t_hoff());
+        let ctid = tuple.t_ctid();
+        let committed_multi = HEAP_XMAX_COMMITTED | HEAP_XMAX_IS_MULTI;
+        let committed_invalid = HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID;
+        usize::from(tuple.attribute_count()) <= self.columns.len()
+            && hoff == tuple.expected_hoff()
+            && hoff <= tuple.bytes().len()
+            && mask2 & INFOMASK2_UNUSED == 0
+            && mask & HEAP_HASOID_OLD == 0
+            && mask & committed_multi != committed_multi
+            && mask & committed_invalid != committed_invalid
+            && (1..=count).contains(&ctid.offset)
+            && (mask2 & HEAP_HOT_UPDATED == 0 || ctid.block == block)
+    }
+
+    #[inline]
+    fn transactions_are_right(&self, tuple: HeapTuple<'_>) -> bool {
+        let Some(limits) = &self.limits else {
+            return true;
+        };
+        let mask = tuple.t_infomask();
+        let xmin_is_right = mask & HEAP_XMIN_FROZEN == HEAP_XMIN_FROZEN
+            || self.xid_is_right(tuple.t_xmin(), limits);
+        let xmax = tuple.t_xmax();
+        let xmax_is_right = mask & HEAP_XMAX_INVALID != 0
+            || xmax == Xid::INVALID
+            || if mask & HEAP_XMAX_IS_MULTI != 0 {
+                let multi = MultiXactId(xmax.0);
+                multi.precedes(limits.next_multi) && !multi.precedes(self.relminmxid)
+            } else {
+                self.xid_is_right(xmax, limits)
+            };
+        xmin_is_right && xmax_is_right
+    }
+
+    #[inline]
+    fn xid_is_right(&self, xid: Xid, limits: &Limits) -> bool {
+        xid.is_normal() && xid.precedes(limits.next_xid) && !xid.precedes(self.relfrozenxid)
+    }
+
+    #[inline]
+    fn attributes_are_right(&self, tuple: HeapTuple<'_>) -> bool {
+        let stored = usize::from(tuple.attribute_count());
+        let bytes = tuple.bytes();
+        let external = tuple.t_infomask() & HEAP_HASEXTERNAL != 0;
+        let hoff = usize::from(tuple.t_hoff());
+        let (nulls, skip, mut at) = match tuple.t_infomask() & HEAP_HASNULL != 0 {
+            true => (tuple.null_bitmap(), 0, hoff),
+            false if stored >= self.fixed => (None, self.fixed, hoff + self.fixed_end),
+            false => (None, 0, hoff),
+        };
+        let columns = self.columns.get(skip..stored).unwrap_or_default();
+        for (column, index) in columns.iter().zip(skip..) {
+            if nulls.is_some_and(|nulls| {
+                nulls
+                    .get(index / 8)
+                    .is_none_or(|byte| byte & (1 << (index % 8)) == 0)
+            }) {
+                continue;
+            }
+            match self.value_end(*column, bytes, at, external) {
+                Some(end) => at = end,
+                None => return false,
+            }
+        }
+        at <= bytes.len() && self.chunk_is_right(bytes, hoff, stored)
+    }
+
+    /// Offset after the value that begins at `at`, or nothing where somebody should look.
+    #[inline]
+    fn value_end(
+        &self,
+        column: ColumnLayout,
+        bytes: &[u8],
+        at: usize,
+        external: bool,
+    ) -> Option<usize> {
+        let align = usize::from(column.attalign.max(1));
+        let aligned = (at + align - 1) & !(align - 1);
+        if column.attlen >= 0 {
+            return Some(aligned + usize::from(column.attlen.unsigned_abs()));
+        }
+        if column.attlen != -1 {
+            let rest = bytes.get(aligned..)?;
+            return Some(aligned + rest.iter().position(|byte| *byte == 0)? + 1);
+        }
+        let first = *bytes.get(at)?;
+        if first & 1 == 1 && first != 1 {
+            let end = at + usize::from(first >> 1);
+            return (end <= bytes.len()).then_some(end);
+        }
+        let start = if first == 0 { aligned } else { at };
+        let (value, len) = varlena::parse(bytes.get(start..)?).ok()?;
+        self.long_value_is_right(value, len, external)
+            .then_some(start + len)
+    }
+
+    fn long_value_is_right(&self, value: Varlena<'_>, len: usize, external: bool) -> bool {
+        match value {
+            Varlena::Short(_) | Varlena::Plain(_) => true,
+            Varlena::Compressed(compressed) => {
+                let raw_size = usize::try_from(compressed.raw_size).unwrap_or(usize::MAX);
+                self.chunks.is_none()
+                    && compressed.method <= self.method_max
+                    && raw_size >= len
+                    && compressed.raw_size < MAX_VALUE_BYTES - 4
+            }
+            Varlena::External(pointer) => {
+                external
+                    && self.chunks.is_none()
+                    && self.toast != 0
+                    && pointer.va_toastrelid == self.toast
+                    && (5..=MAX_VALUE_BYTES).contains(&pointer.va_rawsize)
+                    && pointer.va_extsize > 0
+                    && pointer.va_extsize <= pointer.va_rawsize - 4
+                    && pointer.method
+                        <= if pointer.is_compressed() {
+                            self.method_max
+                        } else {
+                            0
+                        }
+            }
+        }
+    }
+
+    /// In a TOAST relation: the chunk's number and size.
+    #[inline]
+    fn chunk_is_right(&self, bytes: &[u8], hoff: usize, stored: usize) -> bool {
+        let Some(bounds) = self.chunks else {
+            return true;
+        };
+        let number = bytes
+            .get(hoff + 4..)
+            .and_then(|rest| rest.first_chunk())
+            .map(|raw| u32::from_le_bytes(*raw));
+        let data = bytes
+            .get(hoff + 8..)
+            .and_then(|rest| varlena::parse(rest).ok());
+        let sized = match data {
+            Some((Varlena::Short(data) | Varlena::Plain(data), _)) => {
+                (1..=bounds.bytes_max).contains(&data.len())
+            }
+            _ => false,
+        };
+        stored == 3 && sized && number.is_some_and(|number| number <= bounds.number_max)
+    }
+}
+
+/// How many columns in front are of fixed width, and the offset behind them from `t_hoff`.
+fn fixed_front(columns: &[ColumnLayout]) -> (usize, usize) {
+    let mut end = 0usize;
+    let mut count = 0;
+    for column in columns {
+        let Ok(len) = usize::try_from(column.attlen) else {
+            break;
+        };
+        end = end.next_multiple_of(usize::from(column.attalign.max(1))) + len;
+        count += 1;
+    }
+    (count, end)
+}

@@ -1,0 +1,96 @@
+//! From the books to the findings document.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pgclinic_cluster::Cluster;
+
+use crate::document::{CheckDocument, Evidence, Finding, NotChecked, Target, Tool, Verdict};
+use crate::rule::Severity;
+use crate::walker::books::Books;
+use crate::walker::{CheckOptions, target_of};
+
+/// The document of a cluster.
+pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
+    if cluster.control.trusted().is_none() {
+        let why = "the control file cannot be trusted: whether checksums are on and which transactions exist is unknown";
+        books.not_checked(NotChecked {
+            what: "checksums and limits".into(),
+            why: why.into(),
+            inherent: false,
+        });
+    }
+    assemble(
+        target_of(cluster, &options.spec),
+        cluster.needs_recovery(),
+        options,
+        books,
+    )
+}
+
+/// The document of any target.
+pub(crate) fn assemble(
+    target: Target,
+    needs_recovery: bool,
+    options: &CheckOptions,
+    books: Books,
+) -> CheckDocument {
+    let coverage = books.coverage;
+    assert!(
+        coverage.is_balanced(),
+        "the ledger does not balance: {coverage:?}"
+    );
+    let findings_total = books.findings.total();
+    let mut findings = books.findings.into_findings();
+    findings.sort_by(|a, b| order(a).cmp(&order(b)));
+    let damaged = findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Damage);
+    let unknown = coverage.not_checked.iter().any(|entry| !entry.inherent);
+    let gaps = coverage.bytes_skipped > 0 || coverage.bytes_unreadable > 0 || unknown;
+    let verdict = match (damaged, gaps || needs_recovery || books.interrupted) {
+        (true, _) => Verdict::Damaged,
+        (false, true) => Verdict::Incomplete,
+        (false, false) => Verdict::Healthy,
+    };
+    CheckDocument {
+        schema: "pgclinic.check/1".into(),
+        tool: Tool::this(),
+        target,
+        level: options.level,
+        verdict,
+        needs_recovery,
+        coverage,
+        relations: books.relations,
+        evidence: books
+            .evidence
+            .into_iter()
+            .map(|((path, block), page)| Evidence {
+                path,
+                block,
+                page: STANDARD.encode(page),
+            })
+            .collect(),
+        findings_total,
+        findings_omitted: findings_total - findings.len() as u64,
+        findings,
+        elapsed_s: 0.0,
+        interrupted: books.interrupted,
+    }
+}
+
+/// Worst first, then by place, roots before what follows from them.
+fn order(finding: &Finding) -> impl Ord + '_ {
+    let place = &finding.place;
+    (
+        finding.severity,
+        (
+            place.database_oid,
+            place.filenode,
+            &place.path,
+            place.fork,
+            place.block,
+        ),
+        finding.caused_by.is_some(),
+        (place.item, &finding.rule, &finding.message),
+    )
+}

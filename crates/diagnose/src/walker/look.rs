@@ -1,0 +1,224 @@
+//! One page: checksum, quick look, checks, and the findings with root and followers.
+
+use pgclinic_format::checksum::page_checksum;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::index_page::has_line_pointers;
+use pgclinic_format::{BlockNo, Fork, Page};
+
+use crate::causes;
+use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx};
+use crate::checks::PAGE_CHECKS;
+use crate::consequences;
+use crate::document::{Finding, Kind, Place};
+use crate::findings::{Draft, Findings};
+use crate::places::fork_place;
+use crate::rule::Severity;
+use crate::screen::Screen;
+
+/// The checks of one fork, chosen once.
+pub(crate) struct Looker<'a> {
+    fork: &'a ForkCx<'a>,
+    screen: Screen<'a>,
+    all: Vec<&'static dyn PageCheck>,
+    unscreened: Vec<&'static dyn PageCheck>,
+    summed: bool,
+    system_identifier: u64,
+}
+
+/// What came of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Seen {
+    /// Zeros only.
+    Zeroed,
+    /// Nothing to tell.
+    Quiet,
+    /// Findings, none of them damage.
+    Noted,
+    /// Damage.
+    Damaged,
+}
+
+impl<'a> Looker<'a> {
+    pub(crate) fn new(fork: &'a ForkCx<'a>, system_identifier: u64) -> Self {
+        let wanted = |check: &&&'static dyn PageCheck| {
+            let wants = check.wants();
+            wants.level <= fork.level && may_be_handed(wants.pages, fork)
+        };
+        let all: Vec<_> = PAGE_CHECKS.iter().filter(wanted).copied().collect();
+        let unscreened = all
+            .iter()
+            .filter(|check| !check.wants().screened)
+            .copied()
+            .collect();
+        Looker {
+            fork,
+            screen: Screen::new(fork),
+            all,
+            unscreened,
+            summed: fork.cluster.and_then(pgclinic_cluster::Cluster::checksums) == Some(true),
+            system_identifier,
+        }
+    }
+
+    /// Looks at one page and keeps what is found. `causes_left` bounds the search for causes.
+    pub(crate) fn look(
+        &self,
+        bytes: &[u8],
+        block: BlockNo,
+        findings: &mut Findings,
+        causes_left: &mut u32,
+    ) -> Seen {
+        let Some(page) = Page::parse(bytes) else {
+            return Seen::Quiet;
+        };
+        if page.is_new() && page.is_zeroed() {
+            return Seen::Zeroed;
+        }
+        let cx = PageCx {
+            fork: self.fork,
+            block,
+            checksum: self.checksum(page, block),
+        };
+        let sound = matches!(cx.checksum, Checksum::Off | Checksum::Right);
+        let checks = match sound && self.screen.is_plainly_right(page, block) {
+            true => &self.unscreened,
+            false => &self.all,
+        };
+        for check in checks {
+            if is_handed(check.wants().pages, page, self.fork) {
+                check.check(page, &cx, findings);
+            }
+        }
+        if findings.is_quiet() {
+            return Seen::Quiet;
+        }
+        self.keep(page, &cx, findings, causes_left)
+    }
+
+    fn checksum(&self, page: Page<'_>, block: BlockNo) -> Checksum {
+        if !self.summed || page.is_new() {
+            return Checksum::Off;
+        }
+        match page_checksum(page.bytes(), block) {
+            computed if computed == page.pd_checksum() => Checksum::Right,
+            computed => Checksum::Wrong { computed },
+        }
+    }
+
+    fn keep(
+        &self,
+        page: Page<'_>,
+        cx: &PageCx<'_>,
+        findings: &mut Findings,
+        causes_left: &mut u32,
+    ) -> Seen {
+        let mut drafts = findings.take_drafts();
+        consequences::complete(&mut drafts, page, cx);
+        let damaged = drafts
+            .iter()
+            .any(|draft| draft.severity == Severity::Damage);
+        if damaged && *causes_left > 0 {
+            *causes_left -= 1;
+            if let Some(root) = drafts
+                .iter_mut()
+                .find(|draft| draft.severity == Severity::Damage)
+            {
+                root.cause = root.cause.take().or_else(|| causes::likely(page, cx));
+            }
+        }
+        for finding in self.finish(drafts, cx) {
+            findings.keep(finding);
+        }
+        if damaged { Seen::Damaged } else { Seen::Noted }
+    }
+
+    /// Gives the drafts their place and root.
+    fn finish(&self, drafts: Vec<Draft>, cx: &PageCx<'_>) -> Vec<Finding> {
+        let place = self.place(cx.block);
+        let mut found: Vec<Finding> = drafts
+            .into_iter()
+            .map(|draft| draft.finish(&place, self.system_identifier))
+            .collect();
+        let mut roots: Vec<(Option<u16>, String)> = Vec::new();
+        for finding in found
+            .iter_mut()
+            .filter(|finding| finding.severity == Severity::Damage)
+        {
+            let item = finding.place.item;
+            let root = roots.iter().find(|(of, _)| of.is_none() || *of == item);
+            match root {
+                Some((_, id)) if *id != finding.id => finding.caused_by = Some(id.clone()),
+                Some(_) => {}
+                None => roots.push((item, finding.id.clone())),
+            }
+        }
+        for finding in &mut found {
+            name_column(finding, self.fork);
+        }
+        found
+    }
+
+    fn place(&self, block: BlockNo) -> Place {
+        let segment = u64::from(block) / self.fork.build.segment_blocks().max(1);
+        let segment = u32::try_from(segment).unwrap_or(u32::MAX);
+        let fork = self.fork;
+        Place {
+            block: Some(block),
+            kind: fork.kind,
+            ..fork_place(fork.database, fork.relation, fork.files, segment)
+        }
+    }
+}
+
+fn name_column(finding: &mut Finding, fork: &ForkCx<'_>) {
+    let Some(attribute) = &mut finding.place.attribute else {
+        return;
+    };
+    let columns = fork.relation.and_then(|relation| relation.columns.as_ref());
+    let column =
+        columns.and_then(|columns| columns.get(usize::from(attribute.number).checked_sub(1)?));
+    attribute.name = column.map(|column| column.name.clone());
+}
+
+/// Some page of this fork may be of the class.
+fn may_be_handed(class: PageClass, fork: &ForkCx<'_>) -> bool {
+    let main = fork.fork() == Fork::Main;
+    match class {
+        PageClass::Any => true,
+        PageClass::Heap => main && fork.method == Some(AccessMethod::Heap),
+        PageClass::Toast => main && fork.kind == Kind::Toast,
+        PageClass::LinePointers => main && fork.method.is_some(),
+        PageClass::Index => main && fork.kind == Kind::Index && fork.method.is_some(),
+        PageClass::Sequence => main && fork.method == Some(AccessMethod::Sequence),
+        PageClass::VisibilityMap => fork.fork() == Fork::Vm,
+    }
+}
+
+/// This page is of the class: behind a header that the server would not accept, nothing is.
+fn is_handed(class: PageClass, page: Page<'_>, fork: &ForkCx<'_>) -> bool {
+    match class {
+        PageClass::Any => true,
+        _ if page.is_new() || !page.header_is_sane_to_the_server() => false,
+        PageClass::LinePointers => fork
+            .method
+            .is_some_and(|method| has_line_pointers(method, page)),
+        _ => true,
+    }
+}
+
+/// Looks at a single page: for `inspect`, injuries and tests.
+pub fn check_page(
+    bytes: &[u8],
+    block: BlockNo,
+    fork: &ForkCx<'_>,
+    system_identifier: u64,
+) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    let looker = Looker::new(fork, system_identifier);
+    looker.look(bytes, block, &mut findings, &mut 1);
+    let mut found = findings.into_findings();
+    found.sort_by(|a, b| {
+        (a.caused_by.is_some(), a.place.item).cmp(&(b.caused_by.is_some(), b.place.item))
+    });
+    found
+}

@@ -1,0 +1,193 @@
+//! One pass over the files: every page once, on all threads, handed to every check that asked.
+//!
+//! Databases come one after the other, so that one database's catalogs are in memory at a time.
+//! Within one, the forks are cut into chunks that threads take in order; what they find does not
+//! depend on who took which.
+
+mod books;
+mod document;
+mod job;
+mod look;
+mod pass;
+mod selection;
+
+use std::num::NonZeroUsize;
+
+use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
+
+use crate::check::DatabaseCx;
+use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
+use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
+use crate::findings::Findings;
+use crate::places::file_place;
+use crate::rule::Severity;
+
+pub use look::check_page;
+pub use pass::check_file;
+pub use selection::{Glob, Selection};
+
+use books::Books;
+use job::jobs_of;
+
+/// What a run is asked to do.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// How deep.
+    pub level: Level,
+    /// Threads that read and look.
+    pub threads: NonZeroUsize,
+    /// Damaged pages kept as evidence.
+    pub evidence: usize,
+    /// What part of the cluster.
+    pub selection: Selection,
+    /// How the person named the target.
+    pub spec: String,
+}
+
+/// How the run tells where it is, and is told to stop.
+pub trait Progress: Sync {
+    /// More bytes lie ahead.
+    fn expect(&self, bytes: u64);
+    /// So many bytes were looked at.
+    fn advance(&self, bytes: u64);
+    /// Somebody wants it to stop: what was found so far is still told.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// Checks a cluster. `elapsed_s` is left at 0: the clock is the caller's.
+pub fn check_cluster(
+    cluster: &Cluster,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+) -> CheckDocument {
+    let mut books = Books::new(options.evidence);
+    books.troubles(&cluster.troubles);
+    if options.selection.is_everything() {
+        check_whole(cluster, options, &mut books);
+    }
+    for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
+        if progress.is_interrupted() {
+            break;
+        }
+        if options.selection.takes_database(cluster, database) {
+            check_database(cluster, database, options, progress, &mut books);
+        }
+    }
+    books.interrupted = progress.is_interrupted();
+    document::write(cluster, options, books)
+}
+
+fn system_identifier(cluster: &Cluster) -> u64 {
+    cluster
+        .control
+        .trusted()
+        .map_or(0, |control| control.system_identifier)
+}
+
+fn check_whole(cluster: &Cluster, options: &CheckOptions, books: &mut Books) {
+    let mut findings = Findings::default();
+    for check in CLUSTER_CHECKS
+        .iter()
+        .filter(|check| check.level() <= options.level)
+    {
+        check.check(cluster, &mut findings);
+    }
+    keep_drafts(cluster, &mut findings, books);
+    for path in ["global/pg_control", "global/pg_filenode.map", "PG_VERSION"] {
+        books.file(cluster, path);
+    }
+}
+
+/// Keeps drafts that carry their own places.
+fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
+    for mut draft in findings.take_drafts() {
+        if draft.severity != Severity::Damage {
+            draft.rows = draft.rows.or(Some(0));
+        }
+        let nowhere = file_place("", Kind::File);
+        books
+            .findings
+            .keep(draft.finish(&nowhere, system_identifier(cluster)));
+    }
+}
+
+fn check_database(
+    cluster: &Cluster,
+    database: u32,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+    books: &mut Books,
+) {
+    let catalog = cluster.catalog(database);
+    books.troubles(&catalog.troubles);
+    let mut forks: Vec<ForkFiles> = Vec::new();
+    for home in cluster
+        .homes
+        .iter()
+        .filter(|home| home.database == database)
+    {
+        match cluster.files(home) {
+            Ok(mut files) => forks.append(&mut files),
+            Err(trouble) => books.troubles(&[trouble]),
+        }
+    }
+    let view = DatabaseCx {
+        cluster,
+        catalog: &catalog,
+        forks: &forks,
+    };
+    let mut findings = Findings::default();
+    for check in DATABASE_CHECKS
+        .iter()
+        .filter(|check| check.level() <= options.level)
+    {
+        check.check(&view, &mut findings);
+    }
+    let selected = |place: &Place| options.selection.takes_place(place);
+    findings
+        .drafts
+        .retain(|draft| draft.place.as_ref().is_none_or(selected));
+    keep_drafts(cluster, &mut findings, books);
+    if database != 0 && options.selection.is_everything() {
+        for home in cluster
+            .homes
+            .iter()
+            .filter(|home| home.database == database)
+        {
+            books.small_files(cluster, &home.folder);
+        }
+    }
+    let jobs = jobs_of(&view, options, books);
+    pass::run(
+        &jobs,
+        cluster.source().as_ref(),
+        system_identifier(cluster),
+        options,
+        progress,
+        books,
+    );
+}
+
+/// What a database check or the page pass could not do for want of catalogs.
+fn not_checked(trouble: &Trouble) -> NotChecked {
+    NotChecked {
+        what: trouble.what.clone(),
+        why: trouble.why.clone(),
+        inherent: false,
+    }
+}
+
+/// The target's part of a document.
+pub fn target_of(cluster: &Cluster, spec: &str) -> Target {
+    let control = cluster.control.trusted();
+    Target {
+        spec: spec.to_owned(),
+        kind: "data-directory".into(),
+        major: Some(cluster.layout.major),
+        system_identifier: control.map(|control| control.system_identifier.to_string()),
+        block_size: Some(cluster.build.block_size),
+        segment_size: Some(cluster.build.segment_bytes),
+        checksums: cluster.checksums(),
+        state: control.map(|control| control.state.to_string()),
+    }
+}

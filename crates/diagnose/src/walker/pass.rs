@@ -1,0 +1,346 @@
+//! The pass over the pages: threads take chunks of one mebibyte in order until none is left.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pgclinic_cluster::Segment;
+use pgclinic_format::BlockNo;
+use pgclinic_source::{Range, Source};
+
+use crate::check::ForkCx;
+use crate::document::{CheckDocument, Coverage, NotChecked, RelationSummary, Target};
+use crate::findings::Findings;
+use crate::walker::books::{Books, DamagedBlocks, Pages};
+use crate::walker::look::{Looker, Seen};
+use crate::walker::{CheckOptions, Progress, document};
+
+/// Bytes of one read.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Chunks asked for ahead of each thread.
+const AHEAD: usize = 4;
+/// Damaged pages of a thread whose cause is searched for: the search costs milliseconds a page.
+const CAUSES_MAX: u32 = 500;
+
+/// A segment and the number of its first chunk.
+struct Stretch {
+    first_chunk: usize,
+    job: usize,
+    segment: Segment,
+    path: String,
+}
+
+/// What one thread has seen.
+#[derive(Default)]
+struct Share {
+    coverage: Coverage,
+    findings: Findings,
+    evidence: Pages,
+    damaged: Vec<(usize, DamagedBlocks)>,
+}
+
+/// Looks at every page of every job.
+pub(crate) fn run(
+    jobs: &[ForkCx<'_>],
+    source: &dyn Source,
+    system_identifier: u64,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+    books: &mut Books,
+) {
+    let (stretches, chunks) = stretches(jobs);
+    let bytes: u64 = stretches.iter().map(|stretch| stretch.segment.len).sum();
+    progress.expect(bytes);
+    let pass = Pass {
+        jobs,
+        source,
+        system_identifier,
+        options,
+        progress,
+        stretches,
+        chunks,
+        next: AtomicUsize::new(0),
+    };
+    let threads = options.threads.get().min(chunks.max(1));
+    let shares = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| {
+                shares
+                    .lock()
+                    .expect("no thread panics with it")
+                    .push(pass.work())
+            });
+        }
+        shares
+            .lock()
+            .expect("no thread panics with it")
+            .push(pass.work_apart());
+    });
+    let shares = shares.into_inner().expect("no thread panics with it");
+    settle(jobs, shares, options, books);
+}
+
+fn stretches(jobs: &[ForkCx<'_>]) -> (Vec<Stretch>, usize) {
+    let mut chunks = 0;
+    let mut stretches = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        for segment in job.files.segments.iter().filter(|segment| segment.len > 0) {
+            let path = job.files.path(segment.number);
+            stretches.push(Stretch {
+                first_chunk: chunks,
+                job: index,
+                segment: *segment,
+                path,
+            });
+            chunks += usize::try_from(segment.len.div_ceil(CHUNK_BYTES)).unwrap_or(usize::MAX);
+        }
+    }
+    (stretches, chunks)
+}
+
+struct Pass<'a> {
+    jobs: &'a [ForkCx<'a>],
+    source: &'a dyn Source,
+    system_identifier: u64,
+    options: &'a CheckOptions,
+    progress: &'a dyn Progress,
+    stretches: Vec<Stretch>,
+    chunks: usize,
+    next: AtomicUsize,
+}
+
+impl Pass<'_> {
+    fn work_apart(&self) -> Share {
+        self.work()
+    }
+
+    fn work(&self) -> Share {
+        let mut share = Share::default();
+        let mut buffer = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or(1 << 20)];
+        let mut causes_left = CAUSES_MAX;
+        let mut looker: Option<(usize, Looker<'_>)> = None;
+        loop {
+            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some((stretch, offset)) = self.place(chunk) else {
+                break;
+            };
+            if self.progress.is_interrupted() {
+                self.skip(stretch, offset, &mut share);
+                continue;
+            }
+            self.read_ahead(chunk);
+            if looker.as_ref().is_none_or(|(job, _)| *job != stretch.job) {
+                let Some(job) = self.jobs.get(stretch.job) else {
+                    break;
+                };
+                looker = Some((stretch.job, Looker::new(job, self.system_identifier)));
+            }
+            let Some((_, looker)) = &looker else { break };
+            let len = usize::try_from((stretch.segment.len - offset).min(CHUNK_BYTES)).unwrap_or(0);
+            let Some(room) = buffer.get_mut(..len) else {
+                break;
+            };
+            self.chunk(stretch, offset, room, looker, &mut share, &mut causes_left);
+            self.progress.advance(len as u64);
+        }
+        share
+    }
+
+    /// The segment and the offset in it of a chunk.
+    fn place(&self, chunk: usize) -> Option<(&Stretch, u64)> {
+        (chunk < self.chunks).then_some(())?;
+        let after = self
+            .stretches
+            .partition_point(|stretch| stretch.first_chunk <= chunk);
+        let stretch = self.stretches.get(after.checked_sub(1)?)?;
+        Some((stretch, (chunk - stretch.first_chunk) as u64 * CHUNK_BYTES))
+    }
+
+    fn read_ahead(&self, chunk: usize) {
+        if let Some((stretch, offset)) = self.place(chunk + AHEAD * self.options.threads.get()) {
+            self.source.prefetch(&[Range {
+                path: stretch.path.clone(),
+                offset,
+                len: CHUNK_BYTES,
+            }]);
+        }
+    }
+
+    fn skip(&self, stretch: &Stretch, offset: u64, share: &mut Share) {
+        let len = (stretch.segment.len - offset).min(CHUNK_BYTES);
+        share.coverage.bytes_seen += len;
+        share.coverage.bytes_skipped += len;
+    }
+
+    fn chunk(
+        &self,
+        stretch: &Stretch,
+        offset: u64,
+        room: &mut [u8],
+        looker: &Looker<'_>,
+        share: &mut Share,
+        causes_left: &mut u32,
+    ) {
+        let expected = room.len();
+        let read = match self.source.read_at(&stretch.path, offset, room) {
+            Ok(read) => read,
+            Err(error) => {
+                share.coverage.bytes_seen += expected as u64;
+                share.coverage.bytes_unreadable += expected as u64;
+                share.coverage.not_checked.push(NotChecked {
+                    what: stretch.path.clone(),
+                    why: error.to_string(),
+                    inherent: false,
+                });
+                return;
+            }
+        };
+        if read < expected {
+            let why = format!(
+                "the file shrank while it was read: {} bytes are gone",
+                expected - read
+            );
+            share.coverage.not_checked.push(NotChecked {
+                what: stretch.path.clone(),
+                why,
+                inherent: false,
+            });
+        }
+        share.coverage.bytes_seen += expected as u64;
+        share.coverage.bytes_unreadable += (expected - read) as u64;
+        self.pages(
+            stretch,
+            offset,
+            room.get(..read).unwrap_or_default(),
+            looker,
+            share,
+            causes_left,
+        );
+    }
+
+    fn pages(
+        &self,
+        stretch: &Stretch,
+        offset: u64,
+        bytes: &[u8],
+        looker: &Looker<'_>,
+        share: &mut Share,
+        causes_left: &mut u32,
+    ) {
+        let Some(job) = self.jobs.get(stretch.job) else {
+            return;
+        };
+        let block_size = u64::from(job.build.block_size);
+        let first = u64::from(stretch.segment.number).saturating_mul(job.build.segment_blocks())
+            + offset / block_size;
+        let pages = bytes.chunks_exact(usize::try_from(block_size).unwrap_or(8192));
+        share.coverage.bytes_checked += pages.remainder().len() as u64;
+        for (page, block) in pages.zip(first..) {
+            if !self.options.selection.takes_block(block) {
+                share.coverage.bytes_seen -= page.len() as u64;
+                continue;
+            }
+            let Ok(number) = BlockNo::try_from(block) else {
+                continue;
+            };
+            share.coverage.bytes_checked += page.len() as u64;
+            share.coverage.pages += 1;
+            match looker.look(page, number, &mut share.findings, causes_left) {
+                Seen::Quiet | Seen::Noted => {}
+                Seen::Zeroed => share.coverage.zeroed_pages += 1,
+                Seen::Damaged => {
+                    Books::keep_evidence(
+                        &mut share.evidence,
+                        self.options.evidence,
+                        &stretch.path,
+                        number,
+                        page,
+                    );
+                    share.damage(stretch.job, block);
+                }
+            }
+        }
+    }
+}
+
+impl Share {
+    fn damage(&mut self, job: usize, block: u64) {
+        match self.damaged.last_mut() {
+            Some((last, blocks)) if *last == job => blocks.add(block),
+            _ => {
+                let mut blocks = DamagedBlocks::default();
+                blocks.add(block);
+                self.damaged.push((job, blocks));
+            }
+        }
+    }
+}
+
+/// Adds up what the threads have seen.
+fn settle(jobs: &[ForkCx<'_>], shares: Vec<Share>, options: &CheckOptions, books: &mut Books) {
+    let mut damaged: std::collections::BTreeMap<usize, DamagedBlocks> = Default::default();
+    for share in shares {
+        let (ours, theirs) = (&mut books.coverage, share.coverage);
+        ours.bytes_seen += theirs.bytes_seen;
+        ours.bytes_checked += theirs.bytes_checked;
+        ours.bytes_skipped += theirs.bytes_skipped;
+        ours.bytes_unreadable += theirs.bytes_unreadable;
+        ours.pages += theirs.pages;
+        ours.zeroed_pages += theirs.zeroed_pages;
+        theirs
+            .not_checked
+            .into_iter()
+            .for_each(|entry| books.not_checked(entry));
+        books.findings.absorb(share.findings);
+        for ((path, block), page) in share.evidence {
+            Books::keep_evidence(&mut books.evidence, options.evidence, &path, block, &page);
+        }
+        for (job, blocks) in &share.damaged {
+            damaged.entry(*job).or_default().absorb(blocks);
+        }
+    }
+    books.relations.extend(
+        damaged
+            .into_iter()
+            .filter_map(|(job, blocks)| summary(jobs.get(job)?, &blocks)),
+    );
+}
+
+fn summary(job: &ForkCx<'_>, blocks: &DamagedBlocks) -> Option<RelationSummary> {
+    Some(RelationSummary {
+        database: job.database.map(str::to_owned),
+        schema: job.relation.map(|relation| relation.schema.clone()),
+        relation: job.relation.map(|relation| relation.name.clone()),
+        database_oid: Some(job.files.home.database),
+        relation_oid: job.relation.map(|relation| relation.oid),
+        filenode: Some(job.files.filenode),
+        path: job.files.path(0),
+        kind: job.kind,
+        fork: job.fork(),
+        blocks: job.blocks,
+        damaged: blocks.ranges(),
+    })
+}
+
+/// Checks bare forks: relation files without their cluster.
+pub fn check_file(
+    forks: &[ForkCx<'_>],
+    source: &dyn Source,
+    target: Target,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+) -> CheckDocument {
+    let mut books = Books::new(options.evidence);
+    books.coverage.relations = 1;
+    if options.level > crate::document::Level::Pages {
+        let why = "a bare file tells neither its columns nor whether data checksums are on";
+        books.not_checked(NotChecked {
+            what: "rows and checksums".into(),
+            why: why.into(),
+            inherent: false,
+        });
+    }
+    run(forks, source, 0, options, progress, &mut books);
+    books.interrupted = progress.is_interrupted();
+    document::assemble(target, false, options, books)
+}

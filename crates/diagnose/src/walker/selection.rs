@@ -1,0 +1,153 @@
+//! Which part of a cluster was asked for.
+
+use std::ops::Range;
+
+use pgclinic_cluster::{Cluster, ForkFiles, Relation};
+use pgclinic_format::{Fork, Oid};
+
+use crate::document::Place;
+
+/// A pattern with `*` for any run and `?` for any one character.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Glob(String);
+
+impl Glob {
+    /// Any text is a pattern.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Glob(pattern.into())
+    }
+
+    /// The whole text fits the pattern.
+    pub fn matches(&self, text: &str) -> bool {
+        let pattern: Vec<char> = self.0.chars().collect();
+        let text: Vec<char> = text.chars().collect();
+        let (mut at, mut from) = (0, 0);
+        let mut star: Option<(usize, usize)> = None;
+        while from < text.len() {
+            match pattern.get(at) {
+                Some('*') => {
+                    star = Some((at, from));
+                    at += 1;
+                }
+                Some(wanted) if *wanted == '?' || text.get(from) == Some(wanted) => {
+                    at += 1;
+                    from += 1;
+                }
+                _ => {
+                    let Some((star_at, star_from)) = star else {
+                        return false;
+                    };
+                    at = star_at + 1;
+                    from = star_from + 1;
+                    star = Some((star_at, from));
+                }
+            }
+        }
+        pattern
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .all(|rest| *rest == '*')
+    }
+}
+
+/// Empty lists take everything.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Selection {
+    /// Databases by name or OID.
+    pub databases: Vec<Glob>,
+    /// Relations by `schema.name`, or by name alone in any schema.
+    pub relations: Vec<Glob>,
+    /// Numbers in file names.
+    pub filenodes: Vec<Oid>,
+    /// Forks.
+    pub forks: Vec<Fork>,
+    /// Blocks, half-open.
+    pub blocks: Option<Range<u64>>,
+}
+
+impl Selection {
+    /// Nothing was left out.
+    pub fn is_everything(&self) -> bool {
+        *self == Selection::default()
+    }
+
+    /// The database, or 0 for the shared relations, is asked for.
+    pub fn takes_database(&self, cluster: &Cluster, database: Oid) -> bool {
+        if self.databases.is_empty() {
+            return true;
+        }
+        let name = cluster
+            .databases
+            .get(&database)
+            .and_then(|database| database.name.as_deref());
+        let number = database.to_string();
+        self.databases
+            .iter()
+            .any(|glob| name.is_some_and(|name| glob.matches(name)) || glob.matches(&number))
+    }
+
+    /// The fork is asked for.
+    pub fn takes_fork(&self, files: &ForkFiles, relation: Option<&Relation>) -> bool {
+        let by_number = self.filenodes.is_empty() || self.filenodes.contains(&files.filenode);
+        let by_fork = self.forks.is_empty() || self.forks.contains(&files.fork);
+        by_number
+            && by_fork
+            && self.takes_names(
+                relation.map(|relation| (relation.schema.as_str(), relation.name.as_str())),
+            )
+    }
+
+    /// A place without a page is asked for.
+    pub fn takes_place(&self, place: &Place) -> bool {
+        let by_number = self.filenodes.is_empty()
+            || place
+                .filenode
+                .is_some_and(|filenode| self.filenodes.contains(&filenode));
+        let by_fork =
+            self.forks.is_empty() || place.fork.is_none_or(|fork| self.forks.contains(&fork));
+        by_number
+            && by_fork
+            && self.takes_names(place.schema.as_deref().zip(place.relation.as_deref()))
+    }
+
+    fn takes_names(&self, names: Option<(&str, &str)>) -> bool {
+        if self.relations.is_empty() {
+            return true;
+        }
+        let Some((schema, name)) = names else {
+            return false;
+        };
+        let full = format!("{schema}.{name}");
+        self.relations
+            .iter()
+            .any(|glob| glob.matches(&full) || (!glob.0.contains('.') && glob.matches(name)))
+    }
+
+    /// The block is asked for.
+    pub fn takes_block(&self, block: u64) -> bool {
+        self.blocks
+            .as_ref()
+            .is_none_or(|blocks| blocks.contains(&block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_whole_names() {
+        for (pattern, text, fits) in [
+            ("public.*", "public.docs", true),
+            ("*.docs", "public.docs", true),
+            ("p?blic.docs", "public.docs", true),
+            ("public", "public.docs", false),
+            ("*a*b", "xxaxxb", true),
+            ("*a*b", "xxaxxbc", false),
+            ("", "", true),
+        ] {
+            assert_eq!(Glob::new(pattern).matches(text), fits, "{pattern} {text}");
+        }
+    }
+}
