@@ -17,6 +17,7 @@ pub(crate) const BLIND: &str = "pgclinic.drill-blind/1";
 /// A document of one of the schemas that this version knows.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a run holds one document")]
 pub enum Document {
     /// `pgclinic.check/1`.
     Check(CheckDocument),

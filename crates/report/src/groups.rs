@@ -76,6 +76,17 @@ impl Rows {
     }
 }
 
+impl Rows {
+    /// `412`, `412+`, `unknown`.
+    pub(crate) fn number(self) -> String {
+        match (self.known, self.open) {
+            (0, true) => "unknown".into(),
+            (rows, true) => format!("{}+", words::count(rows)),
+            (rows, false) => words::count(rows),
+        }
+    }
+}
+
 impl<'a> Group<'a> {
     fn new(name: String, database: Option<&'a str>, kind: Kind, path: &'a str) -> Self {
         Group {

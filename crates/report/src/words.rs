@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pgclinic_diagnose::document::{Place, Target};
+use pgclinic_diagnose::document::{Place, ServerAnswer, Target};
 use serde_json::{Map, Value};
 
 /// `1,234,567`.
@@ -200,6 +200,18 @@ pub(crate) fn target(target: &Target) -> String {
     );
     parts.extend(target.state.clone());
     parts.join(", ")
+}
+
+/// What the server did, in a word.
+pub(crate) fn answer(answer: Option<&ServerAnswer>) -> &'static str {
+    match answer {
+        None => "not asked",
+        Some(answer) if answer.crashed => "crash",
+        Some(answer) if !answer.started => "no start",
+        Some(answer) if !answer.messages.is_empty() => "error",
+        Some(answer) if !answer.silent.is_empty() => "wrong rows",
+        Some(_) => "silent",
+    }
 }
 
 #[cfg(test)]

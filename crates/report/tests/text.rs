@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{damaged, finding, healthy, incomplete, render, render_with};
+use common::{blind, damaged, drill, finding, healthy, incomplete, inspect, render, render_with};
 use pgclinic_report::Options;
 use serde_json::json;
 
@@ -19,6 +19,21 @@ fn damage_stands_under_its_relation_with_what_follows_folded() {
 #[test]
 fn what_was_not_checked_is_as_loud_as_damage() {
     insta::assert_snapshot!(render("text", &incomplete()));
+}
+
+#[test]
+fn a_page_is_taken_apart() {
+    insta::assert_snapshot!(render("text", &inspect()));
+}
+
+#[test]
+fn a_drill_ends_with_its_score() {
+    insta::assert_snapshot!(render("text", &drill()));
+}
+
+#[test]
+fn a_blind_drill_tells_what_it_missed() {
+    insta::assert_snapshot!(render("text", &blind()));
 }
 
 #[test]

@@ -1,13 +1,41 @@
-//! stub
-use crate::{Document, Format, Options};
+//! One self-contained file for a browser: no request, no script needed for the essentials.
+
+mod blind;
+mod check;
+mod details;
+mod drill;
+mod dump;
+mod escape;
+mod finding;
+mod inspect;
+mod map;
+mod markdown;
+mod sha256;
+mod shell;
+
 use std::io;
+
+use crate::{Document, Format, Options};
+
 /// `--format html`.
 pub struct Html;
+
 impl Format for Html {
     fn name(&self) -> &'static str {
         "html"
     }
-    fn render(&self, _: &Document, _: &Options<'_>, _: &mut dyn io::Write) -> io::Result<()> {
-        Ok(())
+
+    fn render(
+        &self,
+        document: &Document,
+        options: &Options<'_>,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        match document {
+            Document::Check(document) => check::render(document, options, out),
+            Document::Inspect(document) => inspect::render(document, options, out),
+            Document::Drill(document) => drill::render(document, options, out),
+            Document::Blind(document) => blind::render(document, out),
+        }
     }
 }

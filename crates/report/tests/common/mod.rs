@@ -1,5 +1,9 @@
 //! Small documents, built from JSON as a program of another day would read them.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
+mod pages;
+
 use pgclinic_report::{Document, Options, RuleText, by_name};
 use serde_json::{Value, json};
 
@@ -30,7 +34,7 @@ pub(crate) fn render_with(format: &str, document: &Value, options: &Options<'_>)
 }
 
 /// What every document begins with.
-fn target() -> Value {
+pub(crate) fn target() -> Value {
     json!({
         "spec": "/var/lib/postgresql/18/main", "kind": "data-directory", "major": 18,
         "system_identifier": "7512345678901234567", "block_size": 8192,
@@ -108,6 +112,9 @@ pub(crate) fn damaged() -> Value {
         "fork": "main", "blocks": 200_000, "damaged": [[131_073, 131_074]]
     });
     document["relations"] = json!([relation]);
+    document["evidence"] = json!([
+        {"path": "base/5/16384.1", "block": 131_073, "page": pages::base64(&pages::hurt())}
+    ]);
     document
 }
 
@@ -125,4 +132,145 @@ pub(crate) fn incomplete() -> Value {
         {"what": "order of public.names_idx", "why": "the libc that sorted it is not this one", "inherent": true}
     ]);
     document
+}
+
+/// A page of 1 kB with two rows, the first of which lies about its header.
+pub(crate) fn inspect() -> Value {
+    let page = pages::heap(1024, 2);
+    let field = |name: &str, start: u64, end: u64, value: &str| json!({"name": name, "bytes": [start, end], "value": value});
+    let mut header = vec![
+        field("pd_lsn", 0, 8, "1/6B374D48"),
+        field("pd_checksum", 8, 10, "0x1a2b"),
+        field("pd_flags", 10, 12, "0x0001"),
+        field("pd_lower", 12, 14, "32"),
+        field("pd_upper", 14, 16, "880"),
+        field("pd_special", 16, 18, "1024"),
+    ];
+    header[2]["meaning"] = json!(["PD_HAS_FREE_LINES"]);
+    let mut ranges: Vec<Value> = Vec::new();
+    let mut label = |start: u64, end: u64, label: &str, part: &str| {
+        ranges.push(json!({"bytes": [start, end], "label": label, "part": part}));
+    };
+    for (name, start, end) in [
+        ("pd_lsn", 0, 8),
+        ("pd_checksum", 8, 10),
+        ("pd_flags", 10, 12),
+        ("pd_lower", 12, 14),
+        ("pd_upper", 14, 16),
+        ("pd_special", 16, 18),
+        ("pd_pagesize_version", 18, 20),
+        ("pd_prune_xid", 20, 24),
+    ] {
+        label(start, end, name, "header");
+    }
+    label(24, 28, "line pointer 1", "line-pointer");
+    label(28, 32, "line pointer 2", "line-pointer");
+    label(32, 896, "free space", "free");
+    for (item, start) in [(2, 896), (1, 960)] {
+        label(
+            start,
+            start + 4,
+            &format!("tuple {item}: t_xmin"),
+            "tuple-header",
+        );
+        label(
+            start + 4,
+            start + 24,
+            &format!("tuple {item}: rest of its header"),
+            "tuple-header",
+        );
+        label(
+            start + 24,
+            start + 64,
+            &format!("tuple {item}: values"),
+            "tuple-data",
+        );
+    }
+    let mut hoff = field("t_hoff", 982, 983, "24");
+    hoff["fault"] = json!("t_hoff 24 is not what 2 attributes ask for");
+    let mut mask = field("t_infomask", 980, 982, "0x0902");
+    mask["meaning"] = json!([
+        "HEAP_HASVARWIDTH",
+        "HEAP_XMIN_COMMITTED",
+        "HEAP_XMAX_INVALID"
+    ]);
+    let items = json!([
+        {"item": 1, "at": 24, "lp_off": 960, "lp_flags": "LP_NORMAL", "lp_len": 60,
+         "header": [field("t_xmin", 960, 964, "745"), mask, hoff], "state": "live",
+         "values": [
+            {"number": 1, "name": "id", "type": "int4", "bytes": [984, 988], "state": "value", "value": "1"},
+            {"number": 2, "name": "body", "type": "text", "bytes": [988, 1020], "state": "value", "value": "row number 1 of public.docs"},
+            {"number": 3, "name": "gone", "type": null, "dropped": true, "state": "null", "value": null}
+         ]},
+        {"item": 2, "at": 28, "lp_off": 896, "lp_flags": "LP_NORMAL", "lp_len": 60,
+         "header": [field("t_xmin", 896, 900, "745")], "values": [
+            {"number": 2, "name": "body", "type": "text", "bytes": [924, 956], "state": "undecodable", "value": null, "note": "the bytes are not UTF-8"}
+         ]}
+    ]);
+    let mut finding = finding("i", "wrong-hoff", 1);
+    finding["place"]["bytes"] = json!([982, 983]);
+    finding["place"]["item"] = json!(1);
+    let mut place = finding["place"].clone();
+    place
+        .as_object_mut()
+        .expect("an object")
+        .retain(|key, _| key != "item" && key != "bytes");
+    json!({
+        "schema": "pgclinic.inspect/1", "tool": {"name": "pgclinic", "version": "0.1.0"},
+        "target": target(), "level": "structure", "coverage": coverage(), "place": place,
+        "blocks": 12_345, "anatomy": {
+            "page_kind": "heap", "header": header, "checksum": "wrong", "checksum_computed": 4660,
+            "items": items, "special": [], "ranges": ranges, "page": pages::base64(&page)
+        },
+        "findings": [finding], "elapsed_s": 0.01
+    })
+}
+
+fn drill_row(injury: &str, variant: &str, found_by: &[&str], passed: bool) -> Value {
+    let message = "ERROR:  invalid page in block 7 of relation \"base/5/16384\"";
+    json!({
+        "injury": injury, "variant": variant, "place": finding("d", "r", 7)["place"],
+        "wound": "pd_lower set from 412 to 8001", "found_by": found_by,
+        "message": "pd_lower 8001 is beyond pd_upper 8000", "cause": null, "missing": [],
+        "unexpected": [], "blind": null, "server_says": message, "server_says_true": true,
+        "with_checksums": {"started": true, "crashed": false, "messages": [message], "silent": []},
+        "without_checksums": {"started": true, "crashed": false, "messages": [], "silent": ["public.docs"]},
+        "undone": true, "way_out": "restore the block from a base backup and replay WAL",
+        "passed": passed, "failures": []
+    })
+}
+
+/// Three injuries, one of which did not go as declared.
+pub(crate) fn drill() -> Value {
+    let mut failed = drill_row("torn-page", "sealed", &["item-overlap", "bad-hoff"], false);
+    failed["missing"] = json!(["torn-page"]);
+    failed["failures"] = json!(["rule torn-page had to fire and did not"]);
+    let mut blind = drill_row("hint-bits", "raw", &[], true);
+    blind["blind"] = json!("hint bits may be set or not at any time");
+    blind["way_out"] = json!(null);
+    blind["with_checksums"] = json!(null);
+    json!({
+        "schema": "pgclinic.drill/1", "tool": {"name": "pgclinic", "version": "0.1.0"},
+        "target": target(), "level": "structure", "coverage": coverage(),
+        "server": "postgres (PostgreSQL) 18.6", "seed": 42,
+        "rows": [drill_row("lower-beyond-upper", "raw", &["lower-beyond-upper"], true), failed, blind],
+        "not_run": [{"injury": "lost-segment", "why": "needs a relation of two segments: --large"}],
+        "passed": false, "elapsed_s": 173.2
+    })
+}
+
+/// Shots in the dark.
+pub(crate) fn blind() -> Value {
+    let kind = |kind: &str, checksums: bool, hurtful_found: u64| json!({"kind": kind, "checksums": checksums, "trials": 1200, "found": hurtful_found + 3, "hurtful": 1000, "hurtful_found": hurtful_found});
+    json!({
+        "schema": "pgclinic.drill-blind/1", "tool": {"name": "pgclinic", "version": "0.1.0"},
+        "target": target(), "level": "structure", "coverage": coverage(),
+        "server": "postgres (PostgreSQL) 18.6", "seed": 42,
+        "kinds": [kind("bytes", true, 1000), kind("bytes", false, 612), kind("sector", false, 999)],
+        "misses": [
+            {"kind": "bytes", "place": finding("d", "r", 7)["place"], "file_bytes": [57_350, 57_354],
+             "hurts": true, "server": "public.docs: 1 row differs", "found_by": [], "checksums": false}
+        ],
+        "passed": true, "elapsed_s": 92.0
+    })
 }

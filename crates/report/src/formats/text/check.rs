@@ -128,14 +128,23 @@ fn relation(group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
         let findings = plural(group.following_elsewhere, "finding");
         sheet.text(
             2,
-            &format!("{findings} here folded under the cause in another relation"),
+            &format!("{findings} stand under their cause in another relation"),
         )?;
     }
     Ok(())
 }
 
 fn finding(root: &Root<'_>, group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
-    let finding = root.finding;
+    one_finding(root.finding, group.path, sheet)?;
+    followers(&root.followers, sheet)
+}
+
+/// A finding whose relation the reader already knows.
+pub(super) fn finding_alone(finding: &Finding, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    one_finding(finding, &finding.place.path, sheet)
+}
+
+fn one_finding(finding: &Finding, path: &str, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let severity = finding.severity.name().to_uppercase();
     let severity = sheet.ink(Ink::of(finding.severity), &severity);
     let rule = sheet.ink(Ink::Strong, &clean(&finding.rule));
@@ -143,7 +152,7 @@ fn finding(root: &Root<'_>, group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Res
     sheet.gap()?;
     sheet.text(2, &format!("{severity} {rule}  {inside}"))?;
     sheet.text(4, &clean(&finding.message))?;
-    if finding.place.path != group.path {
+    if finding.place.path != path {
         sheet.entry(4, "file", LABELS, &clean(&finding.place.path))?;
     }
     if let Some(cause) = &finding.cause {
@@ -167,8 +176,7 @@ fn finding(root: &Root<'_>, group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Res
     if let Some(rows) = finding.at_risk.rows.filter(|rows| *rows > 0) {
         sheet.entry(4, "at risk", LABELS, &plural(rows, "row"))?;
     }
-    remedies(&finding.remedies, sheet)?;
-    followers(&root.followers, sheet)
+    remedies(&finding.remedies, sheet)
 }
 
 fn remedies(remedies: &[Remedy], sheet: &mut Sheet<'_>) -> io::Result<()> {

@@ -111,6 +111,17 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
+    /// A line and words beside it, which wrap in their own column.
+    pub(crate) fn aside(&mut self, line: &str, column: usize, words: &str) -> io::Result<()> {
+        let mut lines = wrap(words, self.width.saturating_sub(column)).into_iter();
+        let first = lines.next().unwrap_or_default();
+        self.raw(&format!("{line:<column$}{first}"))?;
+        for more in lines {
+            self.raw(&format!("{:column$}{more}", ""))?;
+        }
+        Ok(())
+    }
+
     fn pad(&self, label: &str, column: usize) -> String {
         if label.is_empty() {
             return " ".repeat(column);

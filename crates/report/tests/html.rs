@@ -1,0 +1,116 @@
+//! What a browser gets.
+
+mod common;
+
+use serde_json::{Value, json};
+
+const HOSTILE: &str = "</script><img src=x onerror='alert(1)'>\"\u{1b}";
+
+/// Every text of a document, and so every one that a cluster can choose.
+fn poison(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(poison),
+        Value::Object(fields) => {
+            let kept = [
+                "schema",
+                "level",
+                "verdict",
+                "severity",
+                "kind",
+                "fork",
+                "safety",
+                "id",
+                "caused_by",
+                "page",
+            ];
+            let chosen = fields
+                .iter_mut()
+                .filter(|(key, _)| !kept.contains(&key.as_str()));
+            chosen.for_each(|(_, value)| poison(value));
+        }
+        Value::String(text) => text.push_str(HOSTILE),
+        _ => {}
+    }
+}
+
+#[test]
+fn hostile_texts_stay_texts_everywhere() {
+    for mut document in [
+        common::damaged(),
+        common::incomplete(),
+        common::inspect(),
+        common::drill(),
+        common::blind(),
+    ] {
+        poison(&mut document);
+        let page = common::render("html", &document);
+        assert!(!page.contains("<img"), "a name became a tag");
+        assert!(!page.contains('\u{1b}'));
+        assert_eq!(
+            page.matches("</script>").count(),
+            1,
+            "only the page's own script ends"
+        );
+        assert!(page.contains("&lt;/script&gt;&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&quot;"));
+        for line in page.lines().filter(|line| line.contains("onerror=")) {
+            assert!(line.contains("onerror=&#39;"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_asked_of_the_network() {
+    for document in [
+        common::damaged(),
+        common::inspect(),
+        common::drill(),
+        common::blind(),
+    ] {
+        let page = common::render("html", &document);
+        assert!(page.contains("default-src 'none'"));
+        for asking in ["http://", "https://", "src=", "@import", "url(", "<link"] {
+            let own = page.split("<script>").next().unwrap_or_default();
+            let own = own
+                .replace("default-src", "")
+                .replace("style-src", "")
+                .replace("script-src", "");
+            assert!(!own.contains(asking), "{asking}");
+        }
+    }
+}
+
+#[test]
+fn a_damaged_block_is_marked_on_its_map() {
+    let page = common::render("html", &common::damaged());
+    assert!(page.contains("<title>blocks 131000-131099: 1 of 100 damaged</title>"));
+    assert!(page.contains("A cell is 100 blocks; a crossed one holds damage."));
+}
+
+#[test]
+fn the_bytes_of_a_damaged_page_carry_labels_and_marks() {
+    let page = common::render("html", &common::damaged());
+    assert!(page.contains("title=\"pd_lower: pd_lower 8001 is beyond pd_upper 8000\">41 1f</i>"));
+    assert!(page.contains("<span class=letters>GET /index.html </span>"));
+}
+
+#[test]
+fn a_page_of_evidence_that_is_no_page_is_said() {
+    let mut document = common::damaged();
+    document["evidence"][0]["page"] = json!("not base64!");
+    let page = common::render("html", &document);
+    assert!(page.contains("bytes of this page are no base64 of a page"));
+}
+
+#[test]
+fn what_is_folded_is_counted() {
+    let mut document = common::damaged();
+    let findings: Vec<_> = (0..40)
+        .map(|n| common::finding(&format!("x{n}"), "bad-checksum", n))
+        .collect();
+    document["findings"] = json!(findings);
+    document["findings_omitted"] = json!(1234);
+    document["findings_total"] = json!(1274);
+    let page = common::render("html", &document);
+    assert!(page.contains("and 37 more of <code>bad-checksum</code>"));
+    assert!(page.contains("1,234 of 1,274 findings were counted and not kept"));
+}
