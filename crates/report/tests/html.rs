@@ -114,3 +114,13 @@ fn what_is_folded_is_counted() {
     assert!(page.contains("and 37 more of <code>bad-checksum</code>"));
     assert!(page.contains("1,234 of 1,274 findings were counted and not kept"));
 }
+
+#[test]
+fn pages_that_are_not_shown_are_counted() {
+    let mut document = common::damaged();
+    let page = document["evidence"][0].clone();
+    document["evidence"] = json!(vec![page; 150]);
+    let page = common::render("html", &document);
+    assert_eq!(page.matches("<details class=page>").count(), 100);
+    assert!(page.contains("The bytes of 50 pages more stand in the JSON document."));
+}

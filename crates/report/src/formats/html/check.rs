@@ -14,6 +14,8 @@ use crate::{Options, block_map};
 
 /// Damaged pages shown with their bytes.
 const PAGES_MAX: usize = 100;
+/// Characters of base64 in all shown pages: about 1 MiB of pages, which browsers still scroll well.
+const BASE64_MAX: usize = 1_400_000;
 
 /// Where a page of evidence belongs.
 type PagePlace<'a> = (&'a str, u32);
@@ -36,7 +38,8 @@ pub(super) fn render(
         let pages = evidence.get(&number).map(Vec::as_slice).unwrap_or_default();
         relation(number, group, pages, out)?;
     }
-    more_evidence(document, out)?;
+    let shown = evidence.values().map(Vec::len).sum();
+    more_evidence(document, shown, out)?;
     let rules = document
         .findings
         .iter()
@@ -238,7 +241,7 @@ fn evidence_by_group<'a>(
         }
     }
     let mut pages: HashMap<usize, Vec<&Evidence>> = HashMap::new();
-    for page in document.evidence.iter().take(PAGES_MAX) {
+    for page in shown_evidence(document) {
         if let Some(number) = group_of.get(&(page.path.as_str(), page.block)) {
             pages.entry(*number).or_default().push(page);
         }
@@ -246,12 +249,25 @@ fn evidence_by_group<'a>(
     pages
 }
 
-fn more_evidence(document: &CheckDocument, out: &mut dyn io::Write) -> io::Result<()> {
-    match document.evidence.len().saturating_sub(PAGES_MAX) {
+fn shown_evidence(document: &CheckDocument) -> &[Evidence] {
+    let mut base64 = 0_usize;
+    let fitting = document.evidence.iter().take(PAGES_MAX).take_while(|page| {
+        base64 = base64.saturating_add(page.page.len());
+        base64 <= BASE64_MAX
+    });
+    document.evidence.get(..fitting.count()).unwrap_or_default()
+}
+
+fn more_evidence(
+    document: &CheckDocument,
+    shown: usize,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match document.evidence.len().saturating_sub(shown) {
         0 => Ok(()),
         more => writeln!(
             out,
-            "<p class=loud>The bytes of {} more are in the JSON document.</p>",
+            "<p class=loud>The bytes of {} more stand in the JSON document.</p>",
             plural(count_of(more), "page")
         ),
     }
