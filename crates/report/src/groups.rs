@@ -1,11 +1,12 @@
 //! Findings by relation, worst first; followers under their roots; runs of one rule together.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use pgclinic_diagnose::document::{CheckDocument, Finding, Kind, Place, RelationSummary};
 use pgclinic_diagnose::rule::Severity;
 
+use crate::rows_at_risk::{Rows, rows_at_risk};
 use crate::words;
 
 /// Longest chain of `caused_by` that is followed; a longer one is a circle.
@@ -53,38 +54,6 @@ pub(crate) struct Run<'r, 'a> {
     pub(crate) shown: &'r [Root<'a>],
     /// Only counted.
     pub(crate) folded: &'r [Root<'a>],
-}
-
-/// Rows at risk: a sum, and whether there may be more.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Rows {
-    /// Rows that are known to be at risk.
-    pub(crate) known: u64,
-    /// Some findings cannot tell.
-    pub(crate) open: bool,
-}
-
-impl Rows {
-    /// `412 rows at risk`, `412+ rows at risk`, `rows at risk unknown`.
-    pub(crate) fn words(self) -> String {
-        match (self.known, self.open) {
-            (0, true) => "rows at risk unknown".into(),
-            (1, false) => "1 row at risk".into(),
-            (rows, true) => format!("{}+ rows at risk", words::count(rows)),
-            (rows, false) => format!("{} rows at risk", words::count(rows)),
-        }
-    }
-}
-
-impl Rows {
-    /// `412`, `412+`, `unknown`.
-    pub(crate) fn number(self) -> String {
-        match (self.known, self.open) {
-            (0, true) => "unknown".into(),
-            (rows, true) => format!("{}+", words::count(rows)),
-            (rows, false) => words::count(rows),
-        }
-    }
 }
 
 impl<'a> Group<'a> {
@@ -320,40 +289,6 @@ fn order_roots(roots: &mut [Root<'_>]) {
     });
 }
 
-/// Rows at risk by damage. Findings that name the same item, or a page and its items, are about
-/// the same rows.
-fn rows_at_risk(findings: &[&Finding]) -> Rows {
-    #[derive(Default)]
-    struct PageRows {
-        page: u64,
-        items: BTreeMap<u16, u64>,
-        told: bool,
-    }
-    let mut pages: BTreeMap<_, PageRows> = BTreeMap::new();
-    for finding in findings.iter().filter(|f| f.severity == Severity::Damage) {
-        let page = pages
-            .entry((finding.place.fork, finding.place.block))
-            .or_default();
-        let Some(rows) = finding.at_risk.rows else {
-            continue;
-        };
-        page.told = true;
-        match finding.place.item {
-            Some(item) => {
-                let known = page.items.entry(item).or_default();
-                *known = rows.max(*known);
-            }
-            None => page.page = rows.max(page.page),
-        }
-    }
-    let sum = |page: &PageRows| page.items.values().copied().fold(0, u64::saturating_add);
-    let known = pages.values().map(|page| page.page.max(sum(page)));
-    Rows {
-        known: known.fold(0, u64::saturating_add),
-        open: pages.values().any(|page| !page.told),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,23 +322,6 @@ mod tests {
         assert_eq!(
             root_of_each(&findings).first().map(|root| root.id.as_str()),
             Some("a")
-        );
-    }
-
-    #[test]
-    fn rows_of_one_page_are_counted_once() {
-        let findings = [
-            finding("a", None, 0, Some(12)),
-            finding("b", None, 0, Some(7)),
-            finding("c", None, 1, None),
-        ];
-        let all: Vec<_> = findings.iter().collect();
-        assert_eq!(
-            rows_at_risk(&all),
-            Rows {
-                known: 12,
-                open: true
-            }
         );
     }
 }

@@ -7,7 +7,8 @@ use std::fmt;
 use pgclinic_diagnose::document::{CheckDocument, Kind, Verdict};
 use pgclinic_diagnose::rule::Severity;
 
-use crate::groups::{self, Group, Rows};
+use crate::groups::{self, Group};
+use crate::rows_at_risk::Rows;
 use crate::words::{self, count_of, plural};
 
 /// The first line in its parts, so that a format can colour or lay them out.

@@ -13,6 +13,7 @@ mod groups;
 mod headline;
 mod hex;
 mod page_labels;
+mod rows_at_risk;
 mod words;
 
 pub use document::{Document, Error};
