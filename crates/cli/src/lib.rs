@@ -1,1 +1,51 @@
+//! The command line: arguments, targets, progress, output, exit codes. What a command does is in
+//! `commands/`, one file each.
 #![forbid(unsafe_code)]
+
+mod args;
+pub mod commands;
+pub mod drill;
+mod exit;
+mod output;
+mod progress;
+mod target;
+mod world;
+
+pub use exit::{Exit, Failure};
+pub use world::{Terminal, World};
+
+use clap::Command as ClapCommand;
+
+/// The whole command line, for parsing, help and the manual.
+pub fn command_line() -> ClapCommand {
+    let root = ClapCommand::new("pgclinic")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("The storage clinic for PostgreSQL 13-18: checks its files, takes pages apart, explains, rehearses damage")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .after_help("Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete, 130 interrupted.");
+    commands::COMMANDS
+        .iter()
+        .fold(root, |root, command| root.subcommand(command.arguments()))
+}
+
+/// Runs one command line. Everything that a program may see or say comes in through `world`.
+pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut World<'_>) -> Exit {
+    let matches = match command_line().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return world.usage(&error),
+    };
+    let Some((name, matches)) = matches.subcommand() else {
+        return Exit::Failed;
+    };
+    let command = commands::COMMANDS
+        .iter()
+        .find(|command| command.name() == name);
+    let Some(command) = command else {
+        return Exit::Failed;
+    };
+    match command.run(matches, world) {
+        Ok(exit) => exit,
+        Err(failure) => world.failed(&failure),
+    }
+}

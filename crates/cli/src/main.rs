@@ -1,1 +1,62 @@
-fn main() {}
+//! `pgclinic`: the only place that reads arguments and environment, prints and exits.
+#![forbid(unsafe_code)]
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgclinic_cli::{Terminal, World, run};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+fn main() -> ExitCode {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    if let Err(error) = watch_signals(Arc::clone(&interrupted)) {
+        let _unheard = writeln!(stderr(), "pgclinic: cannot watch for signals: {error}");
+    }
+    let terminal = Terminal {
+        stdout: stdout().is_terminal(),
+        stderr: stderr().is_terminal(),
+        width: columns(),
+        no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+    };
+    let mut world = World {
+        stdout: &mut stdout(),
+        stderr: &mut stderr(),
+        terminal,
+        interrupted,
+    };
+    let exit = run(std::env::args_os().collect(), &mut world);
+    ExitCode::from(exit.code())
+}
+
+/// The first signal asks politely; the second ends the program, its servers and its folders.
+fn watch_signals(interrupted: Arc<AtomicBool>) -> std::io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for _ in signals.forever() {
+                if interrupted.swap(true, Ordering::Relaxed) {
+                    pgclinic_servers::remove_all();
+                    #[allow(clippy::exit, reason = "the person asked twice")]
+                    std::process::exit(130);
+                }
+            }
+        })?;
+    Ok(())
+}
+
+/// Columns of the terminal, as it says itself or as the environment says.
+fn columns() -> u16 {
+    let asked = rustix::termios::tcgetwinsize(stdout())
+        .ok()
+        .map(|size| size.ws_col)
+        .filter(|columns| *columns > 0);
+    let told = || {
+        std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok())
+    };
+    asked.or_else(told).unwrap_or(100)
+}

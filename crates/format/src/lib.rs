@@ -11,6 +11,7 @@ pub mod checksum;
 pub mod control_file;
 pub mod datum;
 pub mod flags;
+mod guess;
 pub mod heap_tuple;
 pub mod index_page;
 pub mod layout;

@@ -80,18 +80,16 @@ pub(crate) struct Books {
     pub(crate) findings: Findings,
     pub(crate) relations: Vec<RelationSummary>,
     pub(crate) evidence: Pages,
-    pub(crate) evidence_max: usize,
     pub(crate) interrupted: bool,
 }
 
 impl Books {
-    pub(crate) fn new(evidence_max: usize) -> Self {
+    pub(crate) fn new() -> Self {
         Books {
             coverage: Coverage::default(),
             findings: Findings::default(),
             relations: Vec::new(),
             evidence: Pages::new(),
-            evidence_max,
             interrupted: false,
         }
     }

@@ -60,7 +60,7 @@ pub fn check_cluster(
     options: &CheckOptions,
     progress: &dyn Progress,
 ) -> CheckDocument {
-    let mut books = Books::new(options.evidence);
+    let mut books = Books::new();
     books.troubles(&cluster.troubles);
     if options.selection.is_everything() {
         check_whole(cluster, options, &mut books);

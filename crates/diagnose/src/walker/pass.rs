@@ -330,7 +330,7 @@ pub fn check_file(
     options: &CheckOptions,
     progress: &dyn Progress,
 ) -> CheckDocument {
-    let mut books = Books::new(options.evidence);
+    let mut books = Books::new();
     books.coverage.relations = 1;
     if options.level > crate::document::Level::Pages {
         let why = "a bare file tells neither its columns nor whether data checksums are on";

@@ -1,0 +1,155 @@
+//! Arguments that several commands share.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::Range;
+
+use clap::{Args, ValueEnum};
+use pgclinic_diagnose::{Glob, Selection};
+use pgclinic_format::Fork;
+
+/// A fork by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ForkName {
+    /// The relation's own pages
+    Main,
+    /// The free space map
+    Fsm,
+    /// The visibility map
+    Vm,
+    /// What an unlogged relation is reset to
+    Init,
+}
+
+impl From<ForkName> for Fork {
+    fn from(name: ForkName) -> Self {
+        match name {
+            ForkName::Main => Fork::Main,
+            ForkName::Fsm => Fork::Fsm,
+            ForkName::Vm => Fork::Vm,
+            ForkName::Init => Fork::Init,
+        }
+    }
+}
+
+/// Which part of the target.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Selection")]
+pub(crate) struct SelectionArgs {
+    /// Only databases of this name or OID; * and ? are wild
+    #[arg(long, value_name = "NAME")]
+    pub database: Vec<String>,
+    /// Only relations of this name, as schema.name or name; * and ? are wild
+    #[arg(long, value_name = "NAME")]
+    pub relation: Vec<String>,
+    /// Only files of this number
+    #[arg(long, value_name = "NUMBER")]
+    pub filenode: Vec<u32>,
+    /// Only these forks
+    #[arg(long, value_enum, value_name = "FORK")]
+    pub fork: Vec<ForkName>,
+    /// Only these blocks: 10..20 (without 20), 10.., ..20 or 10
+    #[arg(long, value_name = "RANGE", value_parser = blocks)]
+    pub blocks: Option<Range<u64>>,
+}
+
+impl SelectionArgs {
+    /// For the walker.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection {
+            databases: self.database.iter().map(Glob::new).collect(),
+            relations: self.relation.iter().map(Glob::new).collect(),
+            filenodes: self.filenode.clone(),
+            forks: self.fork.iter().map(|fork| Fork::from(*fork)).collect(),
+            blocks: self.blocks.clone(),
+        }
+    }
+}
+
+fn blocks(text: &str) -> Result<Range<u64>, String> {
+    let wrong = || format!("{text:?} is no range of blocks; write 10..20, 10.., ..20 or 10");
+    let number = |part: &str, empty: u64| {
+        if part.is_empty() {
+            Ok(empty)
+        } else {
+            part.parse::<u64>().map_err(|_| wrong())
+        }
+    };
+    let range = match text.split_once("..") {
+        Some((start, end)) => number(start, 0)?..number(end, u64::MAX)?,
+        None => {
+            let block = text.parse::<u64>().map_err(|_| wrong())?;
+            block..block.saturating_add(1)
+        }
+    };
+    if range.is_empty() {
+        Err(format!("{text:?} holds no block"))
+    } else {
+        Ok(range)
+    }
+}
+
+/// How fast to go.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadArgs {
+    /// Threads that read and look; as many as there are processors
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Read no faster than this, such as 100MB/s
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub rate: Option<NonZeroU64>,
+}
+
+impl LoadArgs {
+    /// Threads to use.
+    pub(crate) fn threads(&self) -> NonZeroUsize {
+        let machine = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.jobs.unwrap_or_else(machine)
+    }
+}
+
+/// Bytes a second; kB, MB and GB are powers of 1000, kiB, MiB and GiB of 1024.
+fn rate(text: &str) -> Result<NonZeroU64, String> {
+    let plain = text.strip_suffix("/s").unwrap_or(text).trim();
+    let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match plain.get(digits.len()..).unwrap_or_default().trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "kiB" | "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(format!("{text:?} is no rate; write 100MB/s")),
+    };
+    let number = digits
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit));
+    number
+        .and_then(NonZeroU64::new)
+        .ok_or_else(|| format!("{text:?} is no rate; write 100MB/s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_blocks() {
+        assert_eq!(blocks("10..20"), Ok(10..20));
+        assert_eq!(blocks("7"), Ok(7..8));
+        assert_eq!(blocks("..3"), Ok(0..3));
+        assert!(blocks("5..5").is_err());
+        assert!(blocks("x").is_err());
+    }
+
+    #[test]
+    fn rates_have_units() {
+        assert_eq!(rate("100MB/s").map(NonZeroU64::get), Ok(100_000_000));
+        assert_eq!(rate("1GiB").map(NonZeroU64::get), Ok(1 << 30));
+        assert!(rate("0").is_err());
+        assert!(rate("fast").is_err());
+    }
+}

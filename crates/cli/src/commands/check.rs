@@ -1,0 +1,113 @@
+//! `pgclinic check TARGET`: what is wrong in the files.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
+use pgclinic_diagnose::check::ForkCx;
+use pgclinic_diagnose::{CheckDocument, CheckOptions, Level, check_cluster, check_file};
+use pgclinic_report::Document;
+
+use crate::args::{LoadArgs, SelectionArgs};
+use crate::commands::Command;
+use crate::exit::{Exit, Failure};
+use crate::output::OutputArgs;
+use crate::progress::Bar;
+use crate::target::{self, Opened};
+use crate::world::World;
+
+/// How deep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum LevelName {
+    /// Checksums, page headers, file names and lengths
+    Pages,
+    /// All that a page and its fork decide, control file, maps, catalogs against files
+    Structure,
+}
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// A data directory whose server is stopped, or one relation file
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+    /// How deep to look
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LevelName::Structure)]
+    level: LevelName,
+    /// Damaged pages kept in the document as evidence
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    evidence: usize,
+    #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// See the module.
+pub struct Check;
+
+impl Command for Check {
+    fn name(&self) -> &'static str {
+        "check"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        let command = ClapCommand::new(self.name())
+            .about("Finds everything that is wrong in a stopped cluster's files, with cause, risk and cure")
+            .after_help("Nothing is written to the target. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).");
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let start = Instant::now();
+        let opened = target::open(&arguments.target, Some(&arguments.load))?;
+        let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
+        let mut document = checked(&opened, &arguments, &bar);
+        bar.finish();
+        if let Some(line) = bar.owed_line() {
+            world.say(&line);
+        }
+        document.elapsed_s = start.elapsed().as_secs_f64();
+        refuse_empty_selection(&arguments, &document)?;
+        let exit = Exit::of(&document);
+        arguments.output.write(&Document::Check(document), world)?;
+        Ok(exit)
+    }
+}
+
+fn checked(opened: &Opened, arguments: &Arguments, bar: &Bar) -> CheckDocument {
+    let options = CheckOptions {
+        level: match arguments.level {
+            LevelName::Pages => Level::Pages,
+            LevelName::Structure => Level::Structure,
+        },
+        threads: arguments.load.threads(),
+        evidence: arguments.evidence,
+        selection: arguments.selection.selection(),
+        spec: target::spec_of(&arguments.target),
+    };
+    match opened {
+        Opened::Cluster(cluster) => check_cluster(cluster, &options, bar),
+        Opened::File(file) => {
+            let wanted = |cx: &ForkCx<'_>| options.selection.takes_fork(cx.files, None);
+            let forks: Vec<ForkCx<'_>> =
+                file.forks.iter().map(|files| file.fork_cx(files, options.level)).filter(wanted).collect();
+            check_file(&forks, file.source.as_ref(), file.target(&options.spec), &options, bar)
+        }
+    }
+}
+
+/// A name that matches nothing is a mistake of the person's, not a healthy cluster.
+fn refuse_empty_selection(arguments: &Arguments, document: &CheckDocument) -> Result<(), Failure> {
+    let selection = arguments.selection.selection();
+    let nothing = document.coverage.bytes_seen == 0 && document.findings_total == 0;
+    if selection.is_everything() || !nothing || document.interrupted {
+        return Ok(());
+    }
+    let asked: Vec<String> = [&arguments.selection.database, &arguments.selection.relation].into_iter().flatten().cloned().collect();
+    let asked = if asked.is_empty() { "the selection".to_owned() } else { format!("{:?}", asked.join(" ")) };
+    let hint = "Relations are written schema.name, * and ? are wild, and an empty file has nothing to check";
+    Err(Failure::new(format!("{asked} matches nothing that holds bytes in {}. {hint}", document.target.spec)))
+}

@@ -1,0 +1,25 @@
+//! The register of commands: each is one file here and one line below, in the order of `--help`.
+
+use clap::{ArgMatches, Command as ClapCommand};
+use pgclinic_format::registry;
+
+use crate::exit::{Exit, Failure};
+use crate::world::World;
+
+/// A command.
+pub trait Command: Sync {
+    /// What is typed.
+    fn name(&self) -> &'static str;
+    /// Its arguments with their help.
+    fn arguments(&self) -> ClapCommand;
+    /// Does it.
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure>;
+}
+
+registry! {
+    /// Every command.
+    pub static COMMANDS: [Command] = [
+        check::Check,
+        report::Report,
+    ];
+}

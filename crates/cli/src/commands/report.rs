@@ -1,0 +1,43 @@
+//! `pgclinic report FILE`: a saved JSON document in another form.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_report::Document;
+
+use crate::commands::Command;
+use crate::exit::{Exit, Failure};
+use crate::output::OutputArgs;
+use crate::world::World;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// A document that pgclinic wrote with --format json
+    #[arg(value_name = "FILE")]
+    document: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// See the module.
+pub struct Report;
+
+impl Command for Report {
+    fn name(&self) -> &'static str {
+        "report"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        let command = ClapCommand::new(self.name()).about("Renders a saved JSON document as text or HTML");
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let path = &arguments.document;
+        let bytes = std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+        let document = Document::from_json(&bytes)?;
+        arguments.output.write(&document, world)?;
+        Ok(Exit::Healthy)
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a document goes: stdout, or a file that appears whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use pgclinic_diagnose::rule_named;
+use pgclinic_report::{Document, Options, RuleText, by_name};
+
+use crate::exit::Failure;
+use crate::world::World;
+
+/// When to use colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ProgressStyle {
+    /// A bar on a terminal, nothing elsewhere.
+    Auto,
+    /// A bar.
+    Bar,
+    /// A line now and then.
+    Plain,
+    /// Nothing.
+    None,
+}
+
+/// The arguments of every command that gives out a document.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Form of the document
+    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "html"])]
+    pub format: String,
+    /// Write the document to this file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Colours in text
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Progress on stderr
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ProgressStyle::Auto)]
+    pub progress: ProgressStyle,
+    /// Say nothing on stderr but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Say more on stderr
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+impl OutputArgs {
+    /// Writes the document where it was asked for.
+    pub(crate) fn write(&self, document: &Document, world: &mut World<'_>) -> Result<(), Failure> {
+        let form = by_name(&self.format)
+            .ok_or_else(|| Failure::new(format!("there is no form {:?}", self.format)))?;
+        let to_terminal = self.output.is_none() && world.terminal.stdout;
+        let color = match self.color {
+            Color::Auto => to_terminal && !world.terminal.no_color,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        let width = if to_terminal {
+            world.terminal.width
+        } else {
+            100
+        };
+        let options = Options {
+            color,
+            width,
+            pretty: true,
+            explain: &manual,
+        };
+        match &self.output {
+            Some(path) => write_file(path, |out| form.render(document, &options, out)),
+            None => {
+                let mut out = BufWriter::new(&mut *world.stdout);
+                let written = form
+                    .render(document, &options, &mut out)
+                    .and_then(|()| out.flush());
+                written
+                    .or_else(closed_pipe)
+                    .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
+            }
+        }
+    }
+}
+
+/// The manual page of a rule.
+pub(crate) fn manual(rule: &str) -> Option<RuleText> {
+    rule_named(rule).map(|rule| RuleText {
+        summary: rule.summary,
+        explain: rule.explain,
+    })
+}
+
+/// Whoever closed the pipe has seen enough.
+fn closed_pipe(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        Ok(())
+    } else {
+        Err(error)
+    }
+}
+
+/// Writes a file under a name beside its own and renames it when it is whole.
+pub(crate) fn write_file(
+    path: &Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let failure = |error: io::Error| {
+        Failure::new(format!(
+            "cannot write the report {}: {error}; nothing of it was kept",
+            path.display()
+        ))
+    };
+    let special = path.metadata().is_ok_and(|metadata| !metadata.is_file());
+    if special {
+        let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failure)?);
+        return render(&mut out).and_then(|()| out.flush()).map_err(failure);
+    }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failure)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    render(&mut out)
+        .and_then(|()| out.flush())
+        .map_err(failure)?;
+    drop(out);
+    file.as_file().sync_all().map_err(failure)?;
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(open).map_err(failure)?;
+    file.persist(path).map_err(|error| failure(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Progress on stderr: a bar, lines, or nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as Style};
+use pgclinic_diagnose::Progress;
+
+use crate::output::{OutputArgs, ProgressStyle};
+use crate::world::Terminal;
+
+/// A bar that may be hidden, and the flag that stops the run.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    interrupted: Arc<AtomicBool>,
+    lines: bool,
+    told: std::sync::Mutex<u64>,
+}
+
+impl Bar {
+    /// For bytes.
+    pub(crate) fn of_bytes(
+        output: &OutputArgs,
+        terminal: Terminal,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Self {
+        let bar = Bar::new(output, terminal, interrupted, 0);
+        bar.style("{spinner} {bar:32} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+        bar
+    }
+
+    /// For so many steps with a word each.
+    pub(crate) fn of_steps(
+        output: &OutputArgs,
+        terminal: Terminal,
+        interrupted: &Arc<AtomicBool>,
+        steps: u64,
+    ) -> Self {
+        let bar = Bar::new(output, terminal, interrupted, steps);
+        bar.style("{spinner} {bar:24} {pos} of {len}, {msg}");
+        bar
+    }
+
+    fn new(
+        output: &OutputArgs,
+        terminal: Terminal,
+        interrupted: &Arc<AtomicBool>,
+        length: u64,
+    ) -> Self {
+        let shown = match output.progress {
+            _ if output.quiet => false,
+            ProgressStyle::Auto => terminal.stderr,
+            ProgressStyle::Bar => true,
+            ProgressStyle::Plain | ProgressStyle::None => false,
+        };
+        let target = if shown {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        if shown {
+            bar.enable_steady_tick(Duration::from_millis(120));
+        }
+        let lines = output.progress == ProgressStyle::Plain && !output.quiet;
+        Bar {
+            bar,
+            interrupted: Arc::clone(interrupted),
+            lines,
+            told: std::sync::Mutex::new(0),
+        }
+    }
+
+    fn style(&self, template: &str) {
+        let style = Style::with_template(template).unwrap_or_else(|_| Style::default_bar());
+        self.bar.set_style(style.progress_chars("=> "));
+    }
+
+    /// What is being done now.
+    pub(crate) fn message(&self, words: &str) {
+        self.bar.set_message(words.to_owned());
+    }
+
+    /// One step is done.
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// The lines that plain progress owes since it was last asked, to be written by the caller.
+    pub(crate) fn owed_line(&self) -> Option<String> {
+        if !self.lines {
+            return None;
+        }
+        let length = self.bar.length().unwrap_or(0).max(1);
+        let tenth = self.bar.position() * 10 / length;
+        let mut told = self.told.lock().expect("no thread panics with it");
+        (tenth > *told).then(|| {
+            *told = tenth;
+            format!("{} %", tenth * 10)
+        })
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for Bar {
+    fn expect(&self, bytes: u64) {
+        self.bar.inc_length(bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.bar.inc(bytes);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,230 @@
+//! From what a person named to a source and a cluster.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pgclinic_cluster::{Build, Cluster, ForkFiles, Home, RelationFileName, Segment};
+use pgclinic_diagnose::Level;
+use pgclinic_diagnose::check::ForkCx;
+use pgclinic_diagnose::document::{Kind, Target};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{Fork, Page};
+use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source};
+
+use crate::args::LoadArgs;
+use crate::exit::Failure;
+
+/// What was named.
+pub(crate) enum Opened {
+    /// A data directory.
+    Cluster(Box<Cluster>),
+    /// One relation file.
+    File(BareFile),
+}
+
+/// A relation file without its cluster.
+pub(crate) struct BareFile {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) forks: Vec<ForkFiles>,
+    pub(crate) build: Build,
+    pub(crate) method: Option<AccessMethod>,
+}
+
+/// The wall clock, for limiting the rate.
+struct RealClock {
+    start: Instant,
+}
+
+impl Clock for RealClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
+/// Opens a target for reading. A running cluster is refused.
+pub(crate) fn open(path: &Path, load: Option<&LoadArgs>) -> Result<Opened, Failure> {
+    let metadata = path
+        .metadata()
+        .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
+    let path = path
+        .canonicalize()
+        .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
+    if metadata.is_file() {
+        return open_file(&path, load).map(Opened::File);
+    }
+    if !metadata.is_dir() {
+        return Err(Failure::new(format!(
+            "{} is neither a data directory nor a relation file",
+            path.display()
+        )));
+    }
+    open_cluster(&path, load).map(|cluster| Opened::Cluster(Box::new(cluster)))
+}
+
+/// Opens a data directory that no server is using.
+pub(crate) fn open_cluster(path: &Path, load: Option<&LoadArgs>) -> Result<Cluster, Failure> {
+    if let Some(pid) = running_server(path) {
+        let why = "running clusters cannot be read yet. Stop it, or check a copy (a base backup restored, a file system snapshot)";
+        return Err(Failure::new(format!(
+            "the server with process {pid} is running on {}: {why}",
+            path.display()
+        )));
+    }
+    let source = limited(Arc::new(DataDirectory::open(path)?), load);
+    Ok(Cluster::open(source)?)
+}
+
+fn limited(source: Arc<dyn Source>, load: Option<&LoadArgs>) -> Arc<dyn Source> {
+    match load.and_then(|load| load.rate) {
+        Some(rate) => Arc::new(Limit::new(
+            source,
+            rate,
+            Arc::new(RealClock {
+                start: Instant::now(),
+            }),
+        )),
+        None => source,
+    }
+}
+
+/// The process that `postmaster.pid` names, if it lives.
+pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(pgdata.join("postmaster.pid")).ok()?;
+    let pid: i32 = text.lines().next()?.trim().parse().ok()?;
+    let process = rustix::process::Pid::from_raw(pid.abs())?;
+    match rustix::process::test_kill_process(process) {
+        Ok(()) | Err(rustix::io::Errno::PERM) => Some(pid.unsigned_abs()),
+        Err(_) => None,
+    }
+}
+
+fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> {
+    let single = SingleFile::open(path)?;
+    let name = single.name().to_owned();
+    let source = limited(Arc::new(single), load);
+    let named = RelationFileName::parse(&name);
+    let home = Home {
+        tablespace: 0,
+        database: 0,
+        folder: String::new(),
+    };
+    let mut forks: Vec<ForkFiles> = Vec::new();
+    for entry in source
+        .list("")?
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::File)
+    {
+        let parsed = RelationFileName::parse(&entry.name);
+        let (fork, segment) = parsed.map_or((Fork::Main, 0), |name| (name.fork, name.segment));
+        let segment = Segment {
+            number: segment,
+            len: entry.len,
+        };
+        match forks
+            .iter_mut()
+            .find(|files| files.fork == fork && parsed.is_some())
+        {
+            Some(files) => files.segments.push(segment),
+            None => forks.push(ForkFiles {
+                home: home.clone(),
+                filenode: parsed.map_or(0, |name| name.filenode),
+                fork,
+                temporary: Some(entry.name.split('.').next().unwrap_or_default().to_owned()),
+                segments: vec![segment],
+            }),
+        }
+    }
+    if named.is_none_or(|name| name.segment > 0) {
+        forks.retain(|files| files.fork == Fork::Main);
+    }
+    for files in &mut forks {
+        files.segments.sort_by_key(|segment| segment.number);
+    }
+    let (build, method) = guess(source.as_ref(), &name);
+    Ok(BareFile {
+        source,
+        forks,
+        build,
+        method,
+    })
+}
+
+/// Page size and access method from the first page that says anything.
+fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
+    let mut head = vec![0; 64 * 1024];
+    let read = source.read_at(name, 0, &mut head).unwrap_or(0);
+    head.truncate(read);
+    let sizes = [8192usize, 16384, 32768, 4096, 2048, 1024];
+    let fits = |size: &&usize| {
+        let pages = head.chunks_exact(**size).filter_map(Page::parse);
+        pages
+            .filter(|page| !page.is_new())
+            .take(4)
+            .any(|page| usize::from(page.page_size()) == **size)
+    };
+    let size = sizes.iter().find(fits).copied().unwrap_or(8192);
+    let build = Build {
+        block_size: u32::try_from(size).unwrap_or(8192),
+        ..Build::USUAL
+    };
+    let mut pages = head
+        .chunks_exact(size)
+        .filter_map(Page::parse)
+        .filter(|page| !page.is_new());
+    (build, pages.find_map(AccessMethod::guess))
+}
+
+impl BareFile {
+    /// What the checks may know of a fork.
+    pub(crate) fn fork_cx<'a>(&'a self, files: &'a ForkFiles, level: Level) -> ForkCx<'a> {
+        ForkCx {
+            cluster: None,
+            source: Some(self.source.as_ref()),
+            layout: None,
+            build: self.build,
+            files,
+            relation: None,
+            toast_of: None,
+            database: None,
+            kind: self.kind(),
+            method: self.method,
+            columns: None,
+            blocks: files.blocks(self.build.block_size, self.build.segment_bytes),
+            limits: None,
+            level,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self.method {
+            Some(AccessMethod::Heap) => Kind::Table,
+            Some(AccessMethod::Sequence) => Kind::Sequence,
+            Some(_) => Kind::Index,
+            None => Kind::Unknown,
+        }
+    }
+
+    /// For documents.
+    pub(crate) fn target(&self, spec: &str) -> Target {
+        Target {
+            spec: spec.to_owned(),
+            kind: "relation-file".into(),
+            block_size: Some(self.build.block_size),
+            segment_size: Some(self.build.segment_bytes),
+            ..Target::default()
+        }
+    }
+}
+
+/// For messages.
+pub(crate) fn spec_of(path: &Path) -> String {
+    path.canonicalize()
+        .unwrap_or_else(|_| PathBuf::from(path))
+        .display()
+        .to_string()
+}

@@ -1,0 +1,80 @@
+//! What the program is given by the operating system, so that tests can give something else.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::exit::{Exit, Failure};
+
+/// What kind of terminal there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terminal {
+    /// stdout is one.
+    pub stdout: bool,
+    /// stderr is one.
+    pub stderr: bool,
+    /// Columns.
+    pub width: u16,
+    /// `NO_COLOR` is set.
+    pub no_color: bool,
+}
+
+/// The outside.
+pub struct World<'a> {
+    /// Data.
+    pub stdout: &'a mut dyn Write,
+    /// Everything else.
+    pub stderr: &'a mut dyn Write,
+    /// The terminal.
+    pub terminal: Terminal,
+    /// Set by SIGINT and SIGTERM.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl World<'_> {
+    /// Somebody wants it to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Says a sentence on stderr. A closed stderr is nobody's loss.
+    pub fn say(&mut self, sentence: &str) {
+        let _unheard = writeln!(self.stderr, "{sentence}");
+    }
+
+    pub(crate) fn usage(&mut self, error: &clap::Error) -> Exit {
+        let text = error.render();
+        let colored = if self.terminal.no_color {
+            text.to_string()
+        } else {
+            text.ansi().to_string()
+        };
+        if error.use_stderr() {
+            let words = if self.terminal.stderr {
+                colored
+            } else {
+                text.to_string()
+            };
+            let _unheard = self.stderr.write_all(words.as_bytes());
+            return Exit::Failed;
+        }
+        let words = if self.terminal.stdout {
+            colored
+        } else {
+            text.to_string()
+        };
+        match self.stdout.write_all(words.as_bytes()) {
+            Ok(()) => Exit::Healthy,
+            Err(_) => Exit::Failed,
+        }
+    }
+
+    pub(crate) fn failed(&mut self, failure: &Failure) -> Exit {
+        self.say(&format!("pgclinic: {}", failure.0));
+        if self.is_interrupted() {
+            Exit::Interrupted
+        } else {
+            Exit::Failed
+        }
+    }
+}
