@@ -1,6 +1,7 @@
 //! What is wrong with a cluster's files, and how much was looked at.
 #![forbid(unsafe_code)]
 
+pub mod anatomy;
 pub mod causes;
 pub mod check;
 pub mod checks;

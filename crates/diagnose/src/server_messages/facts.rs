@@ -196,14 +196,13 @@ impl Facts {
 
     /// Some messages have a path where others have a name, and files of relations or others.
     fn put_name(&mut self, slot: Slot, value: &str) {
-        let is_path = value.contains('/');
         let in_home = ["base/", "global/", "pg_tblspc/"]
             .iter()
             .any(|folder| value.contains(folder));
         let file_name = value.rsplit('/').next().and_then(RelationFileName::parse);
         let of_relation = in_home && file_name.is_some();
         match slot {
-            Slot::Relation if !is_path => self.relation_name = Some(value.to_owned()),
+            Slot::Relation if !in_home => self.relation_name = Some(value.to_owned()),
             Slot::File if !of_relation => self.file = Some(value.to_owned()),
             _ => self.relation_path = Some(value.to_owned()),
         }

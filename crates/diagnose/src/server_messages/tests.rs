@@ -463,10 +463,7 @@ fn a_rule_is_shown_with_its_page() {
 
 /// A filled cluster of PostgreSQL 15, opened without a change.
 fn cluster() -> pgclinic_cluster::Cluster {
-    let seeded = pgclinic_testkit::seed(
-        &pgclinic_testkit::server(15),
-        pgclinic_servers::Checksums::On,
-    );
+    let seeded = pgclinic_testkit::seed(&pgclinic_testkit::server(15), Default::default());
     let source = pgclinic_source::DataDirectory::open(&seeded.pgdata).expect("a data directory");
     pgclinic_cluster::Cluster::open(std::sync::Arc::new(source)).expect("a cluster")
 }
