@@ -1,0 +1,411 @@
+//! The plug is pulled between any two steps, and once more while undoing: the first bytes come back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pgclinic_diagnose::document::Tool;
+use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_format::control_file::{FILE_BYTES, seal};
+
+use crate::journal::{Journal, JournalFolder, SCHEMA, State};
+use crate::storage::{Owner, Storage};
+use crate::undo::take_back;
+use crate::writer::carry_out;
+
+/// Files in memory that know what would survive a power cut.
+#[derive(Clone, Default)]
+struct Simulated {
+    files: Vec<Inode>,
+    names: BTreeMap<PathBuf, usize>,
+    lasting_names: BTreeMap<PathBuf, usize>,
+    /// Steps until the power fails.
+    steps_left: Option<u64>,
+}
+
+#[derive(Clone, Default)]
+struct Inode {
+    now: Vec<u8>,
+    lasting: Vec<u8>,
+}
+
+/// What the disk had got to when the power failed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Cut {
+    /// Only what was synced.
+    Synced,
+    /// Everything.
+    All,
+    /// Every other sector of what was not synced, and no names.
+    Torn,
+    /// Names, but no bytes that were not synced.
+    NamesOnly,
+}
+
+const CUTS: [Cut; 4] = [Cut::Synced, Cut::All, Cut::Torn, Cut::NamesOnly];
+
+impl Simulated {
+    fn step(&mut self) -> io::Result<()> {
+        match self.steps_left.as_mut() {
+            Some(0) => Err(io::Error::other("the power failed")),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<usize> {
+        self.names
+            .get(path)
+            .copied()
+            .ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn after(&self, cut: Cut) -> Simulated {
+        let names = match cut {
+            Cut::All | Cut::NamesOnly => &self.names,
+            Cut::Synced | Cut::Torn => &self.lasting_names,
+        };
+        let settle = |inode: &Inode| {
+            let bytes = match cut {
+                Cut::All => inode.now.clone(),
+                Cut::Synced | Cut::NamesOnly => inode.lasting.clone(),
+                Cut::Torn => torn(inode),
+            };
+            Inode {
+                now: bytes.clone(),
+                lasting: bytes,
+            }
+        };
+        Simulated {
+            files: self.files.iter().map(settle).collect(),
+            names: names.clone(),
+            lasting_names: names.clone(),
+            steps_left: None,
+        }
+    }
+
+    fn add(&mut self, path: &str, bytes: &[u8]) {
+        let inode = Inode {
+            now: bytes.to_vec(),
+            lasting: bytes.to_vec(),
+        };
+        self.files.push(inode);
+        self.names.insert(path.into(), self.files.len() - 1);
+        self.lasting_names.insert(path.into(), self.files.len() - 1);
+    }
+
+    /// The cluster's files, without the journal and what an undo left half made.
+    fn cluster(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        self.names
+            .iter()
+            .filter(|(path, _)| {
+                path.starts_with(PGDATA) && !path.to_string_lossy().ends_with("pgclinic-undo")
+            })
+            .map(|(path, inode)| (path.clone(), self.files[*inode].now.clone()))
+            .collect()
+    }
+}
+
+/// Sectors in turn from now and from before; a file that grew has its length and zeros.
+fn torn(inode: &Inode) -> Vec<u8> {
+    let mut bytes = inode.now.clone();
+    let mut before = inode.lasting.clone();
+    before.resize(bytes.len(), 0);
+    for (number, sector) in bytes
+        .chunks_mut(512)
+        .enumerate()
+        .filter(|(number, _)| number % 2 == 0)
+    {
+        let start = number * 512;
+        sector.copy_from_slice(&before[start..start + sector.len()]);
+    }
+    bytes
+}
+
+impl Storage for Simulated {
+    fn len(&self, path: &Path) -> io::Result<Option<u64>> {
+        Ok(self
+            .names
+            .get(path)
+            .map(|inode| self.files[*inode].now.len() as u64))
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let bytes = &self.files[self.inode(path)?].now;
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(buf.len());
+        buf[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn owner(&self, _path: &Path) -> io::Result<Owner> {
+        Ok(Owner {
+            uid: 26,
+            gid: 26,
+            mode: 0o600,
+        })
+    }
+
+    fn may_write(&self, path: &Path) -> io::Result<()> {
+        self.inode(path).map(drop)
+    }
+
+    fn create_folder(&mut self, _path: &Path) -> io::Result<()> {
+        self.step()
+    }
+
+    fn create(&mut self, path: &Path, _owner: Option<Owner>) -> io::Result<()> {
+        self.step()?;
+        match self.names.get(path) {
+            Some(inode) => self.files[*inode].now.clear(),
+            None => {
+                self.files.push(Inode::default());
+                self.names.insert(path.into(), self.files.len() - 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.step()?;
+        let inode = self.inode(path)?;
+        let end = offset as usize + bytes.len();
+        let now = &mut self.files[inode].now;
+        now.resize(now.len().max(end), 0);
+        now[offset as usize..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn cut(&mut self, path: &Path, len: u64) -> io::Result<()> {
+        self.step()?;
+        let inode = self.inode(path)?;
+        self.files[inode].now.truncate(len as usize);
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        self.inode(path)?;
+        self.names.remove(path);
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        let inode = self.inode(from)?;
+        self.names.remove(from);
+        self.names.insert(to.into(), inode);
+        Ok(())
+    }
+
+    fn sync(&mut self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        let inode = self.inode(path)?;
+        self.files[inode].lasting = self.files[inode].now.clone();
+        Ok(())
+    }
+
+    fn sync_folder(&mut self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        let here = |name: &PathBuf| name.parent() == Some(path);
+        self.lasting_names.retain(|name, _| !here(name));
+        let own = self.names.iter().filter(|(name, _)| here(name));
+        self.lasting_names
+            .extend(own.map(|(name, inode)| (name.clone(), *inode)));
+        Ok(())
+    }
+}
+
+const PGDATA: &str = "/data";
+const NUMBER: u64 = 7_123_456_789_012_345_678;
+
+fn control_file(number: u64) -> Vec<u8> {
+    let mut bytes = vec![0; FILE_BYTES];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    bytes[8..12].copy_from_slice(&1800u32.to_le_bytes());
+    bytes[208..216].copy_from_slice(&1_234_567.0f64.to_le_bytes());
+    assert!(seal(&mut bytes), "a control file of 18");
+    bytes
+}
+
+fn pattern(len: usize, start: u8) -> Vec<u8> {
+    (0..len).map(|at| (at / 7) as u8 ^ start).collect()
+}
+
+fn cluster() -> Simulated {
+    let mut files = Simulated::default();
+    files.add("/data/global/pg_control", &control_file(NUMBER));
+    files.add("/data/base/5/1", &pattern(4096, 1));
+    files.add("/data/base/5/2", &pattern(3000, 2));
+    files.add("/data/base/5/3", &pattern(2000, 3));
+    files
+}
+
+/// Every kind of change, the control file's own number among them.
+fn patch() -> Patch {
+    let bytes = |path: &str, offset: u64, before: Vec<u8>| Change::Bytes {
+        path: path.into(),
+        offset,
+        after: before.iter().map(|byte| !byte).collect(),
+        before,
+    };
+    Patch {
+        changes: vec![
+            bytes("base/5/1", 100, pattern(4096, 1)[100..2500].to_vec()),
+            Change::Cut {
+                path: "base/5/2".into(),
+                len: 700,
+                kept: "tail".into(),
+            },
+            bytes("global/pg_control", 0, NUMBER.to_le_bytes().to_vec()),
+            Change::Remove {
+                path: "base/5/3".into(),
+                kept: "whole".into(),
+            },
+        ],
+    }
+}
+
+fn journal() -> Journal {
+    Journal {
+        schema: SCHEMA.into(),
+        tool: Tool::this(),
+        system_identifier: Some(NUMBER.to_string()),
+        pgdata: PGDATA.into(),
+        time: None,
+        what: "test".into(),
+        state: State::Planned,
+        patch: patch(),
+        kept: Vec::new(),
+    }
+}
+
+fn folder() -> JournalFolder {
+    JournalFolder::new(Path::new("/journals/one"))
+}
+
+/// Before the journal was lasting nothing may have been written; after that it takes everything back.
+fn undone(files: &mut Simulated) {
+    if files.len(&folder().file()).expect("no fault").is_some() {
+        take_back(files, &folder(), Path::new(PGDATA)).expect("an undo");
+    }
+}
+
+#[test]
+fn from_every_cut_the_first_bytes_come_back() {
+    let first = cluster();
+    let mut finished = false;
+    for steps in 0.. {
+        let mut files = first.clone();
+        files.steps_left = Some(steps);
+        finished = carry_out(&mut files, &folder(), &journal()).is_ok();
+        for cut in CUTS {
+            let mut after = files.after(cut);
+            undone(&mut after);
+            assert_eq!(after.cluster(), first.cluster(), "step {steps}, {cut:?}");
+            undone(&mut after);
+            assert_eq!(
+                after.cluster(),
+                first.cluster(),
+                "step {steps}, {cut:?}, twice"
+            );
+        }
+        if finished {
+            break;
+        }
+    }
+    assert!(finished);
+}
+
+#[test]
+fn an_undo_that_is_cut_short_can_be_undone_again() {
+    let first = cluster();
+    let mut applied = first.clone();
+    carry_out(&mut applied, &folder(), &journal()).expect("no fault");
+    let applied = applied.after(Cut::Synced);
+    assert_ne!(applied.cluster(), first.cluster());
+    for steps in 0.. {
+        let mut files = applied.clone();
+        files.steps_left = Some(steps);
+        let finished = take_back(&mut files, &folder(), Path::new(PGDATA)).is_ok();
+        for cut in CUTS {
+            let mut after = files.after(cut);
+            take_back(&mut after, &folder(), Path::new(PGDATA)).expect("an undo");
+            assert_eq!(after.cluster(), first.cluster(), "step {steps}, {cut:?}");
+        }
+        if finished {
+            return;
+        }
+    }
+}
+
+#[test]
+fn other_bytes_are_not_overwritten() {
+    let mut files = cluster();
+    carry_out(&mut files, &folder(), &journal()).expect("no fault");
+    files
+        .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
+        .expect("no fault");
+    let hurt = files.cluster();
+    let error = take_back(&mut files, &folder(), Path::new(PGDATA)).expect_err("foreign bytes");
+    assert_eq!(
+        error.to_string(),
+        "base/5/1 holds neither the bytes from before nor those from after, at offset 100: something else wrote to it, nothing was undone"
+    );
+    assert_eq!(files.cluster(), hurt);
+}
+
+#[test]
+fn nothing_is_written_when_the_bytes_have_changed() {
+    let mut files = cluster();
+    files
+        .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
+        .expect("no fault");
+    let now = files.cluster();
+    let error = carry_out(&mut files, &folder(), &journal()).expect_err("changed");
+    assert_eq!(
+        error.to_string(),
+        "base/5/1 has changed since the plan was made, other bytes stand at offset 100: nothing was written, make the plan again"
+    );
+    assert_eq!(files.cluster(), now);
+    assert_eq!(files.len(&folder().file()).expect("no fault"), None);
+}
+
+#[test]
+fn a_journal_of_another_cluster_is_refused() {
+    let mut files = cluster();
+    carry_out(&mut files, &folder(), &journal()).expect("no fault");
+    // Another cluster with the same files but for its number.
+    files.add("/data/global/pg_control", &control_file(NUMBER + 1));
+    let error = take_back(&mut files, &folder(), Path::new(PGDATA)).expect_err("another cluster");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the journal belongs to the cluster 7123456789012345678"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_patch_that_overlaps_itself_or_leaves_the_cluster_is_refused() {
+    let mut wrong = journal();
+    wrong.patch.changes.push(patch().changes[0].clone());
+    let error = carry_out(&mut cluster(), &folder(), &wrong).expect_err("overlap");
+    assert_eq!(
+        error.to_string(),
+        "the plan cannot be carried out: two changes touch the same bytes of base/5/1"
+    );
+    let outside = Change::Remove {
+        path: "../data/base/5/1".into(),
+        kept: "x".into(),
+    };
+    wrong.patch.changes = vec![outside];
+    let error = carry_out(&mut cluster(), &folder(), &wrong).expect_err("outside");
+    assert_eq!(
+        error.to_string(),
+        "../data/base/5/1 is not written to: it is not a plain path below the data directory"
+    );
+}

@@ -1,0 +1,39 @@
+//! The meta page of a btree names a root behind the end of the index.
+
+use pgclinic_format::build::put_u32;
+use pgclinic_format::index_page::AccessMethod;
+
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{INDEX_PAGE, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct BtreeRoot;
+
+impl Injury for BtreeRoot {
+    fn name(&self) -> &'static str {
+        "btree-root"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the meta page of a btree names a root behind the end of the index"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::page(INDEX_PAGE)
+    }
+
+    fn wound(&self, site: &Site<'_>, _seed: u64) -> Option<Wound> {
+        site.method()
+            .filter(|method| *method == AccessMethod::Btree && site.block == 0)?;
+        let root = u32::try_from(site.blocks()).ok()?.checked_add(1000)?;
+        let wound = Wound::edit(site, format!("btm_root set to {root}"), |page| {
+            put_u32(page, 32, root)
+        })?;
+        Some(wound.must(&["btree-link-beyond-end"]))
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::INDEX
+    }
+}

@@ -1,0 +1,40 @@
+//! A line pointer claims more bytes than the page has.
+
+use pgclinic_format::build::put_u32;
+use pgclinic_format::{LinePointer, LpFlags};
+
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{ROW_PAGE, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct LinePointerLengthHuge;
+
+impl Injury for LinePointerLengthHuge {
+    fn name(&self) -> &'static str {
+        "line-pointer-length-huge"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a line pointer claims more bytes than the page has"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::page(ROW_PAGE)
+    }
+
+    fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
+        let row = site.row(seed, |_| true)?;
+
+        let pointer = LinePointer::new(row.pointer.lp_off(), LpFlags::Normal, 0x7FFF);
+        let words = format!("lp_len of line pointer {} set to 32767", row.item);
+        let wound = Wound::edit(site, words, |page| {
+            put_u32(page, Site::pointer_at(row.item), pointer.0)
+        })?;
+        Some(wound.item(row.item).must(&["item-beyond-page"]))
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::LINE_POINTER
+    }
+}

@@ -1,0 +1,40 @@
+//! A line pointer redirects to itself.
+
+use pgclinic_format::build::put_u32;
+use pgclinic_format::{LinePointer, LpFlags};
+
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{ROW_PAGE, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct LinePointerRedirectToItself;
+
+impl Injury for LinePointerRedirectToItself {
+    fn name(&self) -> &'static str {
+        "line-pointer-redirect-to-itself"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a line pointer redirects to itself"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::page(ROW_PAGE)
+    }
+
+    fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
+        let row = site.row(seed, |_| true)?;
+
+        let pointer = LinePointer::new(row.item, LpFlags::Redirect, 0);
+        let words = format!("line pointer {} set to redirect to itself", row.item);
+        let wound = Wound::edit(site, words, |page| {
+            put_u32(page, Site::pointer_at(row.item), pointer.0)
+        })?;
+        Some(wound.item(row.item).must(&["redirect-target"]))
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::LINE_POINTER
+    }
+}

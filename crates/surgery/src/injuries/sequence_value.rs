@@ -1,0 +1,43 @@
+//! A sequence stands at a number outside of its bounds.
+
+use pgclinic_format::build::put_u32;
+
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{SEQUENCE_PAGE, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct SequenceValue;
+
+impl Injury for SequenceValue {
+    fn name(&self) -> &'static str {
+        "sequence-value"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a sequence stands at a number outside of its bounds"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::page(SEQUENCE_PAGE)
+    }
+
+    fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
+        let row = site.row(seed, |_| true)?;
+        let at = usize::from(row.tuple.t_hoff());
+        let wound = Wound::edit_row(
+            site,
+            &row,
+            "last_value set to -9223372036854775808",
+            |tuple| {
+                put_u32(tuple, at, 0);
+                put_u32(tuple, at + 4, 0x8000_0000);
+            },
+        )?;
+        Some(wound.must(&["sequence-value"]))
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::SEQUENCE
+    }
+}

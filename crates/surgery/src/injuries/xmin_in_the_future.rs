@@ -1,0 +1,45 @@
+//! A row was inserted by a transaction that has not begun.
+
+use pgclinic_format::build::{put_u16, put_u32};
+use pgclinic_format::heap_tuple::HEAP_XMIN_FROZEN;
+
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{HEAP_PAGE, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct XminInTheFuture;
+
+impl Injury for XminInTheFuture {
+    fn name(&self) -> &'static str {
+        "xmin-in-the-future"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a row was inserted by a transaction that has not begun"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::page(HEAP_PAGE)
+    }
+
+    fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
+        let xid = site.checkpoint()?.next_xid().0.checked_add(1000)?;
+        let row = site.row(seed, |_| true)?;
+        let mask = row.tuple.t_infomask() & !HEAP_XMIN_FROZEN;
+        let wound = Wound::edit_row(
+            site,
+            &row,
+            format!("t_xmin set to {xid}, its hint bits cleared"),
+            |tuple| {
+                put_u32(tuple, 0, xid);
+                put_u16(tuple, 20, mask);
+            },
+        )?;
+        Some(wound.must(&["xmin-in-the-future"]))
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::TRANSACTION
+    }
+}

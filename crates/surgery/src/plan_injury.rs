@@ -1,0 +1,214 @@
+//! From an injury and a wish to a patch that can be shown before it is written.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::document::{Kind, Place};
+use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_format::build::seal_page;
+use pgclinic_format::{BlockNo, Page};
+
+use crate::error::{Error, Result};
+use crate::injuries::INJURIES;
+use crate::injury::{Injury, Wound};
+use crate::site::{Site, SiteKind};
+use crate::sites::{Sites, Within};
+
+const CHECKSUM_MISMATCH: &str = "checksum-mismatch";
+
+/// What a person asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct InjuryOptions {
+    /// Only in this database.
+    pub database: Option<String>,
+    /// Only this relation, as `schema.name` or `name`.
+    pub relation: Option<String>,
+    /// Only this block.
+    pub block: Option<BlockNo>,
+    /// Only this row.
+    pub item: Option<u16>,
+    /// Chooses place and wound.
+    pub seed: u64,
+    /// Make the checksum of the hurt page true again.
+    pub sealed: bool,
+}
+
+/// An injury that was planned and not yet made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlannedInjury {
+    /// What is to be written, sealed if that was asked for.
+    pub patch: Patch,
+    /// The wound. `must` already holds `checksum-mismatch` where the page's checksum will be seen to be wrong.
+    pub wound: Wound,
+    /// Where.
+    pub place: Place,
+    /// The page's checksum is true; always so where pages carry none.
+    pub sealed: bool,
+}
+
+/// Every injury.
+pub fn injuries() -> &'static [&'static dyn Injury] {
+    INJURIES
+}
+
+/// The injury of this name.
+pub fn injury_named(name: &str) -> Result<&'static dyn Injury> {
+    let found = INJURIES.iter().find(|injury| injury.name() == name);
+    found.copied().ok_or_else(|| Error::Unknown {
+        what: "injury",
+        name: name.into(),
+    })
+}
+
+/// Plans an injury of a cluster that is not to be asked again.
+pub fn plan_injury(
+    cluster: &Cluster,
+    injury: &dyn Injury,
+    options: &InjuryOptions,
+) -> Result<PlannedInjury> {
+    plan_on(&Sites::new(cluster), injury, options)
+}
+
+/// The same with catalogs and files that were read before.
+pub fn plan_on(
+    sites: &Sites<'_>,
+    injury: &dyn Injury,
+    options: &InjuryOptions,
+) -> Result<PlannedInjury> {
+    let within = Within {
+        database: options.database.clone(),
+        relation: options.relation.clone(),
+        block: options.block,
+        item: options.item,
+    };
+    let wants = injury.wants();
+    for at in sites.find(wants, &within, options.seed) {
+        let Some(site) = sites.open(&at, options.item) else {
+            continue;
+        };
+        if let Some(wound) = injury.wound(&site, options.seed) {
+            let sealed = options.sealed && wants.page_injury;
+            return Ok(planned(&site, wound, wants.page_injury, sealed));
+        }
+    }
+    Err(Error::NoSite {
+        injury: injury.name().into(),
+        within: described(options),
+    })
+}
+
+fn planned(site: &Site<'_>, mut wound: Wound, page_injury: bool, sealed: bool) -> PlannedInjury {
+    let patch = match sealed && site.has_checksums() {
+        true => seal(&wound.patch, site),
+        false => wound.patch.clone(),
+    };
+    let wrong = page_injury && site.has_checksums() && !checksum_is_right(&patch, site);
+    if wrong && !wound.must.contains(&CHECKSUM_MISMATCH) {
+        wound.must.insert(0, CHECKSUM_MISMATCH);
+    }
+    PlannedInjury {
+        place: place_of(site, &wound),
+        sealed: !wrong,
+        patch,
+        wound,
+    }
+}
+
+fn described(options: &InjuryOptions) -> String {
+    let relation = options
+        .relation
+        .as_deref()
+        .map(|name| format!("relation {name}"));
+    let database = options
+        .database
+        .as_deref()
+        .map(|name| format!("database {name}"));
+    let whole = relation
+        .or(database)
+        .unwrap_or_else(|| "the cluster".into());
+    match (options.block, options.item) {
+        (Some(block), Some(item)) => format!("{whole}, block {block}, item {item}"),
+        (Some(block), None) => format!("{whole}, block {block}"),
+        (None, Some(item)) => format!("{whole}, item {item} of any page"),
+        (None, None) => whole,
+    }
+}
+
+/// The site's bytes with a patch of its page laid over them.
+pub fn patched(patch: &Patch, site: &Site<'_>) -> Vec<u8> {
+    let mut bytes = site.bytes.clone();
+    for change in &patch.changes {
+        let Change::Bytes {
+            path,
+            offset,
+            after,
+            ..
+        } = change
+        else {
+            continue;
+        };
+        let start = offset
+            .checked_sub(site.offset)
+            .and_then(|start| usize::try_from(start).ok());
+        let slot = start.and_then(|start| bytes.get_mut(start..start.saturating_add(after.len())));
+        if let Some(slot) = slot.filter(|_| *path == site.path) {
+            slot.copy_from_slice(after);
+        }
+    }
+    bytes
+}
+
+/// Extends a patch of one page so that the page's checksum is true afterwards.
+pub fn seal(patch: &Patch, site: &Site<'_>) -> Patch {
+    let mut bytes = patched(patch, site);
+    seal_page(&mut bytes, site.block);
+    Wound::bytes(site, &bytes, "")
+        .map(|wound| wound.patch)
+        .unwrap_or_default()
+}
+
+/// As a reader of the page will see it: a page without `pd_upper` counts as new, and has none.
+fn checksum_is_right(patch: &Patch, site: &Site<'_>) -> bool {
+    let bytes = patched(patch, site);
+    let mut sealed = bytes.clone();
+    seal_page(&mut sealed, site.block);
+    Page::parse(&bytes).is_none_or(Page::is_new) || bytes == sealed
+}
+
+fn place_of(site: &Site<'_>, wound: &Wound) -> Place {
+    let page = crate::site::ANY_PAGE.contains(&site.kind);
+    let catalog = site.catalog.filter(|_| site.kind != SiteKind::ControlFile);
+    let relation = site.relation;
+    Place {
+        path: wound
+            .patch
+            .changes
+            .first()
+            .map_or_else(|| site.path.clone(), |change| change.path().to_owned()),
+        database: catalog.and_then(|catalog| catalog.database_name.clone()),
+        schema: relation.map(|relation| relation.schema.clone()),
+        relation: relation.map(|relation| relation.name.clone()),
+        database_oid: catalog.map(|catalog| catalog.database),
+        relation_oid: relation.map(|relation| relation.oid),
+        filenode: site.files.map(|files| files.filenode),
+        kind: kind_of(site),
+        fork: site.files.map(|files| files.fork),
+        block: page.then_some(site.block),
+        item: wound.item,
+        attribute: None,
+        bytes: wound.bytes,
+    }
+}
+
+fn kind_of(site: &Site<'_>) -> Kind {
+    use pgclinic_cluster::RelKind;
+    match (site.kind, site.relation.map(|relation| relation.kind)) {
+        (SiteKind::ControlFile, _) => Kind::ControlFile,
+        (SiteKind::RelationMap, _) => Kind::RelationMap,
+        (SiteKind::VersionFile, _) | (_, None) => Kind::File,
+        (_, Some(RelKind::Table)) => Kind::Table,
+        (_, Some(RelKind::Index)) => Kind::Index,
+        (_, Some(RelKind::Toast)) => Kind::Toast,
+        (_, Some(RelKind::Sequence)) => Kind::Sequence,
+        (_, Some(RelKind::MaterializedView)) => Kind::MaterializedView,
+        (_, Some(RelKind::WithoutStorage | RelKind::Unknown(_))) => Kind::Unknown,
+    }
+}

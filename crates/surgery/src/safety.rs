@@ -1,0 +1,197 @@
+//! Which folders may be written to at all.
+//!
+//! A folder with the marker `pgclinic.drill` is a copy for rehearsals. Anything else needs the cluster's system
+//! identifier typed out. A server that runs, or may run, is never written under.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_format::ControlFile;
+use pgclinic_format::control_file::FILE_BYTES;
+use rustix::process::{Pid, test_kill_process};
+
+use crate::error::{Error, Result};
+use crate::storage::{Disk, Storage};
+
+/// The file that marks a copy.
+pub const MARKER_FILE: &str = "pgclinic.drill";
+const MARKER_LINE: &str = "system identifier: ";
+
+/// Why the cluster may be written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Consent {
+    /// It is a marked copy.
+    Marked,
+    /// A person said that it is not production and typed its system identifier.
+    Typed(u64),
+}
+
+/// The number of the cluster, when its control file can be trusted.
+pub fn system_identifier(pgdata: &Path) -> Option<u64> {
+    let path = pgdata.join("global/pg_control");
+    let mut bytes = vec![0; FILE_BYTES];
+    let read = Disk.read_at(&path, 0, &mut bytes).ok()?;
+    let control = ControlFile::parse(bytes.get(..read)?).ok()?;
+    control.crc_is_right().then_some(control.system_identifier)
+}
+
+/// Marks a copy that nobody needs: from now on its files may be damaged.
+pub fn mark_copy(pgdata: &Path) -> Result<()> {
+    let path = pgdata.join(MARKER_FILE);
+    let number = system_identifier(pgdata).map_or_else(String::new, |number| number.to_string());
+    let text = format!(
+        "This data directory is a copy for rehearsals; pgclinic may damage its files.\n{MARKER_LINE}{number}\n"
+    );
+    let mut owner = Disk.owner(pgdata).map_err(Error::io("look at", pgdata))?;
+    owner.mode = 0o600;
+    Disk.create(&path, Some(owner))
+        .map_err(Error::io("write", &path))?;
+    Disk.write_at(&path, 0, text.as_bytes())
+        .and_then(|()| Disk.sync(&path))
+        .map_err(Error::io("write", &path))
+}
+
+/// The folder carries the marker.
+pub fn is_marked(pgdata: &Path) -> bool {
+    marker(pgdata).is_some()
+}
+
+/// The number in the marker; `Some(None)` for one without a number.
+fn marker(pgdata: &Path) -> Option<Option<u64>> {
+    let text = fs::read_to_string(pgdata.join(MARKER_FILE)).ok()?;
+    let number = text.lines().find_map(|line| line.strip_prefix(MARKER_LINE));
+    Some(number.and_then(|number| number.trim().parse().ok()))
+}
+
+/// Refuses a cluster that nobody gave away.
+pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
+    let found = system_identifier(pgdata);
+    match (consent, marker(pgdata)) {
+        (Consent::Marked, None) => Err(Error::NotMarked {
+            pgdata: pgdata.into(),
+            system_identifier: found,
+        }),
+        (Consent::Marked, Some(Some(number))) if found.is_some_and(|found| found != number) => {
+            Err(Error::MarkerOfAnother {
+                pgdata: pgdata.into(),
+            })
+        }
+        (Consent::Typed(typed), _) if found != Some(typed) => {
+            Err(Error::WrongIdentifier { typed, found })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a cluster that a server has open, or may have. In a marked copy a `postmaster.pid` whose process
+/// is gone is what a crash left behind.
+pub fn check_not_running(pgdata: &Path) -> Result<()> {
+    let path = pgdata.join("postmaster.pid");
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("read", &path)(error)),
+    };
+    let first = text.lines().next().unwrap_or_default().trim();
+    // A server in single-user mode writes its number negative.
+    let pid = first
+        .parse::<i64>()
+        .ok()
+        .map(i64::abs)
+        .filter(|pid| *pid > 0);
+    let pgdata = pgdata.to_path_buf();
+    match pid {
+        Some(pid) if is_alive(pid) => Err(Error::Running { pgdata, pid }),
+        Some(_) if is_marked(&pgdata) => Ok(()),
+        Some(pid) => Err(Error::RunningPerhaps {
+            pgdata,
+            says: format!("names the server process {pid}"),
+        }),
+        None => Err(Error::RunningPerhaps {
+            pgdata,
+            says: "does not name a process".into(),
+        }),
+    }
+}
+
+fn is_alive(pid: i64) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return false;
+    };
+    // A process of another user answers with EPERM, and is alive.
+    test_kill_process(pid) != Err(rustix::io::Errno::SRCH) && !is_zombie(pid)
+}
+
+/// A zombie has let go of every file; without `/proc` nobody is called one.
+fn is_zombie(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| {
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        rest.trim_start().starts_with(['Z', 'X'])
+    })
+}
+
+/// The data directory with all links resolved.
+pub(crate) fn resolve(pgdata: &Path) -> Result<PathBuf> {
+    fs::canonicalize(pgdata).map_err(Error::io("open the data directory", pgdata))
+}
+
+/// Every file of the patch lies in the data directory or in a tablespace, and none is a link.
+pub(crate) fn check_links(pgdata: &Path, patch: &Patch) -> Result<()> {
+    patch
+        .changes
+        .iter()
+        .try_for_each(|change| check_link(pgdata, change))
+}
+
+fn check_link(pgdata: &Path, change: &Change) -> Result<()> {
+    let refuse = |why: String| Error::Path {
+        path: change.path().into(),
+        why,
+    };
+    let file = pgdata.join(change.path());
+    if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
+        return Err(refuse("it is no regular file".into()));
+    }
+    let parent = file.parent().unwrap_or(pgdata);
+    let folder = fs::canonicalize(parent).map_err(Error::io("open the folder", parent))?;
+    if folder.starts_with(home_of(pgdata, change.path())) {
+        return Ok(());
+    }
+    Err(refuse(format!(
+        "a link leads out of the data directory, to {}",
+        folder.display()
+    )))
+}
+
+/// Where the file must lie: its tablespace's folder, or the data directory.
+fn home_of(pgdata: &Path, path: &str) -> PathBuf {
+    let mut parts = path.split('/');
+    let tablespace = (parts.next() == Some("pg_tblspc"))
+        .then(|| parts.next())
+        .flatten();
+    let link = tablespace.map(|oid| pgdata.join("pg_tblspc").join(oid));
+    link.and_then(|link| fs::canonicalize(link).ok())
+        .unwrap_or_else(|| pgdata.to_path_buf())
+}
+
+/// The journal must not lie in what it protects.
+pub(crate) fn check_outside(pgdata: &Path, journal: &Path) -> Result<()> {
+    let nearest = journal.ancestors().find_map(|path| {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        fs::canonicalize(path).ok()
+    });
+    if nearest.is_some_and(|nearest| nearest.starts_with(pgdata)) {
+        return Err(Error::Journal {
+            path: journal.into(),
+            why: "it would lie inside the data directory; name a folder outside".into(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! The few things that are done to files, so that a test can pull the plug between any two of them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, lchown};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Who owns a file and what others may do with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Owner {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// Files as the journal, the writer and the undo see them. A change counts as lasting only after
+/// `sync` of the file and, for names, `sync_folder`.
+pub trait Storage {
+    /// Bytes in a file; `None` when it is not there.
+    fn len(&self, path: &Path) -> io::Result<Option<u64>>;
+    /// Reads until `buf` is full or the file ends.
+    fn read_at(&self, path: &Path, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
+    /// The file's owner.
+    fn owner(&self, path: &Path) -> io::Result<Owner>;
+    /// Whether the file could be written to, without doing it.
+    fn may_write(&self, path: &Path) -> io::Result<()>;
+    /// Makes a folder that only its owner enters; one that is there is fine.
+    fn create_folder(&mut self, path: &Path) -> io::Result<()>;
+    /// An empty file, in place of one that is there; without an owner it is ours alone.
+    fn create(&mut self, path: &Path, owner: Option<Owner>) -> io::Result<()>;
+    /// Writes, past the end too.
+    fn write_at(&mut self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts the file.
+    fn cut(&mut self, path: &Path, len: u64) -> io::Result<()>;
+    /// Removes the file's name.
+    fn remove(&mut self, path: &Path) -> io::Result<()>;
+    /// Renames, over what is there.
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes the file's bytes lasting.
+    fn sync(&mut self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder lasting.
+    fn sync_folder(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// The real thing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl Storage for Disk {
+    fn len(&self, path: &Path) -> io::Result<Option<u64>> {
+        match fs::metadata(path) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let file = File::open(path)?;
+        let mut filled = 0usize;
+        while let Some(rest) = buf.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, offset.saturating_add(filled as u64)) {
+                Ok(0) => break,
+                Ok(count) => filled = filled.saturating_add(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn owner(&self, path: &Path) -> io::Result<Owner> {
+        let found = fs::metadata(path)?;
+        Ok(Owner {
+            uid: found.uid(),
+            gid: found.gid(),
+            mode: found.mode() & 0o7777,
+        })
+    }
+
+    fn may_write(&self, path: &Path) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path).map(drop)
+    }
+
+    fn create_folder(&mut self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(path)
+    }
+
+    fn create(&mut self, path: &Path, owner: Option<Owner>) -> io::Result<()> {
+        let file = File::create(path)?;
+        let mode = owner.map_or(0o600, |owner| owner.mode);
+        if let Some(owner) = owner {
+            let found = file.metadata()?;
+            if (found.uid(), found.gid()) != (owner.uid, owner.gid) {
+                lchown(path, Some(owner.uid), Some(owner.gid))?;
+            }
+        }
+        file.set_permissions(fs::Permissions::from_mode(mode))
+    }
+
+    fn write_at(&mut self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.write_all_at(bytes, offset)
+    }
+
+    fn cut(&mut self, path: &Path, len: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path)?.set_len(len)
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync(&mut self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn sync_folder(&mut self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}

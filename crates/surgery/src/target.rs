@@ -1,0 +1,98 @@
+//! A patch that has been looked at: every path stays in the cluster, no two changes touch the same bytes.
+
+use std::path::{Component, Path, PathBuf};
+
+use pgclinic_diagnose::plan::{Change, Patch};
+
+use crate::error::{Error, Result};
+
+/// One change and the file it really concerns.
+#[derive(Clone, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) change: &'a Change,
+    pub(crate) file: PathBuf,
+}
+
+/// The targets of a patch under `pgdata`, whose links have been resolved by the caller.
+pub(crate) fn targets<'a>(patch: &'a Patch, pgdata: &Path) -> Result<Vec<Target<'a>>> {
+    check_overlaps(patch)?;
+    let target = |change: &'a Change| {
+        check_path(change.path())?;
+        check_shape(change)?;
+        Ok(Target {
+            change,
+            file: pgdata.join(change.path()),
+        })
+    };
+    patch.changes.iter().map(target).collect()
+}
+
+fn check_path(path: &str) -> Result<()> {
+    let plain = !path.is_empty()
+        && Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+    if plain {
+        return Ok(());
+    }
+    Err(Error::Path {
+        path: path.into(),
+        why: "it is not a plain path below the data directory".into(),
+    })
+}
+
+fn check_shape(change: &Change) -> Result<()> {
+    let why = match change {
+        Change::Bytes { before, after, .. } if before.len() != after.len() => {
+            "bytes are replaced by another number of bytes"
+        }
+        Change::Bytes { offset, before, .. }
+            if offset.checked_add(before.len() as u64).is_none() =>
+        {
+            "a change ends beyond the last possible offset"
+        }
+        Change::Cut { kept, .. } | Change::Remove { kept, .. } if !is_file_name(kept) => {
+            "a kept file is not a plain file name"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Patch { why: why.into() })
+}
+
+fn is_file_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    ) && name != crate::journal::JOURNAL_FILE
+}
+
+fn check_overlaps(patch: &Patch) -> Result<()> {
+    for (index, one) in patch.changes.iter().enumerate() {
+        for other in patch.changes.iter().skip(index + 1) {
+            if one.path() == other.path() && touch(one, other) {
+                let why = format!("two changes touch the same bytes of {}", one.path());
+                return Err(Error::Patch { why });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn touch(one: &Change, other: &Change) -> bool {
+    match (one, other) {
+        (
+            Change::Bytes { offset, after, .. },
+            Change::Bytes {
+                offset: second,
+                after: bytes,
+                ..
+            },
+        ) => {
+            let end = offset.saturating_add(after.len() as u64);
+            let second_end = second.saturating_add(bytes.len() as u64);
+            *offset < second_end && *second < end
+        }
+        _ => true,
+    }
+}

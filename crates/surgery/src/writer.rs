@@ -1,0 +1,115 @@
+//! Writes a patch to a cluster: look, journal, write, read back, mark.
+//!
+//! ```text
+//! verify all ─► kept files, journal (planned) ─► sync ─► write, sync ─► … ─► read back ─► journal (applied)
+//! ```
+
+use std::path::Path;
+
+use pgclinic_diagnose::plan::Change;
+
+use crate::error::{Error, Result};
+use crate::journal::{Journal, JournalFolder, Range, State, each_step};
+use crate::storage::Storage;
+use crate::target::{Target, targets};
+
+/// Carries out the patch of `journal`, whose state is planned, on the cluster that it names.
+pub(crate) fn carry_out(
+    storage: &mut dyn Storage,
+    folder: &JournalFolder,
+    journal: &Journal,
+) -> Result<()> {
+    let mut journal = journal.clone();
+    let patch = journal.patch.clone();
+    let targets = targets(&patch, &journal.pgdata)?;
+    for target in &targets {
+        check_before(storage, target)?;
+        storage
+            .may_write(&target.file)
+            .map_err(Error::io("open for writing", &target.file))?;
+    }
+    folder.create(storage)?;
+    for target in &targets {
+        journal.kept.extend(folder.keep(storage, target)?);
+    }
+    journal.state = State::Planned;
+    folder.write(storage, &journal)?;
+    for target in &targets {
+        write(storage, target)?;
+    }
+    for target in &targets {
+        check_after(storage, target)?;
+    }
+    journal.state = State::Applied;
+    folder.write(storage, &journal)
+}
+
+fn check_before(storage: &dyn Storage, target: &Target<'_>) -> Result<()> {
+    let changed = |why: String| Error::Changed {
+        path: target.change.path().into(),
+        why,
+    };
+    let len = storage
+        .len(&target.file)
+        .map_err(Error::io("look at", &target.file))?
+        .ok_or_else(|| changed("it is gone".into()))?;
+    match target.change {
+        Change::Bytes { offset, before, .. } if !holds(storage, &target.file, *offset, before)? => {
+            Err(changed(format!("other bytes stand at offset {offset}")))
+        }
+        Change::Cut { len: cut, .. } if len < *cut => {
+            Err(changed(format!("it has {len} bytes, fewer than {cut}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(storage: &mut dyn Storage, target: &Target<'_>) -> Result<()> {
+    let file = &target.file;
+    match target.change {
+        Change::Bytes { offset, after, .. } => storage
+            .write_at(file, *offset, after)
+            .and_then(|()| storage.sync(file)),
+        Change::Cut { len, .. } => storage.cut(file, *len).and_then(|()| storage.sync(file)),
+        Change::Remove { .. } => {
+            let folder = file.parent().unwrap_or(file);
+            storage
+                .remove(file)
+                .and_then(|()| storage.sync_folder(folder))
+        }
+    }
+    .map_err(Error::io("write", file))
+}
+
+fn check_after(storage: &dyn Storage, target: &Target<'_>) -> Result<()> {
+    let file = &target.file;
+    let len = storage.len(file).map_err(Error::io("read back", file))?;
+    let right = match target.change {
+        Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after)?,
+        Change::Cut { len: cut, .. } => len == Some(*cut),
+        Change::Remove { .. } => len.is_none(),
+    };
+    if right {
+        return Ok(());
+    }
+    Err(Error::Foreign {
+        path: target.change.path().into(),
+        why: "what was written is not what is read back; undo it with the journal".into(),
+    })
+}
+
+/// The file holds exactly these bytes at this offset.
+pub(crate) fn holds(storage: &dyn Storage, file: &Path, offset: u64, bytes: &[u8]) -> Result<bool> {
+    let range = Range {
+        offset,
+        len: bytes.len() as u64,
+    };
+    let (mut same, mut seen) = (true, 0usize);
+    each_step(storage, file, range, &mut |_, part| {
+        let end = seen.saturating_add(part.len());
+        same &= bytes.get(seen..end) == Some(part);
+        seen = end;
+        Ok(())
+    })?;
+    Ok(same && seen == bytes.len())
+}

@@ -1,0 +1,159 @@
+//! Every injury on a real cluster: planned the same way twice, written, and taken back to the first bytes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_servers::Checksums;
+use pgclinic_source::DataDirectory;
+use pgclinic_surgery::{
+    Consent, InjuryOptions, Operation, PlannedInjury, Sites, apply, injuries, mark_copy, plan_on,
+    undo,
+};
+use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+
+fn open(pgdata: &Path) -> Cluster {
+    Cluster::open(Arc::new(DataDirectory::open(pgdata).expect("a folder"))).expect("a cluster")
+}
+
+fn copy(major: u16) -> TempCopy {
+    copy_of(&seed(&server(major), Checksums::On))
+}
+
+/// The files of a cluster by path, tablespaces included.
+fn hashes(folder: &Path) -> BTreeMap<PathBuf, blake3::Hash> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![folder.to_path_buf()];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).expect("a folder");
+            left.extend(entries.map(|entry| entry.expect("an entry").path()));
+        } else {
+            let bytes = std::fs::read(&path).expect("a file");
+            found.insert(path, blake3::hash(&bytes));
+        }
+    }
+    found
+}
+
+fn plans(sites: &Sites<'_>, seed: u64, sealed: bool) -> Vec<(&'static str, PlannedInjury)> {
+    let large = |injury: &&&dyn pgclinic_surgery::Injury| !injury.wants().needs_large;
+    let one = |injury: &&'static dyn pgclinic_surgery::Injury| {
+        let options = InjuryOptions {
+            seed,
+            sealed,
+            ..InjuryOptions::default()
+        };
+        let planned = plan_on(sites, *injury, &options);
+        let name = injury.name();
+        (
+            name,
+            planned.unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}")),
+        )
+    };
+    injuries().iter().filter(large).map(one).collect()
+}
+
+fn every_injury_is_taken_back(major: u16) {
+    let copy = copy(major);
+    mark_copy(&copy.pgdata).expect("a marker");
+    let first = hashes(&copy.pgdata);
+    let cluster = open(&copy.pgdata);
+    let sites = Sites::new(&cluster);
+    let journals = tempfile::tempdir().expect("a folder");
+    for seed in 0..3u64 {
+        for (name, planned) in plans(&sites, seed, seed == 1) {
+            let journal = journals.path().join(format!("{name}-{seed}"));
+            let operation = Operation {
+                pgdata: &copy.pgdata,
+                patch: &planned.patch,
+                journal: &journal,
+                consent: Consent::Marked,
+                what: name,
+                time: None,
+            };
+            let files = || {
+                planned
+                    .patch
+                    .changes
+                    .iter()
+                    .map(|change| copy.pgdata.join(change.path()))
+            };
+            let before: Vec<_> = files().map(|path| std::fs::read(path).ok()).collect();
+            let applied =
+                apply(&operation).unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));
+            let hurt: Vec<_> = files().map(|path| std::fs::read(path).ok()).collect();
+            assert_ne!(before, hurt, "{name}, seed {seed}");
+            let undone = undo(&applied.journal, None)
+                .unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));
+            assert!(undone.changes > 0, "{name}");
+            assert_eq!(
+                undo(&journal, None).expect("once more").changes,
+                0,
+                "{name}"
+            );
+            let after: Vec<_> = files().map(|path| std::fs::read(path).ok()).collect();
+            assert_eq!(before, after, "{name}, seed {seed}");
+        }
+    }
+    assert!(first == hashes(&copy.pgdata), "every file is as it was");
+}
+
+#[test]
+fn every_injury_of_18_is_taken_back() {
+    every_injury_is_taken_back(18);
+}
+
+#[test]
+fn every_injury_of_13_is_taken_back() {
+    every_injury_is_taken_back(13);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_wound() {
+    let seeded = seed(&server(18), Checksums::On);
+    let cluster = open(&seeded.pgdata);
+    let (one, other) = (Sites::new(&cluster), Sites::new(&cluster));
+    assert_eq!(plans(&one, 7, false), plans(&other, 7, false));
+}
+
+#[test]
+fn a_sealed_page_carries_a_true_checksum() {
+    let seeded = seed(&server(18), Checksums::On);
+    let cluster = open(&seeded.pgdata);
+    for (name, planned) in plans(&Sites::new(&cluster), 1, true) {
+        let injury = pgclinic_surgery::injury_named(name).expect("registered");
+        let told = planned.wound.must.contains(&"checksum-mismatch");
+        let wanted = name == "page-checksum";
+        assert!(
+            !injury.wants().page_injury || (planned.sealed && !told) || wanted,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn names_are_kebab_case_and_unique_and_all_words_are_there() {
+    let mut names: Vec<&str> = injuries().iter().map(|injury| injury.name()).collect();
+    for injury in injuries() {
+        let name = injury.name();
+        let kebab = name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        assert!(
+            kebab && !name.starts_with('-') && !name.ends_with('-'),
+            "{name}"
+        );
+        assert!(
+            injury.summary().len() > 20 && !injury.summary().ends_with('.'),
+            "{name}"
+        );
+        assert!(injury.way_out().ends_with('.'), "{name}");
+        assert!(!injury.wants().kinds.is_empty(), "{name}");
+    }
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
