@@ -15,22 +15,25 @@ pub(super) fn notes(cluster: &Cluster, facts: &Facts, notes: &mut Vec<String>) {
     };
     let checkpoint = &control.checkpoint;
     if let Some(xid) = facts.xid {
-        let next = checkpoint.next_xid();
+        let (oldest, next) = (checkpoint.oldest_xid, checkpoint.next_xid());
         let file = cluster.transactions.file_of(xid);
-        let is_there = cluster.source().len(&file).is_ok();
-        notes.push(if xid.precedes(next) {
-            let words = if is_there { "is there" } else { "is missing" };
-            format!("transaction {xid} is older than the next one, {next}; its status stands in {file}, which {words}")
+        let is_there = if cluster.source().len(&file).is_ok() {
+            "is there"
         } else {
-            format!("at the last checkpoint the next transaction was {next}: number {xid} had not been given out, so it comes from damaged bytes")
+            "is missing"
+        };
+        notes.push(if xid.precedes(next) && !xid.precedes(oldest) {
+            format!("transaction {xid} is one of those that the cluster knows, {oldest} to {next}; its status stands in {file}, which {is_there}")
+        } else {
+            format!("at the last checkpoint the cluster knew transactions {oldest} to {next}: number {xid} is none of them, so it comes from damaged bytes or an old page")
         });
     }
     if let Some(multi) = facts.multixact {
-        let next = checkpoint.next_multi;
-        notes.push(if multi.precedes(next) {
-            format!("multixact {multi} is older than the next one, {next}")
+        let (oldest, next) = (checkpoint.oldest_multi, checkpoint.next_multi);
+        notes.push(if multi.precedes(next) && !multi.precedes(oldest) {
+            format!("multixact {multi} is one of those that the cluster knows, {oldest} to {next}")
         } else {
-            format!("at the last checkpoint the next multixact was {next}: number {multi} had not been given out, so it comes from damaged bytes")
+            format!("at the last checkpoint the cluster knew multixacts {oldest} to {next}: number {multi} is none of them, so it comes from damaged bytes or an old page")
         });
     }
     if let Some(file) = facts
