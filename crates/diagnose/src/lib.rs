@@ -8,12 +8,20 @@ pub mod checks;
 pub mod consequences;
 pub mod document;
 pub mod findings;
+pub mod inventory;
 pub mod places;
 pub mod plan;
 pub mod rule;
 pub mod screen;
 pub mod server_messages;
 pub mod walker;
+
+#[cfg(test)]
+mod cluster_trial;
+#[cfg(test)]
+mod database_trial;
+#[cfg(test)]
+mod fork_trial;
 
 pub use check::{Checksum, ClusterCheck, DatabaseCheck, DatabaseCx, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants};
 pub use checks::{CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, rule_named, rules};

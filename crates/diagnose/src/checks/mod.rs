@@ -22,17 +22,43 @@ registry! {
         wrong_page_size::WrongPageSize,
         wrong_layout_version::WrongLayoutVersion,
         special_size_mismatch::SpecialSizeMismatch,
+        lsn_beyond_wal::LsnBeyondWal,
+        prune_xid_in_the_future::PruneXidInTheFuture,
+        page_of_another_block::PageOfAnotherBlock,
+        index_page_kind::IndexPageKind,
+        btree_link_beyond_end::BtreeLinkBeyondEnd,
     ];
 }
 
 registry! {
     /// Checks of the cluster as a whole.
-    pub static CLUSTER_CHECKS: [ClusterCheck] = [];
+    pub static CLUSTER_CHECKS: [ClusterCheck] = [
+        control_file_unreadable::ControlFileUnreadable,
+        control_file_checksum::ControlFileChecksum,
+        control_file_sense::ControlFileSense,
+        relation_map_unreadable::RelationMapUnreadable,
+        relation_map_checksum::RelationMapChecksum,
+        relation_map_sense::RelationMapSense,
+    ];
 }
 
 registry! {
     /// Checks of a database's files against its catalogs.
-    pub static DATABASE_CHECKS: [DatabaseCheck] = [];
+    pub static DATABASE_CHECKS: [DatabaseCheck] = [
+        missing_database_folder::MissingDatabaseFolder,
+        version_file::VersionFile,
+        missing_file::MissingFile,
+        missing_segment::MissingSegment,
+        short_segment::ShortSegment,
+        extra_segment::ExtraSegment,
+        partial_block::PartialBlock,
+        empty_index::EmptyIndex,
+        empty_sequence::EmptySequence,
+        missing_init_fork::MissingInitFork,
+        map_beyond_end::MapBeyondEnd,
+        pages_beyond_end::PagesBeyondEnd,
+        orphan_file::OrphanFile,
+    ];
 }
 
 /// Every rule of every check, in the order of the registers.

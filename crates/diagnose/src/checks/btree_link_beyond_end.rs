@@ -1,0 +1,130 @@
+//! A btree page names a sibling, or the meta page a root, that lies behind the end of the index.
+//!
+//! Truth: `src/include/access/nbtree.h`, `src/backend/access/nbtree/README`.
+
+use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
+use pgclinic_format::{BlockNo, Page};
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static BTREE_LINK_BEYOND_END: Rule = Rule {
+    name: "btree-link-beyond-end",
+    severity: Severity::Damage,
+    summary: "a btree page names a block behind the end of the index",
+    explain: "\
+The pages of one level of a btree are chained: each names its left and right neighbour, and the meta \
+page names the root. Here such a number is not smaller than the number of blocks of the index.
+
+A scan that follows the link fails: the server cannot read the block, since the file ends before it, \
+and says `could not read block …`. Queries that do not come past this page work.
+
+Either the page is damaged, or the file is: it was cut, a later segment is missing, or an older and \
+shorter copy of it was put back. Compare the length of the file with a backup or a standby.
+
+Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index. If this is an \
+index of a system catalog, start the server with `ignore_system_indexes` to do so.",
+};
+
+const BTP_DELETED: u16 = 0x0004;
+const BTP_META: u16 = 0x0008;
+
+/// See [`BTREE_LINK_BEYOND_END`].
+pub struct BtreeLinkBeyondEnd;
+
+impl PageCheck for BtreeLinkBeyondEnd {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&BTREE_LINK_BEYOND_END] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::Index,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let replay_is_due = cx
+            .fork
+            .cluster
+            .is_some_and(pgclinic_cluster::Cluster::needs_recovery);
+        if cx.fork.method != Some(AccessMethod::Btree) || page.is_new() || replay_is_due {
+            return;
+        }
+        if page
+            .special()
+            .is_none_or(|special| special.len() != AccessMethod::Btree.special_bytes())
+        {
+            return;
+        }
+        let Some(flags) = btree_flags(page) else {
+            return;
+        };
+        let special = usize::from(page.pd_special());
+        if flags & BTP_META != 0 {
+            if let Some((root, fast_root)) = btree_roots(page).filter(|_| cx.block == 0) {
+                tell(("btm_root", root), 32, cx, out);
+                tell(("btm_fastroot", fast_root), 40, cx, out);
+            }
+            return;
+        }
+        let Some((previous, next, _)) = btree_links(page) else {
+            return;
+        };
+        // Nobody follows the left link of a page that was taken out of the tree.
+        if flags & BTP_DELETED == 0 {
+            tell(("btpo_prev", previous), special, cx, out);
+        }
+        tell(("btpo_next", next), special + 4, cx, out);
+    }
+}
+
+fn tell((field, block): (&str, BlockNo), at: usize, cx: &PageCx<'_>, out: &mut Findings) {
+    if u64::from(block) < cx.fork.blocks {
+        return;
+    }
+    let message = format!(
+        "{field} {block} is behind the end of an index of {} blocks",
+        cx.fork.blocks
+    );
+    let draft = Draft::new(&BTREE_LINK_BEYOND_END, message).bytes(at, at + 4);
+    out.add(draft.fact("link", block).fact("blocks", cx.fork.blocks));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_trial::ForkTrial;
+    use pgclinic_format::build::{PageBuilder, put_u16, put_u32};
+
+    fn leaf(previous: u32, next: u32, flags: u16) -> Vec<u8> {
+        let mut special = [0; 16];
+        put_u32(&mut special, 0, previous);
+        put_u32(&mut special, 4, next);
+        put_u16(&mut special, 12, flags);
+        PageBuilder::new(8192, &special).finish(1)
+    }
+
+    fn said(page: Vec<u8>) -> Vec<String> {
+        ForkTrial::new(AccessMethod::Btree, &[vec![0; 8192], page]).messages(&BtreeLinkBeyondEnd, 1)
+    }
+
+    #[test]
+    fn links_end_with_the_index() {
+        assert!(said(leaf(0, 0, 1)).is_empty());
+        assert_eq!(
+            said(leaf(0, 2, 1)),
+            ["btpo_next 2 is behind the end of an index of 2 blocks"]
+        );
+        assert_eq!(
+            said(leaf(9, 0, 1)),
+            ["btpo_prev 9 is behind the end of an index of 2 blocks"]
+        );
+        assert!(said(leaf(9, 0, 1 | BTP_DELETED)).is_empty());
+    }
+}

@@ -1,0 +1,82 @@
+//! The checksum of `global/pg_control` is wrong.
+
+use pgclinic_cluster::{Cluster, ControlState};
+
+use super::control_file_unreadable::CONTROL_FILE;
+use crate::check::ClusterCheck;
+use crate::document::{Kind, Level};
+use crate::findings::{Draft, Findings};
+use crate::places::file_place;
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static CONTROL_FILE_CHECKSUM: Rule = Rule {
+    name: "control-file-checksum",
+    severity: Severity::Damage,
+    summary: "the control file does not fit its checksum",
+    explain: "\
+`global/pg_control` ends with a checksum over its own bytes, whether or not the cluster has data checksums. \
+It does not fit: some of the bytes are not what the server wrote.
+
+The server does not start: `incorrect checksum in control file`. `pg_controldata` still prints the values, \
+with a warning.
+
+Causes: a torn or lost write of this one sector, a flipped bit, an edit by hand, or a copy that was taken \
+while the server wrote the file. (A base backup of a running server needs care with this very file.)
+
+None of the values is certain now, also not whether the cluster was shut down in good order; so all that \
+depends on them was checked with the usual values, or not at all. Copy the data directory. Restore the file \
+with the whole backup and its WAL. If only a value that can be recognised is wrong, an expert may set it \
+right on a copy; `pg_resetwal` is the last way, again on a copy, and only to dump the data.",
+};
+
+/// See [`CONTROL_FILE_CHECKSUM`].
+pub struct ControlFileChecksum;
+
+impl ClusterCheck for ControlFileChecksum {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&CONTROL_FILE_CHECKSUM] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        let ControlState::WrongCrc(control) = &cluster.control else {
+            return;
+        };
+        let (stored, computed) = (control.crc_stored, control.crc_computed);
+        let message = format!(
+            "the control file carries checksum {stored:#010x}, its bytes ask for {computed:#010x}"
+        );
+        let draft =
+            Draft::new(&CONTROL_FILE_CHECKSUM, message).bytes(control.crc_at, control.crc_at + 4);
+        let draft = draft.fact("stored", stored).fact("computed", computed);
+        let draft = draft.server_says("FATAL:  incorrect checksum in control file");
+        out.add(draft.place(file_place(CONTROL_FILE, Kind::ControlFile)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_trial::{ClusterTrial, sound_control_file};
+
+    #[test]
+    fn a_flipped_bit_is_enough() {
+        let mut bytes = sound_control_file();
+        assert!(
+            ClusterTrial::with_control_file(Some(bytes.clone()))
+                .drafts(&ControlFileChecksum)
+                .is_empty()
+        );
+        bytes[100] ^= 1;
+        assert_eq!(
+            ClusterTrial::with_control_file(Some(bytes))
+                .drafts(&ControlFileChecksum)
+                .len(),
+            1
+        );
+    }
+}

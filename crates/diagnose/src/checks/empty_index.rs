@@ -1,0 +1,96 @@
+//! An index without a single page.
+
+use pgclinic_cluster::{ForkFiles, RelKind};
+use pgclinic_format::Fork;
+use pgclinic_format::index_page::AccessMethod;
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::inventory::Inventory;
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static EMPTY_INDEX: Rule = Rule {
+    name: "empty-index",
+    severity: Severity::Damage,
+    summary: "an index has no pages at all",
+    explain: "\
+Every index has at least one page, also that of an empty table: a meta page, or the root of a GiST index. \
+The file of this one has no whole block.
+
+The server cannot read block 0 and says `could not read block … in file \"…\": read only 0 of … bytes` \
+for every row that is written to the table. If it is a btree, the planner looks at its meta page, so even \
+reads that would not use the index fail.
+
+The file was emptied or cut, or an empty one was created in place of a lost one. If it is the `init` fork \
+of an unlogged index, everything works until the next crash; then the server resets the index to nothing.
+
+The rows of the table are not at risk. Make the index again with `REINDEX INDEX`; if the table cannot be \
+opened otherwise, `DROP INDEX` works and the index can be created later. If more files are empty, look \
+for what emptied them before anything else is written.",
+};
+
+/// See [`EMPTY_INDEX`].
+pub struct EmptyIndex;
+
+impl DatabaseCheck for EmptyIndex {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&EMPTY_INDEX] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let Some(inventory) = Inventory::comparable(database) else {
+            return;
+        };
+        let build = database.cluster.build;
+        // Whether indexes of extensions may be empty is not known.
+        let known =
+            |method: Option<AccessMethod>| method.is_some_and(|own| own != AccessMethod::Heap);
+        let indexes = inventory.relations();
+        let indexes = indexes
+            .filter(|relation| relation.kind == RelKind::Index && known(relation.access_method));
+        for relation in indexes {
+            for fork in [Fork::Main, Fork::Init] {
+                let Some(files) = inventory.fork(relation, fork) else {
+                    continue;
+                };
+                let begins = files
+                    .segments
+                    .first()
+                    .is_some_and(|first| first.number == 0);
+                if !begins || files.blocks(build.block_size, build.segment_bytes) > 0 {
+                    continue;
+                }
+                let message = format!(
+                    "the {fork} fork of index {} has no pages",
+                    relation.qualified_name()
+                );
+                let draft = Draft::new(&EMPTY_INDEX, message).place(inventory.place_of(files, 0));
+                let planner_reads_it = relation.access_method == Some(AccessMethod::Btree);
+                let words = no_first_block_words(database, files).filter(|_| planner_reads_it);
+                out.add(match words {
+                    Some(words) => draft.server_says(words),
+                    None => draft,
+                });
+            }
+        }
+    }
+}
+
+/// What the server says when it wants block 0 of an empty main fork.
+pub(crate) fn no_first_block_words(cx: &DatabaseCx<'_>, files: &ForkFiles) -> Option<String> {
+    (files.fork == Fork::Main && files.bytes() == 0).then_some(())?;
+    let blocks = match cx.cluster.layout.major {
+        ..17 => "block 0",
+        _ => "blocks 0..0",
+    };
+    let (path, bytes) = (files.path(0), cx.cluster.build.block_size);
+    Some(format!(
+        "ERROR:  could not read {blocks} in file \"{path}\": read only 0 of {bytes} bytes"
+    ))
+}

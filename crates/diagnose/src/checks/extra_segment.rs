@@ -1,0 +1,124 @@
+//! Pages behind the place where the server takes the relation to end.
+
+use pgclinic_cluster::Segment;
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::inventory::{Inventory, is_orphan, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static EXTRA_SEGMENT: Rule = Rule {
+    name: "extra-segment",
+    severity: Severity::Damage,
+    summary: "bytes lie behind the end of a relation",
+    explain: "\
+The server takes a relation to end in its first segment that is not full. Here a segment behind that one \
+holds bytes; or a segment is longer than a segment can be. (Empty segments behind the last one are \
+usual: a truncation leaves them.)
+
+Nobody reads what lies behind the end, unless an index leads there. Of a segment that is too long the \
+server says `segment too big`.
+
+Either the segment before was cut, and then the rows in this one are real and out of reach; or this one \
+is a stray: left over from a copy, or restored from a day when the relation was larger. As the relation \
+grows, the server would meet these old pages again.
+
+Copy all segments before anything else. Compare with a backup or a standby which of the two files is \
+wrong, and put it right there. Do not remove the segment before that is certain, and do not let the \
+relation grow.",
+};
+
+/// See [`EXTRA_SEGMENT`].
+pub struct ExtraSegment;
+
+impl DatabaseCheck for ExtraSegment {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&EXTRA_SEGMENT] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Pages
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        if !is_settled(database.cluster) {
+            return;
+        }
+        let full = database.cluster.build.segment_bytes;
+        let inventory = Inventory::new(database);
+        let lasting = database
+            .forks
+            .iter()
+            .filter(|files| files.temporary.is_none());
+        for files in lasting {
+            for (segment, message) in extras(&files.segments, full) {
+                if is_orphan(database, files) {
+                    break;
+                }
+                let draft = Draft::new(&EXTRA_SEGMENT, message).fact("bytes", segment.len);
+                out.add(draft.place(inventory.place_of(files, segment.number)));
+            }
+        }
+    }
+}
+
+fn extras(segments: &[Segment], full: u64) -> Vec<(Segment, String)> {
+    let mut found = Vec::new();
+    let mut end: Option<Segment> = None;
+    for segment in segments {
+        match end {
+            Some(end) if segment.len > 0 => {
+                let message = format!(
+                    "segment {} has {} bytes, but the relation ends in segment {}",
+                    segment.number, segment.len, end.number
+                );
+                found.push((*segment, message));
+            }
+            _ if segment.len > full => {
+                let message = format!(
+                    "segment {} has {} bytes, more than {full}",
+                    segment.number, segment.len
+                );
+                found.push((*segment, message));
+            }
+            _ => {}
+        }
+        if segment.len < full {
+            end = end.or(Some(*segment));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(lens: &[u64]) -> Vec<String> {
+        let segments: Vec<_> = lens
+            .iter()
+            .zip(0..)
+            .map(|(len, number)| Segment { number, len: *len })
+            .collect();
+        extras(&segments, 100)
+            .into_iter()
+            .map(|(_, message)| message)
+            .collect()
+    }
+
+    #[test]
+    fn empty_segments_behind_the_last_one_are_left_by_a_truncation() {
+        assert!(said(&[100, 40, 0, 0]).is_empty());
+        assert!(said(&[100, 100, 0]).is_empty());
+        assert_eq!(
+            said(&[40, 7]),
+            ["segment 1 has 7 bytes, but the relation ends in segment 0"]
+        );
+        assert_eq!(
+            said(&[100, 101]),
+            ["segment 1 has 101 bytes, more than 100"]
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! An index page whose special space or meta page is not that of its access method.
+//!
+//! Truth: `src/include/access/{nbtree,hash,gist_private,spgist_private,ginblock,brin_page}.h`.
+
+use pgclinic_format::Page;
+use pgclinic_format::index_page::{
+    AccessMethod, PageKindFault, method_of_page_id, page_kind_fault,
+};
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static INDEX_PAGE_KIND: Rule = Rule {
+    name: "index-page-kind",
+    severity: Severity::Damage,
+    summary: "an index page is not a page of its index's access method",
+    explain: "\
+Each access method signs its pages: in the special space at the end of the page with an id or with \
+flags, and in block 0 with a meta page that carries a magic word and a version. Here the signature \
+is another one, or the meta page is missing from block 0 or stands in another block.
+
+For a bad meta page of a btree the server says `index \"…\" is not a btree`, for a hash index `is not \
+a hash index` or `contains corrupted page at block …`, and every query that would use the index \
+fails. On other pages it trusts the flags, and may give wrong answers or crash.
+
+Usual causes: a page of another relation was written here, a file was put in place of another, or \
+the last bytes of the page were overwritten.
+
+The table is not touched by this. Take a copy of the file for the search of the cause, then `REINDEX` \
+the index. If the index is unique, look for doubled rows first: `REINDEX` stops at them.",
+};
+
+/// See [`INDEX_PAGE_KIND`].
+pub struct IndexPageKind;
+
+impl PageCheck for IndexPageKind {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&INDEX_PAGE_KIND] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::Index,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let Some(method) = cx.fork.method else { return };
+        if page.is_new() {
+            return;
+        }
+        let Some(fault) = page_kind_fault(method, page, cx.block) else {
+            return;
+        };
+        out.add(draft(method, fault, page, cx));
+    }
+}
+
+fn draft(method: AccessMethod, fault: PageKindFault, page: Page<'_>, cx: &PageCx<'_>) -> Draft {
+    let mut message = format!("this is no page of a {} index: {fault}", method.name());
+    if let PageKindFault::PageId { found, .. } = fault
+        && let Some(other) = method_of_page_id(found).filter(|other| *other != method)
+    {
+        message.push_str(&format!("; {} writes this id", other.name()));
+    }
+    let (start, end) = match fault {
+        PageKindFault::Magic { .. } => (24, 28),
+        PageKindFault::Version { .. } if method == AccessMethod::Gin => (72, 76),
+        PageKindFault::Version { .. } => (28, 32),
+        _ => (usize::from(page.pd_special()), page.len()),
+    };
+    let draft = Draft::new(&INDEX_PAGE_KIND, message)
+        .bytes(start, end)
+        .fact("access_method", method.name());
+    match server_words(method, fault, cx) {
+        Some(words) => draft.server_says(words),
+        None => draft,
+    }
+}
+
+/// Only what a btree's meta page brings about is certain: planning a query reads it.
+fn server_words(method: AccessMethod, fault: PageKindFault, cx: &PageCx<'_>) -> Option<String> {
+    let name = &cx.fork.relation?.name;
+    let not_a_btree = cx.block == 0
+        && matches!(
+            fault,
+            PageKindFault::Magic { .. } | PageKindFault::NoMetaFlag
+        );
+    (method == AccessMethod::Btree && not_a_btree)
+        .then(|| format!("ERROR:  index \"{name}\" is not a btree"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_trial::ForkTrial;
+    use pgclinic_format::build::PageBuilder;
+
+    #[test]
+    fn a_hash_page_in_a_btree_is_named() {
+        let special = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0x80, 0xFF];
+        let pages = [vec![0; 8192], PageBuilder::new(8192, &special).finish(1)];
+        let trial = ForkTrial::new(AccessMethod::Btree, &pages);
+        assert_eq!(
+            trial.messages(&IndexPageKind, 1),
+            [
+                "this is no page of a btree index: cycle id 0xff80 is above 0xff7f; hash writes this id"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_page_never_written_is_no_page_of_another_kind() {
+        let trial = ForkTrial::new(AccessMethod::Gist, &[vec![0; 8192]]);
+        assert!(trial.messages(&IndexPageKind, 0).is_empty());
+    }
+}

@@ -1,0 +1,102 @@
+//! A page that claims to have been changed by WAL that was never written.
+
+use pgclinic_cluster::Persistence;
+use pgclinic_format::Page;
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static LSN_BEYOND_WAL: Rule = Rule {
+    name: "lsn-beyond-wal",
+    severity: Severity::Damage,
+    summary: "the page's LSN is beyond the end of the WAL",
+    explain: "\
+Every change of a page is written to the WAL first, and the page notes the position of its last change \
+in `pd_lsn`. The cluster was shut down in good order, so no page can carry a position behind its last \
+checkpoint. This one does.
+
+Reading the page works. When the server changes it and wants to write it, it asks for WAL up to that \
+position, says `xlog flush request … is not satisfied --- flushed only to …` and cannot write the page; \
+checkpoints fail with it. Replay after a crash skips changes to the page that it takes for older ones.
+
+Causes: the first eight bytes were overwritten, the page comes from another cluster or from a copy that \
+is newer than the rest, or `pg_resetwal` set the WAL back too far. Many pages at once speak for the \
+latter two.
+
+Keep a copy. Restore a single page from a backup or a standby. If many pages are hit, do not go on: \
+dump what can be read and restore a backup that is whole.",
+};
+
+/// See [`LSN_BEYOND_WAL`].
+pub struct LsnBeyondWal;
+
+impl PageCheck for LsnBeyondWal {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&LSN_BEYOND_WAL] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Pages,
+            pages: PageClass::Any,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let Some(limits) = cx.fork.limits else { return };
+        let lsn = page.pd_lsn();
+        if lsn <= limits.wal_end || !is_logged(cx) {
+            return;
+        }
+        let message = format!(
+            "LSN {lsn} is beyond the end of the WAL at {}",
+            limits.wal_end
+        );
+        let draft = Draft::new(&LSN_BEYOND_WAL, message).bytes(0, 8);
+        out.add(
+            draft
+                .fact("lsn", lsn.to_string())
+                .fact("wal_end", limits.wal_end.to_string()),
+        );
+    }
+}
+
+/// Pages of unlogged and temporary relations count their changes in other ways.
+fn is_logged(cx: &PageCx<'_>) -> bool {
+    let persistence = cx.fork.relation.map(|relation| relation.persistence);
+    cx.fork.files.temporary.is_none() && persistence.is_none_or(|own| own == Persistence::Permanent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_trial::ForkTrial;
+    use pgclinic_format::Lsn;
+    use pgclinic_format::build::PageBuilder;
+    use pgclinic_format::index_page::AccessMethod;
+
+    #[test]
+    fn the_end_of_the_wal_is_the_last_lsn() {
+        let page = |lsn| PageBuilder::new(8192, &[]).lsn(Lsn(lsn)).finish(0);
+        let said =
+            |lsn| ForkTrial::new(AccessMethod::Heap, &[page(lsn)]).messages(&LsnBeyondWal, 0);
+        let end = ForkTrial::WAL_END.0;
+        assert!(said(0).is_empty());
+        assert!(said(end).is_empty());
+        assert_eq!(
+            said(end + 1),
+            ["LSN 1/1 is beyond the end of the WAL at 1/0"]
+        );
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_cluster_that_needs_recovery() {
+        let page = PageBuilder::new(8192, &[]).lsn(Lsn(u64::MAX)).finish(0);
+        let trial = ForkTrial::new(AccessMethod::Heap, &[page]).without_limits();
+        assert!(trial.messages(&LsnBeyondWal, 0).is_empty());
+    }
+}

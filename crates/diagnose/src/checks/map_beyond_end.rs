@@ -1,0 +1,112 @@
+//! The visibility map says something about pages behind the end of the table.
+
+use pgclinic_cluster::ForkFiles;
+use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
+use pgclinic_format::{BlockNo, Fork, Page};
+
+use crate::check::{DatabaseCheck, DatabaseCx, read_block};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::inventory::{Inventory, is_orphan, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static MAP_BEYOND_END: Rule = Rule {
+    name: "map-beyond-end",
+    severity: Severity::Damage,
+    summary: "the visibility map marks pages behind the end of the table",
+    explain: "\
+The visibility map holds two bits for each page of a table: all rows are visible to everybody, all rows \
+are frozen. Here a bit is set for a page that the table does not have. When a table shrinks, the map is \
+cut first, so this cannot come about by itself.
+
+The server says nothing. If the table has lost its end, the rows of those pages are gone without a \
+message. If the map is from another day, its bits lie: index-only scans return rows that were deleted, and \
+vacuum passes over pages that need it. New pages at the end would be called visible before they are.
+
+Causes: the table's file was cut or emptied, a later segment is missing, or table and map come from \
+different backups.
+
+Take a copy, and compare the length of the table with a backup or a standby first. If the table is \
+whole and the map is wrong, `pg_truncate_visibility_map()` of the extension pg_visibility removes the \
+map; the next `VACUUM` makes a new one.",
+};
+
+/// See [`MAP_BEYOND_END`].
+pub struct MapBeyondEnd;
+
+impl DatabaseCheck for MapBeyondEnd {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&MAP_BEYOND_END] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        if !is_settled(database.cluster) {
+            return;
+        }
+        let inventory = Inventory::new(database);
+        let (maps, tables): (Vec<_>, Vec<_>) = database
+            .forks
+            .iter()
+            .filter(|files| {
+                files.temporary.is_none() && matches!(files.fork, Fork::Vm | Fork::Main)
+            })
+            .partition(|files| files.fork == Fork::Vm);
+        let tables: std::collections::HashMap<_, _> = tables
+            .into_iter()
+            .map(|files| ((files.home.tablespace, files.filenode), files))
+            .collect();
+        for map in maps {
+            let Some(table) = tables.get(&(map.home.tablespace, map.filenode)) else {
+                continue;
+            };
+            let Some((page, block, blocks)) = beyond(database, map, table) else {
+                continue;
+            };
+            if is_orphan(database, map) {
+                continue;
+            }
+            let message =
+                format!("the visibility map marks block {block} of a table of {blocks} blocks");
+            let mut place = inventory.place_of(map, segment_of(database, page));
+            place.block = Some(page);
+            let draft = Draft::new(&MAP_BEYOND_END, message).fact("marked_block", block);
+            out.add(draft.fact("table_blocks", blocks).place(place));
+        }
+    }
+}
+
+fn segment_of(database: &DatabaseCx<'_>, block: BlockNo) -> u32 {
+    let per_segment = database.cluster.build.segment_blocks();
+    let segment = u64::from(block).checked_div(per_segment).unwrap_or(0);
+    u32::try_from(segment).unwrap_or(0)
+}
+
+/// The last map page that marks a block behind the table's end, that block, and the table's blocks.
+fn beyond(
+    database: &DatabaseCx<'_>,
+    map: &ForkFiles,
+    table: &ForkFiles,
+) -> Option<(BlockNo, BlockNo, u64)> {
+    let build = database.cluster.build;
+    let blocks = table.blocks(build.block_size, build.segment_bytes);
+    let covered = heap_blocks_per_page(usize::try_from(build.block_size).ok()?);
+    let first = blocks.checked_div(covered)?;
+    // Pages of the map behind this one could only be about blocks that no table can have.
+    let pages = map
+        .blocks(build.block_size, build.segment_bytes)
+        .min(u64::from(BlockNo::MAX) / covered + 1);
+    (first..pages).rev().find_map(|number| {
+        let page_number = BlockNo::try_from(number).ok()?;
+        let bytes = read_block(database.cluster.source().as_ref(), map, build, page_number)?;
+        let page = Page::parse(&bytes)?;
+        // A page with such a header is another rule's, and its bits mean nothing.
+        (!page.is_new() && page.header_is_sane_to_the_server()).then_some(())?;
+        let marked = last_marked(page, number * covered)?;
+        (u64::from(marked) >= blocks).then_some((page_number, marked, blocks))
+    })
+}

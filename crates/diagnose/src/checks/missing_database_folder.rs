@@ -1,0 +1,132 @@
+//! A folder in which a database must have files is not there.
+
+use std::collections::BTreeMap;
+
+use pgclinic_cluster::Database;
+use pgclinic_format::Oid;
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::{Kind, Level, Place};
+use crate::findings::{Draft, Findings};
+use crate::inventory::{Inventory, default_home, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// OID of `pg_default`.
+const DEFAULT_TABLESPACE: Oid = 1663;
+
+/// The rule.
+pub static MISSING_DATABASE_FOLDER: Rule = Rule {
+    name: "missing-database-folder",
+    severity: Severity::Damage,
+    summary: "a folder of a database is not there",
+    explain: "\
+A database keeps its files in `base/<oid>`, and one more folder in every other tablespace that it uses. \
+The catalogs say that such a folder must be there, and it is not, or the link in `pg_tblspc` that leads to \
+it leads nowhere.
+
+Without its own folder nobody can connect to the database: `database \"…\" does not exist`, with the \
+detail `The database subdirectory \"…\" is missing.` Without its folder in a tablespace every relation there \
+says `could not open file \"…\": No such file or directory`; the rest works.
+
+Usual causes: a disk is not mounted, a link was not copied or points to a path of the old machine, a backup \
+left the tablespace out, or a folder was removed by hand.
+
+Look at mounts and links first: often nothing is lost. Do not start the server with an empty folder in its \
+place, and do not drop anything yet. If the files are gone, restore a backup together with its tablespaces.",
+};
+
+/// See [`MISSING_DATABASE_FOLDER`].
+pub struct MissingDatabaseFolder;
+
+impl DatabaseCheck for MissingDatabaseFolder {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&MISSING_DATABASE_FOLDER] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Pages
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let cluster = database.cluster;
+        if !is_settled(cluster) {
+            return;
+        }
+        let oid = database.catalog.database;
+        let named = cluster
+            .databases
+            .get(&oid)
+            .filter(|known| known.name.is_some() && !known.invalid);
+        match named {
+            Some(known) if default_home(cluster, oid).is_none() => {
+                out.add(lost_database(database, known))
+            }
+            _ => lost_tablespaces(database, out),
+        }
+    }
+}
+
+fn lost_database(cx: &DatabaseCx<'_>, known: &Database) -> Draft {
+    let folder = folder_of(cx, known.tablespace);
+    let name = known.name.clone().unwrap_or_default();
+    let message = format!("the folder of database {name} is missing");
+    let words = format!("FATAL:  database \"{name}\" does not exist");
+    Draft::new(&MISSING_DATABASE_FOLDER, message)
+        .server_says(words)
+        .place(place(cx, folder))
+}
+
+/// One finding for all relations that share a lost folder.
+fn lost_tablespaces(cx: &DatabaseCx<'_>, out: &mut Findings) {
+    let Some(inventory) = Inventory::comparable(cx) else {
+        return;
+    };
+    let mut lost: BTreeMap<Oid, u64> = BTreeMap::new();
+    for relation in inventory
+        .relations()
+        .filter(|relation| inventory.home(relation).is_none())
+    {
+        *lost.entry(relation.tablespace).or_default() += 1;
+    }
+    for (tablespace, relations) in lost {
+        let link = format!("pg_tblspc/{tablespace}");
+        let trouble = cx
+            .cluster
+            .troubles
+            .iter()
+            .find(|trouble| trouble.what.starts_with(&link));
+        let why = trouble.map_or_else(
+            || "it is missing".into(),
+            |trouble| format!("{}: {}", trouble.what, trouble.why),
+        );
+        let folder = folder_of(cx, tablespace);
+        let message = format!("{relations} relations have their files in {folder}: {why}");
+        let draft = Draft::new(&MISSING_DATABASE_FOLDER, message).fact("relations", relations);
+        out.add(
+            draft
+                .fact("tablespace", tablespace)
+                .place(place(cx, folder)),
+        );
+    }
+}
+
+fn folder_of(cx: &DatabaseCx<'_>, tablespace: Oid) -> String {
+    let (layout, database) = (cx.cluster.layout, cx.catalog.database);
+    match tablespace {
+        DEFAULT_TABLESPACE => format!("base/{database}"),
+        _ => format!(
+            "pg_tblspc/{tablespace}/PG_{}_{}/{database}",
+            layout.major, layout.catalog_version
+        ),
+    }
+}
+
+fn place(cx: &DatabaseCx<'_>, folder: String) -> Place {
+    Place {
+        path: folder,
+        database: cx.catalog.database_name.clone(),
+        database_oid: Some(cx.catalog.database),
+        kind: Kind::File,
+        ..Place::default()
+    }
+}

@@ -1,0 +1,88 @@
+//! A relation of the catalogs has no file.
+
+use std::collections::BTreeMap;
+
+use pgclinic_cluster::Relation;
+use pgclinic_format::{Fork, Oid};
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::inventory::Inventory;
+use crate::rule::{Rule, Severity};
+
+/// OIDs from here on are given out by a running server: the relation is no system catalog.
+const FIRST_NORMAL_OID: Oid = 16384;
+
+/// The rule.
+pub static MISSING_FILE: Rule = Rule {
+    name: "missing-file",
+    severity: Severity::Damage,
+    summary: "a relation's main file is not there",
+    explain: "\
+The catalogs name a relation, and its first file is not in the folder where it must be. A relation that \
+has storage always has this file, even when it is empty.
+
+The server says `could not open file \"…\": No such file or directory` for every query that comes near \
+it, `pg_dump` included. If it is a file of a system catalog, nobody may be able to connect.
+
+Usual causes: somebody removed files to free space, a backup or a copy left files out, the file system \
+lost them in a repair (look into `lost+found`), or a tablespace was restored from another day.
+
+All rows of a table without a file are gone here: take the file from a backup or a standby of the same \
+moment, never from another day. An index is made again with `REINDEX`. Do not create an empty file to \
+silence the message before a copy of everything is safe: the table would then look empty and in order.",
+};
+
+/// See [`MISSING_FILE`].
+pub struct MissingFile;
+
+impl DatabaseCheck for MissingFile {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&MISSING_FILE] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let Some(inventory) = Inventory::comparable(database) else {
+            return;
+        };
+        // Each file once, also when damaged catalogs name it twice.
+        let mut missing: BTreeMap<(Oid, Oid), &Relation> = BTreeMap::new();
+        for relation in inventory.relations() {
+            let main = inventory.fork(relation, Fork::Main);
+            let begins = main
+                .and_then(|files| files.segments.first())
+                .is_some_and(|first| first.number == 0);
+            if !begins {
+                missing
+                    .entry((relation.tablespace, relation.filenode))
+                    .or_insert(relation);
+            }
+        }
+        for relation in missing.into_values() {
+            // Without its folder it is counted by the rule missing-database-folder.
+            let Some(home) = inventory.home(relation) else {
+                continue;
+            };
+            let place = inventory.place(relation, home, Fork::Main);
+            let message = format!("the file of {} is missing", relation.qualified_name());
+            let words = format!(
+                "ERROR:  could not open file \"{}\": No such file or directory",
+                place.path
+            );
+            let draft = Draft::new(&MISSING_FILE, message)
+                .fact("relpages", relation.relpages)
+                .place(place);
+            let plain = relation.oid >= FIRST_NORMAL_OID;
+            out.add(if plain {
+                draft.server_says(words)
+            } else {
+                draft
+            });
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A gap between the segments of a fork.
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::inventory::{Inventory, is_orphan, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static MISSING_SEGMENT: Rule = Rule {
+    name: "missing-segment",
+    severity: Severity::Damage,
+    summary: "a segment in the middle of a relation is not there",
+    explain: "\
+A relation larger than a segment (1 GB in most builds) lies in several files: `16384`, `16384.1`, \
+`16384.2` and so on. One of them is missing, and a later one that is not empty is there.
+
+The server takes the first missing segment for the end of the relation. A sequential scan stops there \
+without a word, so counts are too low and a dump lacks rows; index scans that lead behind the gap say \
+`could not open file \"…\" (target block …)`. New rows would be written into a new, wrong segment.
+
+Usual causes: a file was removed to free space, a backup or a copy left it out, or a file system lost it.
+
+Stop writing to the relation at once, best by stopping the server, and copy all of its segments. Put the \
+missing one back from a backup or a standby of the same moment and replay the WAL. An index is made \
+again with `REINDEX`. A `VACUUM` may cut the rest of the relation off: do not run one.",
+};
+
+/// See [`MISSING_SEGMENT`].
+pub struct MissingSegment;
+
+impl DatabaseCheck for MissingSegment {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&MISSING_SEGMENT] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Pages
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        if !is_settled(database.cluster) {
+            return;
+        }
+        let inventory = Inventory::new(database);
+        let lasting = database
+            .forks
+            .iter()
+            .filter(|files| files.temporary.is_none());
+        for files in lasting {
+            let used: Vec<_> = files
+                .segments
+                .iter()
+                .filter(|segment| segment.len > 0)
+                .collect();
+            let Some(last) = used.last() else { continue };
+            for (from, to) in gaps(
+                files.segments.iter().map(|segment| segment.number),
+                last.number,
+            ) {
+                if is_orphan(database, files) {
+                    break;
+                }
+                let message = match from == to {
+                    true => format!(
+                        "segment {from} is missing, segment {} is there",
+                        last.number
+                    ),
+                    false => format!(
+                        "segments {from} to {to} are missing, segment {} is there",
+                        last.number
+                    ),
+                };
+                let draft = Draft::new(&MISSING_SEGMENT, message)
+                    .fact("first_missing", from)
+                    .fact("last_missing", to);
+                out.add(draft.place(inventory.place_of(files, from)));
+            }
+        }
+    }
+}
+
+/// The runs of numbers between 0 and `last` that ascending `present` leaves out. A missing first
+/// file is a missing relation and told by another rule.
+fn gaps(present: impl Iterator<Item = u32>, last: u32) -> Vec<(u32, u32)> {
+    let mut gaps = Vec::new();
+    let mut expected = 1;
+    for number in present.filter(|number| *number > 0 && *number <= last) {
+        if number > expected {
+            gaps.push((expected, number - 1));
+        }
+        expected = number.saturating_add(1);
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_end_with_the_last_used_segment() {
+        assert_eq!(gaps([0, 1, 2].into_iter(), 2), []);
+        assert_eq!(gaps([0, 2, 7].into_iter(), 7), [(1, 1), (3, 6)]);
+        assert_eq!(
+            gaps([0, 5].into_iter(), 0),
+            [],
+            "an empty segment 5 asks for nothing before it"
+        );
+        assert_eq!(
+            gaps([0, u32::MAX].into_iter(), u32::MAX),
+            [(1, u32::MAX - 1)]
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! A page that stands twice in its fork, and by its own words belongs to the other place.
+//!
+//! Row versions that were never updated name their own place in `t_ctid`; the neighbours of a
+//! btree page name it. An update of a whole page that was rolled back looks alike, so the other
+//! block must hold the same bytes, but for the checksum.
+
+use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
+use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page, Xid};
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static PAGE_OF_ANOTHER_BLOCK: Rule = Rule {
+    name: "page-of-another-block",
+    severity: Severity::Damage,
+    summary: "the page is a copy of another block of the same file",
+    explain: "\
+The page is whole, but it is not the page that belongs here: its row versions (in a btree, its \
+neighbours) name another block, and that block holds the very same bytes. A page was written to two \
+places, and what stood in this one before is gone.
+
+Without data checksums the server notices nothing: rows of the other block appear twice, rows of this \
+block are missing, and index entries lead to the wrong rows. With checksums it says `page verification \
+failed` and `invalid page in block …`, since the checksum counts the place.
+
+Causes: a write that a disk, controller, file system or virtualisation layer sent to a wrong address, \
+or a copy of the file that went wrong. Such a mistake rarely comes alone: check the whole cluster.
+
+Take a copy. A table's page has to come from a backup or a standby; do not delete the doubled rows by \
+hand before that, as both copies look alike. An index is rebuilt by `REINDEX`, after its table is whole.",
+};
+
+/// See [`PAGE_OF_ANOTHER_BLOCK`].
+pub struct PageOfAnotherBlock;
+
+impl PageCheck for PageOfAnotherBlock {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&PAGE_OF_ANOTHER_BLOCK] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::LinePointers,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let other = match cx.fork.method {
+            Some(AccessMethod::Heap) => block_by_rows(page, cx.block),
+            Some(AccessMethod::Btree) => block_by_neighbours(page, cx),
+            _ => None,
+        };
+        let Some(other) = other.filter(|other| holds_the_same(page, *other, cx)) else {
+            return;
+        };
+        let message = format!("this is the page of block {other}, which holds the same bytes");
+        out.add(Draft::new(&PAGE_OF_ANOTHER_BLOCK, message).fact("belongs_to_block", other));
+    }
+}
+
+/// The one other block that all row versions without a successor name as their own.
+fn block_by_rows(page: Page<'_>, own: BlockNo) -> Option<BlockNo> {
+    let mut named = None;
+    let mut rows = 0;
+    let normal = page
+        .line_pointers()
+        .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+    for (number, pointer) in normal {
+        let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
+            continue;
+        };
+        let ctid = tuple.t_ctid();
+        let never_updated = tuple.t_xmax() == Xid::INVALID || tuple.has(HEAP_XMAX_INVALID);
+        if !never_updated || ctid.offset != number {
+            continue;
+        }
+        if ctid.block == own || named.is_some_and(|block| block != ctid.block) {
+            return None;
+        }
+        named = Some(ctid.block);
+        rows += 1;
+    }
+    // An LSN that two pages share is a second witness where there is only one row.
+    named.filter(|_| rows > 1 || page.pd_lsn() != Lsn(0))
+}
+
+/// The block that the left neighbour, or on the left edge the right one, names in place of ours.
+fn block_by_neighbours(page: Page<'_>, cx: &PageCx<'_>) -> Option<BlockNo> {
+    const DELETED_HALF_DEAD_OR_META: u16 = 0x0004 | 0x0010 | 0x0008;
+    if btree_flags(page)? & DELETED_HALF_DEAD_OR_META != 0 {
+        return None;
+    }
+    let (previous, next, _) = btree_links(page)?;
+    // The left neighbour's word about us stands in its right link, and the other way round.
+    let (neighbour, link) = if previous != 0 {
+        (previous, 4)
+    } else {
+        (next, 0)
+    };
+    (neighbour != 0).then_some(())?;
+    link_of(neighbour, link, cx).filter(|named| *named != cx.block && *named != 0)
+}
+
+/// One link of a btree page, without reading the rest of it.
+fn link_of(block: BlockNo, link: u64, cx: &PageCx<'_>) -> Option<BlockNo> {
+    let build = cx.fork.build;
+    let bytes = u64::from(build.block_size);
+    let per_segment = build.segment_blocks();
+    let segment = u32::try_from(u64::from(block).checked_div(per_segment)?).ok()?;
+    let page_at = u64::from(block).checked_rem(per_segment)? * bytes;
+    let special = u64::try_from(AccessMethod::Btree.special_bytes()).ok()?;
+    let mut word = [0; 4];
+    let at = page_at + bytes.checked_sub(special)? + link;
+    let read = cx
+        .fork
+        .source?
+        .read_at(&cx.fork.files.path(segment), at, &mut word)
+        .ok()?;
+    (read == word.len()).then(|| u32::from_le_bytes(word))
+}
+
+fn holds_the_same(page: Page<'_>, other: BlockNo, cx: &PageCx<'_>) -> bool {
+    if other == cx.block || u64::from(other) >= cx.fork.blocks {
+        return false;
+    }
+    let Some(bytes) = cx.read_block(other) else {
+        return false;
+    };
+    let ours = page.bytes();
+    // `pd_checksum` stands at 8 and 9 and counts the place in.
+    bytes.get(..8) == ours.get(..8) && bytes.get(10..) == ours.get(10..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_trial::ForkTrial;
+    use pgclinic_format::build::{PageBuilder, TupleBuilder, put_u16, put_u32};
+
+    /// Two rows that were never updated and call themselves rows of `block`.
+    fn rows_of(block: BlockNo) -> Vec<u8> {
+        let row = |number| {
+            TupleBuilder::new(1)
+                .ctid(block, number)
+                .data(&[7; 8])
+                .infomask(0x0B00)
+                .finish()
+        };
+        PageBuilder::new(8192, &[])
+            .item(&row(1))
+            .item(&row(2))
+            .finish(block)
+    }
+
+    fn leaf(previous: u32, next: u32) -> Vec<u8> {
+        let mut special = [0; 16];
+        put_u32(&mut special, 0, previous);
+        put_u32(&mut special, 4, next);
+        put_u16(&mut special, 12, 1);
+        PageBuilder::new(8192, &special).finish(0)
+    }
+
+    #[test]
+    fn a_copy_is_told_from_the_original() {
+        let trial = ForkTrial::new(AccessMethod::Heap, &[rows_of(0), rows_of(0)]);
+        assert!(trial.messages(&PageOfAnotherBlock, 0).is_empty());
+        assert_eq!(
+            trial.messages(&PageOfAnotherBlock, 1),
+            ["this is the page of block 0, which holds the same bytes"]
+        );
+    }
+
+    #[test]
+    fn rows_that_name_another_block_with_other_bytes_are_no_copy() {
+        let mut other = rows_of(0);
+        put_u32(&mut other, 20, 5);
+        let trial = ForkTrial::new(AccessMethod::Heap, &[other, rows_of(0)]);
+        assert!(trial.messages(&PageOfAnotherBlock, 1).is_empty());
+    }
+
+    #[test]
+    fn neighbours_in_a_btree_know_the_right_place() {
+        let meta = vec![0; 8192];
+        let whole = [meta.clone(), leaf(0, 2), leaf(1, 3), leaf(2, 0)];
+        let trial = ForkTrial::new(AccessMethod::Btree, &whole);
+        assert!((1..4).all(|block| trial.messages(&PageOfAnotherBlock, block).is_empty()));
+        let doubled = [meta, leaf(0, 2), leaf(1, 3), leaf(1, 3)];
+        let trial = ForkTrial::new(AccessMethod::Btree, &doubled);
+        assert!(trial.messages(&PageOfAnotherBlock, 2).is_empty());
+        assert_eq!(trial.messages(&PageOfAnotherBlock, 3).len(), 1);
+    }
+}

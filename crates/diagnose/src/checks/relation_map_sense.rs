@@ -1,0 +1,172 @@
+//! A `pg_filenode.map` with a right checksum that says nonsense.
+
+use std::collections::BTreeSet;
+
+use pgclinic_cluster::{Cluster, Home, fork_path};
+use pgclinic_format::relation_map::MAGIC;
+use pgclinic_format::{Fork, Oid, RelationMap};
+use pgclinic_source::SourceErrorKind;
+
+use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
+use crate::check::ClusterCheck;
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::inventory::is_settled;
+use crate::rule::{Rule, Severity};
+
+/// Mapped in every database of 13 to 18: the four nailed catalogs and their indexes.
+const NEEDED_IN_DATABASE: &[Oid] = &[
+    1247, 1249, 1255, 1259, 2658, 2659, 2662, 2663, 2690, 2691, 2703, 2704,
+];
+/// Mapped in `global` of 13 to 18: tables and the indexes that a login needs.
+const NEEDED_IN_GLOBAL: &[Oid] = &[
+    1213, 1214, 1260, 1261, 1262, 2396, 2671, 2672, 2676, 2677, 2694, 2695, 2697, 2698, 2964, 3592,
+    6000, 6100,
+];
+
+/// The rule.
+pub static RELATION_MAP_SENSE: Rule = Rule {
+    name: "relation-map-sense",
+    severity: Severity::Damage,
+    summary: "a relation map names no file, or lacks a catalog",
+    explain: "\
+`pg_filenode.map` in `global` and in the folder of every database tells in which files `pg_class` and a few \
+other catalogs are. Its checksum is right, but its entries cannot be: it claims more entries than it has \
+room for, names a catalog or a file twice, leaves out a catalog that every database has, or names a file \
+that is not there.
+
+The server believes a map with a right checksum. It then says `could not find relation mapping for \
+relation …` or `could not open file …`, often before anybody can connect; or reads one catalog in place of \
+another.
+
+Causes: the map of another database or another day was put here, somebody edited it, or the catalog's file \
+was removed. In the last case the map is right, and the file is what is missing.
+
+Copy the folder first. Compare with a standby or a backup of the same moment, and put map and files back \
+together: each map fits only the files of its own day.",
+};
+
+/// See [`RELATION_MAP_SENSE`].
+pub struct RelationMapSense;
+
+impl ClusterCheck for RelationMapSense {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&RELATION_MAP_SENSE] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        for home in homes_with_maps(cluster) {
+            let map = readable_map(cluster, home).filter(|map| map.magic == MAGIC);
+            // The entries of a map with a wrong checksum mean nothing.
+            let Some(map) = map.filter(|map| map.crc_stored == map.crc_computed) else {
+                continue;
+            };
+            let place = map_place(cluster, home);
+            if usize::try_from(map.num_mappings) != Ok(map.mappings.len()) {
+                let message = format!(
+                    "the map claims {} entries and has room for {}",
+                    map.num_mappings,
+                    map.mappings.len()
+                );
+                let words = format!(
+                    "FATAL:  relation mapping file \"{}\" contains invalid data",
+                    place.path
+                );
+                out.add(
+                    Draft::new(&RELATION_MAP_SENSE, message)
+                        .bytes(4, 8)
+                        .server_says(words)
+                        .place(place),
+                );
+                continue;
+            }
+            for message in nonsense(&map, home)
+                .into_iter()
+                .chain(lost_files(cluster, &map, home))
+            {
+                out.add(Draft::new(&RELATION_MAP_SENSE, message).place(place.clone()));
+            }
+        }
+    }
+}
+
+fn nonsense(map: &RelationMap, home: &Home) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut catalogs, mut files) = (BTreeSet::new(), BTreeSet::new());
+    for (catalog, file) in &map.mappings {
+        if *catalog == 0 || *file == 0 {
+            found.push(format!("catalog {catalog} is mapped to file {file}"));
+        } else {
+            if !catalogs.insert(*catalog) {
+                found.push(format!("catalog {catalog} is mapped twice"));
+            }
+            if !files.insert(*file) {
+                found.push(format!("file {file} is named twice"));
+            }
+        }
+    }
+    let needed = if home.database == 0 {
+        NEEDED_IN_GLOBAL
+    } else {
+        NEEDED_IN_DATABASE
+    };
+    let missing = needed.iter().filter(|catalog| !catalogs.contains(catalog));
+    found.extend(missing.map(|catalog| format!("catalog {catalog} is not mapped")));
+    found
+}
+
+fn lost_files(cluster: &Cluster, map: &RelationMap, home: &Home) -> Vec<String> {
+    if !is_settled(cluster) {
+        return Vec::new();
+    }
+    let lost = |(catalog, filenode): &(Oid, Oid)| {
+        let path = fork_path(&home.folder, *filenode, Fork::Main, 0);
+        let missing = cluster
+            .source()
+            .len(&path)
+            .is_err_and(|error| error.kind == SourceErrorKind::NotFound);
+        (missing && *filenode != 0)
+            .then(|| format!("catalog {catalog} is mapped to {path}, which is missing"))
+    };
+    map.mappings.iter().filter_map(lost).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_trial::{ClusterTrial, sound_map};
+    use pgclinic_format::build::put_u32;
+    use pgclinic_format::relation_map::seal;
+
+    #[test]
+    fn entries_are_whole_single_and_backed_by_files() {
+        let said = |at: usize, value: u32| {
+            let mut map = sound_map();
+            put_u32(&mut map, at, value);
+            assert!(seal(&mut map), "a map of 18");
+            let drafts = ClusterTrial::with_shared_map(Some(map)).drafts(&RelationMapSense);
+            drafts
+                .into_iter()
+                .map(|draft| draft.message)
+                .collect::<Vec<_>>()
+        };
+        assert!(said(0, MAGIC).is_empty(), "as it was");
+        assert_eq!(
+            said(4, 65),
+            ["the map claims 65 entries and has room for 64"]
+        );
+        assert_eq!(said(12, 1214), ["file 1214 is named twice"]);
+        assert_eq!(
+            said(8, 1214),
+            ["catalog 1214 is mapped twice", "catalog 1213 is not mapped"]
+        );
+        assert_eq!(
+            said(12, 77),
+            ["catalog 1213 is mapped to global/77, which is missing"]
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! A `pg_filenode.map` that is missing or has the wrong length.
+//!
+//! Truth: `src/backend/utils/cache/relmapper.c`.
+
+use pgclinic_cluster::{Cluster, Home};
+use pgclinic_format::RelationMap;
+use pgclinic_format::relation_map::RelationMapFault;
+use pgclinic_source::{SourceErrorKind, read_all};
+
+use crate::check::ClusterCheck;
+use crate::document::{Kind, Level, Place};
+use crate::findings::{Draft, Findings};
+use crate::inventory::default_home;
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static RELATION_MAP_UNREADABLE: Rule = Rule {
+    name: "relation-map-unreadable",
+    severity: Severity::Damage,
+    summary: "a relation map is missing or of the wrong length",
+    explain: "\
+`pg_filenode.map` in `global` and in the folder of every database tells in which files the few catalogs are \
+that cannot be found through `pg_class`, `pg_class` itself among them. The file is missing, or its length \
+is not that of a map (512 bytes in 13 to 15, 524 from 16 on).
+
+Nobody can connect to the database any more: `could not open file \"base/…/pg_filenode.map\"` or `could not \
+read file … read … of …`. If it is the map in `global`, nobody can connect to any database, and the server starts over and over.
+
+The file was removed, cut by a full disk, or left out by a copy. All tables are still there.
+
+Copy the folder first. A map from a backup or a standby fits if no `VACUUM FULL`, `CLUSTER` or `REINDEX` of \
+a system catalog happened since then. A database in which nothing of that kind ever happened has the same \
+map as `template1`. After putting one back, start on a copy and dump the data before trusting it.",
+};
+
+/// See [`RELATION_MAP_UNREADABLE`].
+pub struct RelationMapUnreadable;
+
+impl ClusterCheck for RelationMapUnreadable {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&RELATION_MAP_UNREADABLE] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        for home in homes_with_maps(cluster) {
+            if let Some(draft) = unreadable(cluster, home) {
+                out.add(draft.place(map_place(cluster, home)));
+            }
+        }
+    }
+}
+
+/// `global` and the folder of every database that has one and is not half dropped.
+pub(crate) fn homes_with_maps(cluster: &Cluster) -> impl Iterator<Item = &Home> {
+    let alive = cluster
+        .databases
+        .values()
+        .filter(|database| database.name.is_some() && !database.invalid);
+    let oids = std::iter::once(0).chain(alive.map(|database| database.oid));
+    oids.filter_map(|oid| default_home(cluster, oid))
+}
+
+pub(crate) fn map_place(cluster: &Cluster, home: &Home) -> Place {
+    Place {
+        path: map_path(home),
+        database: cluster
+            .databases
+            .get(&home.database)
+            .and_then(|database| database.name.clone()),
+        database_oid: Some(home.database),
+        kind: Kind::RelationMap,
+        ..Place::default()
+    }
+}
+
+fn map_path(home: &Home) -> String {
+    format!("{}/pg_filenode.map", home.folder)
+}
+
+/// The map in this folder, if it has the length of one.
+pub(crate) fn readable_map(cluster: &Cluster, home: &Home) -> Option<RelationMap> {
+    let bytes = read_all(cluster.source().as_ref(), &map_path(home), 4096).ok()?;
+    RelationMap::parse(&bytes).ok()
+}
+
+fn unreadable(cluster: &Cluster, home: &Home) -> Option<Draft> {
+    let path = map_path(home);
+    let expected = cluster.layout.relation_map_bytes;
+    let bytes = match read_all(cluster.source().as_ref(), &path, 4096) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let draft = Draft::new(&RELATION_MAP_UNREADABLE, error.to_string());
+            let words =
+                format!("FATAL:  could not open file \"{path}\": No such file or directory");
+            let missing = error.kind == SourceErrorKind::NotFound;
+            return Some(if missing {
+                draft.server_says(words)
+            } else {
+                draft
+            });
+        }
+    };
+    (bytes.len() != expected).then_some(())?;
+    let message = match RelationMap::parse(&bytes) {
+        Err(fault @ RelationMapFault { .. }) => fault.to_string(),
+        Ok(_) => format!(
+            "a relation map of {} bytes is not of PostgreSQL {}",
+            bytes.len(),
+            cluster.layout.major
+        ),
+    };
+    let draft = Draft::new(&RELATION_MAP_UNREADABLE, message).fact("bytes", bytes.len());
+    let words = format!(
+        "FATAL:  could not read file \"{path}\": read {} of {expected}",
+        bytes.len()
+    );
+    Some(if bytes.len() < expected {
+        draft.server_says(words)
+    } else {
+        draft
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_trial::{ClusterTrial, sound_map};
+
+    #[test]
+    fn a_map_is_there_and_has_its_length() {
+        let said = |map: Option<Vec<u8>>| {
+            let draft = ClusterTrial::with_shared_map(map)
+                .drafts(&RelationMapUnreadable)
+                .pop();
+            draft.map(|draft| draft.server_says.unwrap_or_default())
+        };
+        assert_eq!(said(Some(sound_map())), None);
+        let missing =
+            "FATAL:  could not open file \"global/pg_filenode.map\": No such file or directory";
+        assert_eq!(said(None).as_deref(), Some(missing));
+        let cut = "FATAL:  could not read file \"global/pg_filenode.map\": read 100 of 524";
+        assert_eq!(
+            said(Some(sound_map()[..100].to_vec())).as_deref(),
+            Some(cut)
+        );
+        assert_eq!(
+            said(Some(vec![0; 600])).as_deref(),
+            Some(""),
+            "the server does not see the rest"
+        );
+    }
+}

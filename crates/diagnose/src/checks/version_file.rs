@@ -1,0 +1,107 @@
+//! `PG_VERSION` of the cluster or of a database is missing or names another major.
+//!
+//! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
+
+use pgclinic_source::{SourceErrorKind, read_all};
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::{Kind, Level, Place};
+use crate::findings::{Draft, Findings};
+use crate::inventory::{default_home, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static VERSION_FILE: Rule = Rule {
+    name: "version-file",
+    severity: Severity::Damage,
+    summary: "a PG_VERSION file is missing or of another major",
+    explain: "\
+The root of a cluster and the folder of every database hold a small text file `PG_VERSION` with the number \
+of the major, such as `18`. It is missing here, or says something else.
+
+The server reads it before anything else. In the root it refuses to start; in the folder of a database it \
+refuses connections to that database: `\"base/…\" is not a valid data directory`, or `database files are \
+incompatible with server`. Other databases work.
+
+Usual causes: files were removed by hand, a copy was interrupted, or the folder of a database was put here \
+from a cluster of another major. In the last case nothing in it can be read by this server.
+
+Take a copy. If the catalogs and files in the folder are of this major (the other findings tell), writing \
+the file again is enough: one line with the number, owned by the server's user, readable by nobody else. If \
+they are not, restore the folder as part of a whole backup.",
+};
+
+/// See [`VERSION_FILE`].
+pub struct VersionFile;
+
+impl DatabaseCheck for VersionFile {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&VERSION_FILE] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Pages
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let (cluster, oid) = (database.cluster, database.catalog.database);
+        let Some(folder) = folder_to_look_in(database) else {
+            return;
+        };
+        let path = format!("{folder}PG_VERSION");
+        let missing = match read_all(cluster.source().as_ref(), &path, 64) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                let major = text.trim();
+                if major == cluster.layout.major.to_string() {
+                    return;
+                }
+                let what = Draft::new(
+                    &VERSION_FILE,
+                    format!("PG_VERSION says {major:?}, not {}", cluster.layout.major),
+                );
+                return out.add(what.place(place(database, path)));
+            }
+            Err(error) if error.kind == SourceErrorKind::NotFound => {
+                "PG_VERSION is missing".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        let draft = Draft::new(&VERSION_FILE, missing).place(place(database, path));
+        let words = || {
+            format!(
+                "FATAL:  \"{}\" is not a valid data directory",
+                folder.trim_end_matches('/')
+            )
+        };
+        out.add(if oid == 0 {
+            draft
+        } else {
+            draft.server_says(words())
+        });
+    }
+}
+
+/// With a slash at its end. Folders that only a crash or an interrupted `DROP DATABASE` left
+/// behind need no such file, and replay may still write one.
+fn folder_to_look_in(cx: &DatabaseCx<'_>) -> Option<String> {
+    let oid = cx.catalog.database;
+    if oid == 0 {
+        return Some(String::new());
+    }
+    let known = cx.cluster.databases.get(&oid)?;
+    let lives = known.name.is_some() && !known.invalid && is_settled(cx.cluster);
+    let home = default_home(cx.cluster, oid).filter(|_| lives)?;
+    Some(format!("{}/", home.folder))
+}
+
+fn place(cx: &DatabaseCx<'_>, path: String) -> Place {
+    let oid = cx.catalog.database;
+    Place {
+        path,
+        database: cx.catalog.database_name.clone(),
+        database_oid: (oid != 0).then_some(oid),
+        kind: Kind::File,
+        ..Place::default()
+    }
+}

@@ -1,0 +1,112 @@
+//! A small made-up cluster in memory, for tests of checks of clusters.
+
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::build::put_u32;
+use pgclinic_format::{control_file, relation_map};
+use pgclinic_source::Memory;
+
+use crate::check::ClusterCheck;
+use crate::findings::{Draft, Findings};
+
+/// What is mapped in `global`, each to the file of its own number.
+const MAPPED: &[u32] = &[
+    1213, 1214, 1260, 1261, 1262, 2396, 2671, 2672, 2676, 2677, 2694, 2695, 2697, 2698, 2964, 3592,
+    6000, 6100,
+];
+
+/// A cluster of PostgreSQL 18 without databases.
+pub(crate) struct ClusterTrial {
+    cluster: Cluster,
+}
+
+impl ClusterTrial {
+    /// With this control file, or without one.
+    pub(crate) fn with_control_file(bytes: Option<Vec<u8>>) -> Self {
+        ClusterTrial::new(bytes, Some(sound_map()))
+    }
+
+    /// With this map in `global`, or without one.
+    pub(crate) fn with_shared_map(bytes: Option<Vec<u8>>) -> Self {
+        ClusterTrial::new(Some(sound_control_file()), bytes)
+    }
+
+    fn new(control: Option<Vec<u8>>, map: Option<Vec<u8>>) -> Self {
+        let source = Memory::new("trial")
+            .with("PG_VERSION", "18\n")
+            .with("base/1/PG_VERSION", "18\n");
+        for (path, bytes) in [
+            ("global/pg_control", control),
+            ("global/pg_filenode.map", map),
+        ] {
+            if let Some(bytes) = bytes {
+                source.insert(path, bytes);
+            }
+        }
+        for filenode in MAPPED {
+            source.insert(format!("global/{filenode}"), Vec::new());
+        }
+        let cluster = Cluster::open(Arc::new(source)).expect("a cluster in memory");
+        ClusterTrial { cluster }
+    }
+
+    /// What the check says.
+    pub(crate) fn drafts(&self, check: &dyn ClusterCheck) -> Vec<Draft> {
+        let mut out = Findings::default();
+        check.check(&self.cluster, &mut out);
+        out.take_drafts()
+    }
+}
+
+/// The control file of a cluster of 18 that was shut down in good order.
+pub(crate) fn sound_control_file() -> Vec<u8> {
+    let mut bytes = vec![0; control_file::FILE_BYTES];
+    let words = [
+        (0, 77),
+        (8, 1800),
+        (12, 202_506_291),
+        (16, 1),
+        // The checkpoint, and its redo.
+        (32, 0x0100_0028),
+        (40, 0x0100_0028),
+        (48, 1),
+        (64, 1000),
+        (72, 20_000),
+        (76, 5),
+        (84, 700),
+        (92, 1),
+        (204, 8),
+        (216, 8192),
+        (220, 131_072),
+        (224, 8192),
+        (228, 16 << 20),
+        (232, 64),
+        (236, 32),
+        (240, 1996),
+        (244, 2048),
+    ];
+    for (at, value) in words {
+        put_u32(&mut bytes, at, value);
+    }
+    bytes[208..216].copy_from_slice(&1_234_567.0f64.to_le_bytes());
+    assert!(control_file::seal(&mut bytes), "a control file of 18");
+    bytes
+}
+
+/// A map of 18 for `global`.
+pub(crate) fn sound_map() -> Vec<u8> {
+    let mut bytes = vec![0; 524];
+    put_u32(&mut bytes, 0, relation_map::MAGIC);
+    put_u32(
+        &mut bytes,
+        4,
+        u32::try_from(MAPPED.len()).expect("a short list"),
+    );
+    for (index, catalog) in MAPPED.iter().enumerate() {
+        put_u32(&mut bytes, 8 + index * 8, *catalog);
+        put_u32(&mut bytes, 12 + index * 8, *catalog);
+    }
+    assert!(relation_map::seal(&mut bytes), "a map of 18");
+    bytes
+}

@@ -1,0 +1,134 @@
+//! What a database's catalogs ask for, held against the files that are there.
+
+use std::collections::HashMap;
+
+use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation};
+use pgclinic_format::{ControlFile, Fork, Oid, RelationMap};
+
+use crate::check::DatabaseCx;
+use crate::document::Place;
+use crate::places::fork_place;
+
+/// The server was shut down in good order, so that files and catalogs must agree. In any other
+/// state replay may still create, fill, cut and remove files.
+pub fn is_settled(cluster: &Cluster) -> bool {
+    let control = cluster.control.trusted();
+    control.is_some_and(ControlFile::is_shut_down)
+}
+
+/// The folder with a database's catalogs, or `global` for 0.
+pub fn default_home(cluster: &Cluster, database: Oid) -> Option<&Home> {
+    let tablespace = cluster
+        .databases
+        .get(&database)
+        .map(|database| database.tablespace);
+    let mut own = cluster
+        .homes
+        .iter()
+        .filter(|home| home.database == database);
+    own.find(|home| database == 0 || Some(home.tablespace) == tablespace)
+}
+
+/// A database's forks by the relations they belong to.
+pub struct Inventory<'a> {
+    cx: &'a DatabaseCx<'a>,
+    forks: HashMap<(Oid, Oid, Fork), &'a ForkFiles>,
+}
+
+impl<'a> Inventory<'a> {
+    /// All forks but those of temporary relations.
+    pub fn new(cx: &'a DatabaseCx<'a>) -> Self {
+        let forks = cx.forks.iter().filter(|files| files.temporary.is_none());
+        let key =
+            |files: &'a ForkFiles| ((files.home.tablespace, files.filenode, files.fork), files);
+        Inventory {
+            cx,
+            forks: forks.map(key).collect(),
+        }
+    }
+
+    /// The same, if files and catalogs must agree and the catalogs can be trusted to name every
+    /// relation; otherwise a missing or nameless file proves nothing.
+    pub fn comparable(cx: &'a DatabaseCx<'a>) -> Option<Self> {
+        (is_settled(cx.cluster) && catalogs_are_sure(cx)).then(|| Inventory::new(cx))
+    }
+
+    /// Every relation that has files of its own for as long as it lives.
+    pub fn relations(&self) -> impl Iterator<Item = &'a Relation> {
+        let all = self.cx.catalog.relations.values();
+        all.filter(|relation| {
+            relation.kind.has_storage()
+                && relation.filenode != 0
+                && relation.persistence != Persistence::Temporary
+        })
+    }
+
+    /// The folder that holds a relation's files, if it is there.
+    pub fn home(&self, relation: &Relation) -> Option<&'a Home> {
+        let database = self.cx.catalog.database;
+        let mut homes = self.cx.cluster.homes.iter();
+        homes.find(|home| home.tablespace == relation.tablespace && home.database == database)
+    }
+
+    /// A fork of a relation.
+    pub fn fork(&self, relation: &Relation, fork: Fork) -> Option<&'a ForkFiles> {
+        self.forks
+            .get(&(relation.tablespace, relation.filenode, fork))
+            .copied()
+    }
+
+    /// Where a fork of a relation is or should be.
+    pub fn place(&self, relation: &Relation, home: &Home, fork: Fork) -> Place {
+        let files = ForkFiles {
+            home: home.clone(),
+            filenode: relation.filenode,
+            fork,
+            temporary: None,
+            segments: Vec::new(),
+        };
+        self.place_of(&files, 0)
+    }
+
+    /// Where a segment is.
+    pub fn place_of(&self, files: &ForkFiles, segment: u32) -> Place {
+        fork_place(
+            self.cx.catalog.database_name.as_deref(),
+            self.relation(files),
+            files,
+            segment,
+        )
+    }
+
+    /// The relation a fork belongs to.
+    pub fn relation(&self, files: &ForkFiles) -> Option<&'a Relation> {
+        self.cx
+            .catalog
+            .by_file(files.home.tablespace, files.filenode)
+    }
+}
+
+/// The server will never look at a fork that sure catalogs do not name.
+pub fn is_orphan(cx: &DatabaseCx<'_>, files: &ForkFiles) -> bool {
+    let named = cx
+        .catalog
+        .by_file(files.home.tablespace, files.filenode)
+        .is_some();
+    !named && files.temporary.is_none() && catalogs_are_sure(cx)
+}
+
+/// `pg_class` was read whole, under a relation map that is right.
+pub fn catalogs_are_sure(cx: &DatabaseCx<'_>) -> bool {
+    let catalog = cx.catalog;
+    let invalid = cx
+        .cluster
+        .databases
+        .get(&catalog.database)
+        .is_some_and(|database| database.invalid);
+    let doubted = catalog
+        .troubles
+        .iter()
+        .any(|trouble| trouble.what.starts_with("catalog pg_class "));
+    let map = default_home(cx.cluster, catalog.database).map(|home| cx.cluster.relation_map(home));
+    let mapped = map.is_some_and(|map| map.is_ok_and(|map| RelationMap::is_right(&map)));
+    !catalog.is_blind() && !invalid && !doubted && mapped
+}
