@@ -1,5 +1,6 @@
 //! Progress on stderr: a bar, lines, or nothing.
 
+use std::io::{Write, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -77,28 +78,24 @@ impl Bar {
         self.bar.set_style(style.progress_chars("=> "));
     }
 
-    /// What is being done now.
-    pub(crate) fn message(&self, words: &str) {
-        self.bar.set_message(words.to_owned());
-    }
-
-    /// One step is done.
-    pub(crate) fn step(&self) {
+    /// One step of this name is done.
+    pub(crate) fn step(&self, name: &str) {
+        self.bar.set_message(name.to_owned());
         self.bar.inc(1);
+        self.line();
     }
 
-    /// The lines that plain progress owes since it was last asked, to be written by the caller.
-    pub(crate) fn owed_line(&self) -> Option<String> {
+    /// With plain progress, a line for every tenth of the way.
+    fn line(&self) {
         if !self.lines {
-            return None;
+            return;
         }
-        let length = self.bar.length().unwrap_or(0).max(1);
-        let tenth = self.bar.position() * 10 / length;
+        let tenth = self.bar.position() * 10 / self.bar.length().unwrap_or(0).max(1);
         let mut told = self.told.lock().expect("no thread panics with it");
-        (tenth > *told).then(|| {
+        if tenth > *told {
             *told = tenth;
-            format!("{} %", tenth * 10)
-        })
+            let _unheard = writeln!(stderr(), "{} % done", tenth * 10);
+        }
     }
 
     /// Removes the bar.
@@ -114,6 +111,7 @@ impl Progress for Bar {
 
     fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);
+        self.line();
     }
 
     fn is_interrupted(&self) -> bool {

@@ -30,6 +30,33 @@ pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
     }
 }
 
+/// Fills in what a check of files left open.
+pub(crate) fn complete_file(draft: &mut Draft) {
+    if draft.severity != Severity::Damage {
+        draft.rows = draft.rows.or(Some(0));
+        return;
+    }
+    let Some(place) = &draft.place else { return };
+    let (path, name) = (&place.path, place.relation_name());
+    let more = match place.kind {
+        Kind::ControlFile => vec![
+            remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby of this cluster and replay WAL from there")),
+            remedy("reset-wal", Safety::ShowOnly, "as a last resort, on a copy only: pg_resetwal -f -n shows what it would guess; dump and reload what comes up".into()),
+        ],
+        Kind::RelationMap => {
+            vec![remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby, made after the last VACUUM FULL or REINDEX of a system catalog"))]
+        }
+        Kind::Index => vec![remedy("reindex", Safety::Exact, format!("REINDEX INDEX {name};"))],
+        Kind::MaterializedView => vec![remedy("refresh", Safety::Exact, format!("REFRESH MATERIALIZED VIEW {name};"))],
+        Kind::Sequence => vec![
+            remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby")),
+            remedy("recreate-sequence", Safety::Lossy, format!("DROP and CREATE SEQUENCE {name} with its old options, then setval() from the largest value in use")),
+        ],
+        _ => vec![remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby whose copy pgclinic check calls sound"))],
+    };
+    draft.remedies.extend(more);
+}
+
 /// The words with which the server refuses the whole page, if it does.
 fn refusal(page: Page<'_>, cx: &PageCx<'_>) -> Option<String> {
     let summed = !page.is_new() && matches!(cx.checksum, Checksum::Wrong { .. });

@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::session::{ConnectOptions, Session};
 
 /// Scripts in the order they run: database, file name, contents.
-const SCRIPTS: [(&str, &str, &str); 8] = [
+const SCRIPTS: [(&str, &str, &str); 9] = [
     ("postgres", "cluster.sql", include_str!("fill/cluster.sql")),
     (
         "postgres",
@@ -25,6 +25,11 @@ const SCRIPTS: [(&str, &str, &str); 8] = [
     ),
     (
         "clinic",
+        "extensions.sql",
+        include_str!("fill/extensions.sql"),
+    ),
+    (
+        "od\"d näme",
         "extensions.sql",
         include_str!("fill/extensions.sql"),
     ),

@@ -66,9 +66,6 @@ impl Command for Check {
         let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
         let mut document = checked(&opened, &arguments, &bar);
         bar.finish();
-        if let Some(line) = bar.owed_line() {
-            world.say(&line);
-        }
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
         let exit = Exit::of(&document);

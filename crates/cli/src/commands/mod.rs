@@ -20,6 +20,11 @@ registry! {
     /// Every command.
     pub static COMMANDS: [Command] = [
         check::Check,
+        inspect::Inspect,
+        explain::Explain,
+        injure::Injure,
+        drill::Drill,
         report::Report,
+        generate_docs::GenerateDocs,
     ];
 }

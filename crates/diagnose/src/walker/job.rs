@@ -42,7 +42,7 @@ pub(crate) fn jobs_of<'a>(
         {
             continue;
         }
-        let job = job(view, files, relation, options.level);
+        let job = fork_cx(view, files, options.level);
         if files.fork == Fork::Main {
             books.coverage.relations += 1;
             tell_what_is_unknown(&job, books);
@@ -83,13 +83,10 @@ fn is_left_out(
     true
 }
 
-fn job<'a>(
-    view: &'a DatabaseCx<'a>,
-    files: &'a ForkFiles,
-    relation: Option<&'a Relation>,
-    level: Level,
-) -> ForkCx<'a> {
+/// What the checks may know of one fork.
+pub fn fork_cx<'a>(view: &'a DatabaseCx<'a>, files: &'a ForkFiles, level: Level) -> ForkCx<'a> {
     let cluster = view.cluster;
+    let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
     let owner = relation
         .map(|relation| relation.toast_of)
         .filter(|oid| *oid != 0);

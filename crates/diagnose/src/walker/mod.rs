@@ -22,6 +22,7 @@ use crate::findings::Findings;
 use crate::places::file_place;
 use crate::rule::Severity;
 
+pub use job::fork_cx;
 pub use look::check_page;
 pub use pass::check_file;
 pub use selection::{Glob, Selection};
@@ -101,9 +102,7 @@ fn check_whole(cluster: &Cluster, options: &CheckOptions, books: &mut Books) {
 /// Keeps drafts that carry their own places.
 fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     for mut draft in findings.take_drafts() {
-        if draft.severity != Severity::Damage {
-            draft.rows = draft.rows.or(Some(0));
-        }
+        crate::consequences::complete_file(&mut draft);
         let nowhere = file_place("", Kind::File);
         books
             .findings

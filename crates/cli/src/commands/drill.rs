@@ -1,0 +1,261 @@
+//! `pgclinic drill`: a rehearsal on a real PostgreSQL, from fetching it to the scoreboard.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_diagnose::document::{BlindDocument, DrillDocument, DrillRow, NotRun, Tool};
+use pgclinic_diagnose::{CheckDocument, Severity, Verdict as CheckVerdict, target_of};
+use pgclinic_report::{Document, Options, by_name};
+use pgclinic_servers::{RunAs, Wanted, find, sweep};
+use pgclinic_surgery::Sites;
+
+use crate::commands::Command;
+use crate::drill::master::{Master, MasterOptions};
+use crate::drill::matrix::Ward;
+use crate::drill::{blind, master, matrix, oracle, readings};
+use crate::exit::{Exit, Failure};
+use crate::output::{OutputArgs, manual, write_file};
+use crate::progress::Bar;
+use crate::world::World;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// PostgreSQL's major, 13 to 18; the newest installed one, else 18 is fetched
+    #[arg(long, value_name = "N")]
+    pg: Option<u16>,
+    /// Use the programs in this folder
+    #[arg(long, value_name = "DIR")]
+    pg_bindir: Option<PathBuf>,
+    /// Run servers as this user, when started as root; postgres, else nobody
+    #[arg(long, value_name = "USER")]
+    run_as: Option<String>,
+    /// Chooses contents, places and wounds
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Also a table of more than one segment, and the injuries that need it
+    #[arg(long)]
+    large: bool,
+    /// Only these injuries
+    #[arg(long, value_name = "NAME", conflicts_with = "blind")]
+    injury: Vec<String>,
+    /// Random shots instead of declared injuries
+    #[arg(long)]
+    blind: bool,
+    /// Blind shots of each kind, with and without checksums
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "blind")]
+    shots: usize,
+    /// Where the HTML report goes
+    #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
+    report: PathBuf,
+    /// Copies that are hurt at the same time; as many as there are processors
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<usize>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// See the module.
+pub struct Drill;
+
+impl Command for Drill {
+    fn name(&self) -> &'static str {
+        "drill"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        let command = ClapCommand::new(self.name())
+            .about("Rehearses: damages copies of a real cluster, checks, undoes, and hears what the server says")
+            .after_help("Exit code 0 only when every expectation held. Everything happens in a scratch folder that is removed at the end.");
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let start = Instant::now();
+        let master = prepare(&arguments, world)?;
+        let cluster = master::open(&master.pgdata)?;
+        let healthy = master::check(&master.pgdata, 0)?;
+        if healthy.verdict != CheckVerdict::Healthy {
+            return Err(unhealthy(&healthy));
+        }
+        tell(&arguments, world, "reading everything once, to know what the healthy server says");
+        let mut readings = readings::of(&cluster);
+        let heard = hear_healthy(&master, &readings)?;
+        let reads_indexes = !heard.answer.messages.iter().any(|message| message.contains("pg_prewarm"));
+        if !reads_indexes {
+            readings::without_pages(&mut readings);
+            tell(&arguments, world, "this server has no pg_prewarm: it is not asked to read indexes");
+        }
+        let ward = Ward { master: &master, healthy: &healthy, readings: &readings, heard: &heard, reads_indexes };
+        let (document, passed) = match arguments.blind {
+            true => blind_drill(&arguments, &ward, &cluster, world)?,
+            false => declared_drill(&arguments, &ward, &cluster, world)?,
+        };
+        let document = timed(document, start);
+        write_reports(&arguments, &document, world)?;
+        Ok(match passed {
+            _ if world.is_interrupted() => Exit::Interrupted,
+            true => Exit::Healthy,
+            false => Exit::Damaged,
+        })
+    }
+}
+
+fn tell(arguments: &Arguments, world: &mut World<'_>, words: &str) {
+    if !arguments.output.quiet {
+        world.say(&format!("drill: {words}"));
+    }
+}
+
+fn prepare(arguments: &Arguments, world: &mut World<'_>) -> Result<Master, Failure> {
+    let swept = sweep()?;
+    if swept.folders + swept.servers > 0 {
+        tell(arguments, world, &format!("removed {} folders and stopped {} servers that an earlier run left behind", swept.folders, swept.servers));
+    }
+    let wanted = Wanted { bindir: arguments.pg_bindir.clone(), major: arguments.pg, ..Wanted::default() };
+    let quiet = arguments.output.quiet;
+    let installation = find(&wanted, &mut |line| {
+        if !quiet {
+            world.say(&format!("drill: {line}"));
+        }
+    })?;
+    let run_as = RunAs::new(arguments.run_as.as_deref())?;
+    let words = format!("making a cluster of PostgreSQL {} from {}", installation.version, installation.bindir.display());
+    tell(arguments, world, &words);
+    Master::make(installation, run_as, &MasterOptions { seed: arguments.seed, large: arguments.large })
+}
+
+/// The master is read on a copy, so that reading it does not change it.
+fn hear_healthy(master: &Master, readings: &[readings::DatabaseReadings]) -> Result<oracle::Heard, Failure> {
+    let copy = crate::drill::bench_copy::BenchCopy::make(master, "healthy")?;
+    let heard = oracle::hear(master, &copy.pgdata, readings);
+    let folder = copy.pgdata.parent().map(PathBuf::from).unwrap_or_default();
+    std::fs::remove_dir_all(folder)?;
+    if !heard.answer.started || heard.answer.crashed {
+        return Err(Failure::new(format!("the server does not work on a healthy copy: {}", heard.answer.messages.join("; "))));
+    }
+    Ok(heard)
+}
+
+fn unhealthy(document: &CheckDocument) -> Failure {
+    let first = document.findings.iter().find(|finding| finding.severity == Severity::Damage);
+    let told = first.map(|finding| format!("{}: {}: {}", finding.rule, finding.place, finding.message));
+    let gap = document.coverage.not_checked.first().map(|entry| format!("{}: {}", entry.what, entry.why));
+    Failure::new(format!(
+        "the cluster is not healthy before anything hurt it ({}). This is a fault of pgclinic or of this machine; please report it",
+        told.or(gap).unwrap_or_default()
+    ))
+}
+
+fn threads(arguments: &Arguments) -> usize {
+    let machine = || std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.jobs.unwrap_or_else(machine).max(1)
+}
+
+fn declared_drill(
+    arguments: &Arguments,
+    ward: &Ward<'_>,
+    cluster: &pgclinic_cluster::Cluster,
+    world: &mut World<'_>,
+) -> Result<(Document, bool), Failure> {
+    for name in &arguments.injury {
+        pgclinic_surgery::injury_named(name)?;
+    }
+    let sites = Sites::new(cluster);
+    let (planned, not_run, failed) = matrix::plan(&sites, arguments.seed, arguments.large, &arguments.injury);
+    let bar = Bar::of_steps(&arguments.output, world.terminal, &world.interrupted, planned.len() as u64);
+    let step = |name: &str| bar.step(name);
+    let mut rows = matrix::run(ward, &planned, threads(arguments), &world.interrupted, &step)?;
+    bar.finish();
+    rows.extend(failed.into_iter().map(homeless));
+    let passed = rows.iter().all(|row| row.passed) && rows.len() >= planned.len();
+    let document = DrillDocument {
+        schema: "pgclinic.drill/1".into(),
+        tool: Tool::this(),
+        target: target_of(cluster, "a cluster made for this drill"),
+        level: ward.healthy.level,
+        coverage: ward.healthy.coverage.clone(),
+        server: format!("postgres (PostgreSQL) {}", ward.master.installation.version),
+        seed: arguments.seed,
+        rows,
+        not_run,
+        passed,
+        elapsed_s: 0.0,
+    };
+    Ok((Document::Drill(document), passed))
+}
+
+/// An injury that found no page to hurt fails the drill.
+fn homeless(entry: NotRun) -> DrillRow {
+    DrillRow {
+        injury: entry.injury,
+        variant: "raw".into(),
+        place: pgclinic_diagnose::Place::default(),
+        wound: String::new(),
+        found_by: Vec::new(),
+        message: None,
+        cause: None,
+        missing: Vec::new(),
+        unexpected: Vec::new(),
+        blind: None,
+        server_says: None,
+        server_says_true: None,
+        with_checksums: None,
+        without_checksums: None,
+        undone: false,
+        way_out: None,
+        passed: false,
+        failures: vec![entry.why],
+    }
+}
+
+fn blind_drill(
+    arguments: &Arguments,
+    ward: &Ward<'_>,
+    cluster: &pgclinic_cluster::Cluster,
+    world: &mut World<'_>,
+) -> Result<(Document, bool), Failure> {
+    let shots = blind::aim(cluster, arguments.seed, arguments.shots);
+    let bar = Bar::of_steps(&arguments.output, world.terminal, &world.interrupted, shots.len() as u64);
+    let step = |name: &str| bar.step(name);
+    let trials = blind::run(ward, &shots, threads(arguments), &world.interrupted, &step)?;
+    bar.finish();
+    let passed = trials.len() == shots.len();
+    let kinds = blind::score(&trials);
+    let mut misses: Vec<_> = trials.into_iter().filter(|trial| trial.found_by.is_empty()).collect();
+    misses.sort_by_key(|trial| !trial.hurts);
+    let document = BlindDocument {
+        schema: "pgclinic.drill-blind/1".into(),
+        tool: Tool::this(),
+        target: target_of(cluster, "a cluster made for this drill"),
+        level: ward.healthy.level,
+        coverage: ward.healthy.coverage.clone(),
+        server: format!("postgres (PostgreSQL) {}", ward.master.installation.version),
+        seed: arguments.seed,
+        kinds,
+        misses,
+        passed,
+        elapsed_s: 0.0,
+    };
+    Ok((Document::Blind(document), passed))
+}
+
+fn timed(mut document: Document, start: Instant) -> Document {
+    let elapsed = start.elapsed().as_secs_f64();
+    match &mut document {
+        Document::Drill(drill) => drill.elapsed_s = elapsed,
+        Document::Blind(blind) => blind.elapsed_s = elapsed,
+        Document::Check(_) | Document::Inspect(_) => {}
+    }
+    document
+}
+
+fn write_reports(arguments: &Arguments, document: &Document, world: &mut World<'_>) -> Result<(), Failure> {
+    let html = by_name("html").ok_or_else(|| Failure::new("there is no form html"))?;
+    let options = Options { explain: &manual, ..Options::default() };
+    write_file(&arguments.report, |out| html.render(document, &options, out))?;
+    arguments.output.write(document, world)?;
+    tell(arguments, world, &format!("the report is {}", arguments.report.display()));
+    Ok(())
+}

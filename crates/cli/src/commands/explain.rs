@@ -1,0 +1,78 @@
+//! `pgclinic explain RULE` or `"server message" [PGDATA]`: the textbook, offline.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_diagnose::server_messages::{
+    FIRST_LINE, SERVER_MESSAGES, explain_message, explain_rule, message_named, render, render_unknown, resolve,
+};
+use pgclinic_diagnose::{rule_named, rules};
+
+use crate::commands::Command;
+use crate::exit::{Exit, Failure};
+use crate::target;
+use crate::world::World;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// The name of a rule, or a server's message as it was printed
+    #[arg(value_name = "RULE|MESSAGE", required_unless_present = "list")]
+    text: Option<String>,
+    /// The stopped cluster that the message is about: its names and the rows at risk are told
+    #[arg(value_name = "PGDATA")]
+    pgdata: Option<PathBuf>,
+    /// List every rule and every family of messages
+    #[arg(long)]
+    list: bool,
+}
+
+/// See the module.
+pub struct Explain;
+
+impl Command for Explain {
+    fn name(&self) -> &'static str {
+        "explain"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        let command = ClapCommand::new(self.name())
+            .about("Says what a finding or a server's message means, and what to do")
+            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 578 of relation base/16384/28751' /path/to/PGDATA");
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let text = arguments.text.as_deref().unwrap_or_default();
+        let (answer, exit) = match rule_named(text) {
+            _ if arguments.list => (list(), Exit::Healthy),
+            Some(rule) => (explain_rule(rule), Exit::Healthy),
+            None => explained(text, arguments.pgdata.as_deref())?,
+        };
+        write!(world.stdout, "{answer}").map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+        Ok(exit)
+    }
+}
+
+fn list() -> String {
+    let rules = rules().map(|rule| format!("{:32} {:8} {}\n", rule.name, rule.severity.name(), rule.summary));
+    let messages = SERVER_MESSAGES.iter().map(|message| format!("{:32} message\n", message.name()));
+    rules.chain(messages).collect()
+}
+
+/// A message, or the name of a family of messages, or nothing that is known.
+fn explained(text: &str, pgdata: Option<&std::path::Path>) -> Result<(String, Exit), Failure> {
+    if let Some(family) = message_named(text) {
+        return Ok((format!("{FIRST_LINE}\n\n# {}\n\n{}\n", family.name(), family.meaning()), Exit::Healthy));
+    }
+    let found = explain_message(text);
+    let Some(best) = found.first() else {
+        return Ok((render_unknown(), Exit::Failed));
+    };
+    let resolved = match pgdata {
+        Some(pgdata) => Some(resolve(&target::open_cluster(&pgdata.canonicalize()?, None)?, &best.facts)),
+        None => None,
+    };
+    Ok((render(best, resolved.as_ref()), Exit::Healthy))
+}

@@ -1,0 +1,170 @@
+//! `pgclinic injure PGDATA --injury NAME`: surgical damage with a journal, on copies.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_diagnose::plan::Change;
+use pgclinic_surgery::{
+    Applied, Consent, Injury, InjuryOptions, Operation, PlannedInjury, apply, copy_to, injuries, injury_named, is_marked, plan_injury, undo,
+};
+
+use crate::commands::Command;
+use crate::exit::{Exit, Failure};
+use crate::target;
+use crate::world::World;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// A data directory whose server is stopped
+    #[arg(value_name = "PGDATA", required_unless_present_any = ["undo", "list"])]
+    pgdata: Option<PathBuf>,
+    /// What to do to it
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["undo", "list"])]
+    injury: Option<String>,
+    /// Copy the cluster to this new folder first, mark the copy, and hurt that
+    #[arg(long, value_name = "DIR", conflicts_with = "undo")]
+    copy_to: Option<PathBuf>,
+    /// Folder for the journal; beside the data directory if not given
+    #[arg(long, value_name = "DIR")]
+    journal: Option<PathBuf>,
+    /// Take a journal back
+    #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["injury", "list"])]
+    undo: Option<PathBuf>,
+    /// List every injury
+    #[arg(long)]
+    list: bool,
+    /// Only in this database
+    #[arg(long, value_name = "NAME")]
+    database: Option<String>,
+    /// Only this relation, as schema.name
+    #[arg(long, value_name = "NAME")]
+    relation: Option<String>,
+    /// Only this block
+    #[arg(long, value_name = "N")]
+    block: Option<u32>,
+    /// Only this line pointer number
+    #[arg(long, value_name = "N")]
+    item: Option<u16>,
+    /// Chooses place and wound
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Make the page's checksum true again
+    #[arg(long)]
+    sealed: bool,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    plan: bool,
+    /// The data directory is no marked copy, and nobody needs it: type its system identifier
+    #[arg(long, value_name = "SYSTEM-IDENTIFIER")]
+    this_is_not_production: Option<u64>,
+}
+
+/// See the module.
+pub struct Injure;
+
+impl Command for Injure {
+    fn name(&self) -> &'static str {
+        "injure"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        let command = ClapCommand::new(self.name())
+            .about("Damages a copy surgically, with a journal that takes it back")
+            .after_help("Only folders with the file pgclinic.drill are touched; --copy-to makes one. Examples:\n  pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector --relation public.docs\n  pgclinic injure --undo /var/tmp/copy.journal");
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        if arguments.list {
+            return print(world, &list());
+        }
+        if let Some(journal) = &arguments.undo {
+            let undone = undo(journal, arguments.pgdata.as_deref())?;
+            let words = match undone.changes {
+                0 => format!("{} was undone before; nothing was written\n", undone.what),
+                changes => format!("undone: {} in {}, {changes} changes taken back and compared\n", undone.what, undone.pgdata.display()),
+            };
+            return print(world, &words);
+        }
+        let (Some(pgdata), Some(name)) = (&arguments.pgdata, &arguments.injury) else {
+            return Err(Failure::new("name a data directory and an injury; --list shows the injuries"));
+        };
+        injure(&arguments, pgdata, injury_named(name)?, world)
+    }
+}
+
+fn injure(arguments: &Arguments, pgdata: &Path, injury: &dyn Injury, world: &mut World<'_>) -> Result<Exit, Failure> {
+    if let Some(pid) = target::running_server(pgdata) {
+        let why = "its files are never written to. Name a new folder with --copy-to after stopping it, or use a backup";
+        return Err(Failure::new(format!("the server with process {pid} is running on {}: {why}", pgdata.display())));
+    }
+    let pgdata = match (&arguments.copy_to, arguments.plan) {
+        (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,
+        _ => pgdata.to_path_buf(),
+    };
+    let options = InjuryOptions {
+        database: arguments.database.clone(),
+        relation: arguments.relation.clone(),
+        block: arguments.block,
+        item: arguments.item,
+        seed: arguments.seed,
+        sealed: arguments.sealed,
+    };
+    let planned = plan_injury(&target::open_cluster(&pgdata.canonicalize()?, None)?, injury, &options)?;
+    let mut words = shown(injury, &planned);
+    if !arguments.plan {
+        let applied = carried_out(arguments, &pgdata, injury, &planned)?;
+        words.push_str(&format!("written to {}\nundo: pgclinic injure --undo {}\n", pgdata.display(), applied.journal.display()));
+    }
+    print(world, &words)
+}
+
+fn carried_out(arguments: &Arguments, pgdata: &Path, injury: &dyn Injury, planned: &PlannedInjury) -> Result<Applied, Failure> {
+    let consent = match arguments.this_is_not_production {
+        Some(identifier) if !is_marked(pgdata) => Consent::Typed(identifier),
+        _ => Consent::Marked,
+    };
+    let journal = arguments.journal.clone().unwrap_or_else(|| journal_beside(pgdata, injury.name()));
+    let operation = Operation { pgdata, patch: &planned.patch, journal: &journal, consent, what: injury.name(), time: None };
+    Ok(apply(&operation)?)
+}
+
+/// `PGDATA.INJURY.journal`, with a number where that is taken.
+fn journal_beside(pgdata: &Path, injury: &str) -> PathBuf {
+    let full = pgdata.canonicalize().unwrap_or_else(|_| pgdata.to_path_buf());
+    let stem = format!("{}.{injury}", full.display());
+    let numbered = (2..u32::MAX).map(|number| PathBuf::from(format!("{stem}.{number}.journal")));
+    let mut names = std::iter::once(PathBuf::from(format!("{stem}.journal"))).chain(numbered);
+    names.find(|path| !path.exists()).unwrap_or_else(|| PathBuf::from(format!("{stem}.journal")))
+}
+
+fn shown(injury: &dyn Injury, planned: &PlannedInjury) -> String {
+    let wound = &planned.wound;
+    let mut words = format!("{}: {}\nplace: {}\n", injury.name(), wound.words, planned.place);
+    for change in &planned.patch.changes {
+        words.push_str(&match change {
+            Change::Bytes { path, offset, after, .. } => format!("  {path}: {} bytes at {offset}\n", after.len()),
+            Change::Cut { path, len, .. } => format!("  {path}: cut to {len} bytes\n"),
+            Change::Remove { path, .. } => format!("  {path}: removed\n"),
+        });
+    }
+    if !wound.must.is_empty() {
+        words.push_str(&format!("check will say: {}\n", wound.must.join(", ")));
+    }
+    if let Some(why) = wound.blind {
+        words.push_str(&format!("check may not see it: {why}\n"));
+    }
+    words.push_str(&format!("without the journal: {}\n", injury.way_out()));
+    words
+}
+
+fn list() -> String {
+    injuries().iter().map(|injury| format!("{:32} {}\n", injury.name(), injury.summary())).collect()
+}
+
+fn print(world: &mut World<'_>, words: &str) -> Result<Exit, Failure> {
+    write!(world.stdout, "{words}").map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+    Ok(Exit::Healthy)
+}

@@ -1,0 +1,202 @@
+//! `pgclinic inspect TARGET --relation NAME --block N`: a page taken apart.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
+use pgclinic_diagnose::anatomy::{AnatomyCx, PageKind, page_anatomy};
+use pgclinic_diagnose::check::{ForkCx, read_block};
+use pgclinic_diagnose::document::{Coverage, InspectDocument, Target, Tool};
+use pgclinic_diagnose::places::fork_place;
+use pgclinic_diagnose::{DatabaseCx, Level, Place, check_page, fork_cx, target_of};
+use pgclinic_format::datum::TypeInfo;
+use pgclinic_format::{Fork, Oid, Page};
+use pgclinic_report::Document;
+
+use crate::args::{ForkName, SelectionArgs};
+use crate::commands::Command;
+use crate::exit::{Exit, Failure};
+use crate::output::OutputArgs;
+use crate::target::{self, BareFile, Opened};
+use crate::world::World;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// A data directory whose server is stopped, or one relation file
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+    /// The relation, as schema.name; not needed for a file
+    #[arg(long, value_name = "NAME")]
+    relation: Option<String>,
+    /// The relation by the number in its file's name
+    #[arg(long, value_name = "NUMBER", conflicts_with = "relation")]
+    filenode: Option<u32>,
+    /// The database, where several have such a relation
+    #[arg(long, value_name = "NAME")]
+    database: Option<String>,
+    /// The block, through all segments of the fork
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    block: u32,
+    /// The fork
+    #[arg(long, value_enum, value_name = "FORK", default_value_t = ForkName::Main)]
+    fork: ForkName,
+    /// Longest text of a value that is shown, in bytes
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    value_bytes: usize,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// See the module.
+pub struct Inspect;
+
+impl Command for Inspect {
+    fn name(&self) -> &'static str {
+        "inspect"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        let command = ClapCommand::new(self.name())
+            .about("Takes a page apart: header, line pointers, rows with flags and values, annotated bytes")
+            .after_help("Examples:\n  pgclinic inspect PGDATA --relation public.docs --block 7\n  pgclinic inspect base/5/16384 --block 7 --format html --output page.html");
+        Arguments::augment_args(command)
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let start = Instant::now();
+        let mut document = match target::open(&arguments.target, None)? {
+            Opened::Cluster(cluster) => of_cluster(&cluster, &arguments)?,
+            Opened::File(file) => of_file(&file, &arguments)?,
+        };
+        document.elapsed_s = start.elapsed().as_secs_f64();
+        arguments.output.write(&Document::Inspect(document), world)?;
+        Ok(Exit::Healthy)
+    }
+}
+
+/// A fork that fits what was asked for.
+struct Found {
+    database: Oid,
+    catalog: Catalog,
+    files: ForkFiles,
+}
+
+fn of_cluster(cluster: &Cluster, arguments: &Arguments) -> Result<InspectDocument, Failure> {
+    let found = find(cluster, arguments)?;
+    let forks = [found.files.clone()];
+    let view = DatabaseCx { cluster, catalog: &found.catalog, forks: &forks };
+    let [files] = &forks;
+    let fork = fork_cx(&view, files, Level::Structure);
+    let encoding = cluster.databases.get(&found.database).and_then(|database| database.encoding);
+    let types = |oid| found.catalog.type_info(oid);
+    let more = More { cluster: Some(cluster), encoding, types: &types, target: target_of(cluster, &target::spec_of(&arguments.target)) };
+    taken_apart(&fork, more, arguments)
+}
+
+fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
+    let selection = SelectionArgs {
+        database: arguments.database.clone().into_iter().collect(),
+        relation: arguments.relation.clone().into_iter().collect(),
+        filenode: arguments.filenode.into_iter().collect(),
+        fork: vec![arguments.fork],
+        blocks: None,
+    }
+    .selection();
+    if selection.relations.is_empty() && selection.filenodes.is_empty() {
+        return Err(Failure::new("name a relation with --relation schema.name, or a file with --filenode"));
+    }
+    let mut found: Vec<Found> = Vec::new();
+    for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
+        if !selection.takes_database(cluster, database) {
+            continue;
+        }
+        let catalog = Arc::new(cluster.catalog(database));
+        for home in cluster.homes.iter().filter(|home| home.database == database) {
+            let files = cluster.files(home).map_err(|trouble| Failure::new(format!("{}: {}", trouble.what, trouble.why)))?;
+            let fits = |files: &ForkFiles| selection.takes_fork(files, catalog.by_file(home.tablespace, files.filenode));
+            if let Some(files) = files.into_iter().find(fits) {
+                found.push(Found { database, catalog: cluster.catalog(database), files });
+            }
+        }
+    }
+    one_of(found, arguments)
+}
+
+fn one_of(mut found: Vec<Found>, arguments: &Arguments) -> Result<Found, Failure> {
+    let asked = arguments.relation.clone().or(arguments.filenode.map(|number| number.to_string())).unwrap_or_default();
+    if found.len() > 1 {
+        let names: Vec<String> = found.iter().map(|found| found.catalog.database_name.clone().unwrap_or_else(|| found.database.to_string())).collect();
+        let user = |found: &Found| !matches!(found.catalog.database_name.as_deref(), Some("template0" | "template1"));
+        found.retain(user);
+        if found.len() != 1 {
+            return Err(Failure::new(format!("several databases have {asked:?}: {}. Name one with --database", names.join(", "))));
+        }
+    }
+    let hint = "Relations are written schema.name, * and ? are wild";
+    found.pop().ok_or_else(|| Failure::new(format!("{asked:?} matches nothing with a {} fork. {hint}", Fork::from(arguments.fork))))
+}
+
+fn of_file(file: &BareFile, arguments: &Arguments) -> Result<InspectDocument, Failure> {
+    let wanted = Fork::from(arguments.fork);
+    let named = file.forks.iter().find(|files| files.fork == wanted).or(file.forks.first());
+    let files = named.ok_or_else(|| Failure::new(format!("{} holds no pages", arguments.target.display())))?;
+    let fork = file.fork_cx(files, Level::Structure);
+    let types = |oid| {
+        let unknown = TypeInfo { oid, name: format!("type {oid}"), len: -1, byval: false, align: 4, kind: pgclinic_format::datum::TypeKind::Unknown };
+        Arc::new(pgclinic_format::datum::builtin(oid).unwrap_or(unknown))
+    };
+    let more = More { cluster: None, encoding: None, types: &types, target: file.target(&target::spec_of(&arguments.target)) };
+    taken_apart(&fork, more, arguments)
+}
+
+/// What the anatomy wants beside the fork.
+struct More<'a> {
+    cluster: Option<&'a Cluster>,
+    encoding: Option<i32>,
+    types: &'a dyn Fn(Oid) -> Arc<TypeInfo>,
+    target: Target,
+}
+
+fn taken_apart(fork: &ForkCx<'_>, more: More<'_>, arguments: &Arguments) -> Result<InspectDocument, Failure> {
+    let block = arguments.block;
+    let source = fork.source.ok_or_else(|| Failure::new("there is nothing to read from"))?;
+    let bytes = read_block(source, fork.files, fork.build, block).ok_or_else(|| {
+        Failure::new(format!("block {block} cannot be read: {} has {} blocks, from 0", fork.files.path(0), fork.blocks))
+    })?;
+    let page = Page::parse(&bytes).ok_or_else(|| Failure::new("the page has no valid size"))?;
+    let kind = match fork.fork() {
+        Fork::Fsm => PageKind::FreeSpaceMap,
+        Fork::Vm => PageKind::VisibilityMap,
+        Fork::Main | Fork::Init => fork.method.map_or(PageKind::Unknown, PageKind::Method),
+    };
+    let cx = AnatomyCx {
+        major: fork.major(),
+        block,
+        kind,
+        checksums: more.cluster.and_then(Cluster::checksums),
+        columns: fork.relation.and_then(|relation| relation.columns.as_deref()),
+        types: more.types,
+        cluster: more.cluster,
+        encoding: more.encoding,
+        value_bytes_max: arguments.value_bytes,
+    };
+    let identifier = more.target.system_identifier.as_deref().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let findings = check_page(&bytes, block, fork, identifier);
+    let segment = u32::try_from(u64::from(block) / fork.build.segment_blocks().max(1)).unwrap_or(u32::MAX);
+    let len = bytes.len() as u64;
+    Ok(InspectDocument {
+        schema: "pgclinic.inspect/1".into(),
+        tool: Tool::this(),
+        target: more.target,
+        level: fork.level,
+        coverage: Coverage { bytes_seen: len, bytes_checked: len, pages: 1, relations: 1, ..Coverage::default() },
+        place: Place { block: Some(block), kind: fork.kind, ..fork_place(fork.database, fork.relation, fork.files, segment) },
+        blocks: fork.blocks,
+        anatomy: page_anatomy(page, &cx),
+        findings,
+        elapsed_s: 0.0,
+    })
+}

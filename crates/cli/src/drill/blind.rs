@@ -1,0 +1,231 @@
+//! Blind shots: random bytes, sectors and pages of random files are overwritten, nothing is
+//! declared, and only the server's own reading tells whether a shot hurts.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_diagnose::document::{BlindKind, BlindTrial, Place};
+use pgclinic_diagnose::places::fork_place;
+use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_format::BlockNo;
+use pgclinic_source::Source;
+use pgclinic_surgery::{Consent, Operation, apply, undo};
+
+use crate::drill::bench_copy::BenchCopy;
+use crate::drill::judge::Verdict;
+use crate::drill::matrix::Ward;
+use crate::drill::{master, oracle};
+use crate::exit::Failure;
+
+/// What a shot overwrites.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    /// One to eight bytes.
+    Bytes,
+    /// One bit.
+    Bit,
+    /// 512 bytes of noise.
+    Sector,
+    /// 512 bytes of zeros.
+    ZeroSector,
+    /// A page of noise.
+    Page,
+    /// A page of another place.
+    StrayPage,
+}
+
+const KINDS: [Kind; 6] = [Kind::Bytes, Kind::Bit, Kind::Sector, Kind::ZeroSector, Kind::Page, Kind::StrayPage];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Bytes => "bytes",
+            Kind::Bit => "bit",
+            Kind::Sector => "sector",
+            Kind::ZeroSector => "zero-sector",
+            Kind::Page => "page",
+            Kind::StrayPage => "stray-page",
+        }
+    }
+}
+
+/// One shot that was chosen.
+pub(crate) struct Shot {
+    kind: Kind,
+    checksums: bool,
+    place: Place,
+    patch: Patch,
+    bytes: [u64; 2],
+}
+
+/// Chooses `count` shots of each kind, with and without checksums, by the seed.
+pub(crate) fn aim(cluster: &Cluster, seed: u64, count: usize) -> Vec<Shot> {
+    let files = targets(cluster);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut shots = Vec::new();
+    for kind in KINDS {
+        for checksums in [true, false] {
+            let aimed = std::iter::repeat_with(|| shot(cluster, &files, kind, checksums, &mut rng));
+            shots.extend(aimed.take(count * 20).flatten().take(count));
+        }
+    }
+    shots
+}
+
+/// Every fork of every relation of databases that the oracle reads, with its place.
+fn targets(cluster: &Cluster) -> Vec<(ForkFiles, Place)> {
+    let mut targets = Vec::new();
+    for home in &cluster.homes {
+        let name = cluster.databases.get(&home.database).and_then(|database| database.name.as_deref());
+        if home.database == 0 || name.is_none_or(|name| name.starts_with("template")) {
+            continue;
+        }
+        let catalog = cluster.catalog(home.database);
+        for files in cluster.files(home).unwrap_or_default().into_iter().filter(|files| files.bytes() > 0) {
+            let relation = catalog.by_file(home.tablespace, files.filenode);
+            let place = fork_place(name, relation, &files, 0);
+            targets.push((files, place));
+        }
+    }
+    targets
+}
+
+fn shot(cluster: &Cluster, files: &[(ForkFiles, Place)], kind: Kind, checksums: bool, rng: &mut fastrand::Rng) -> Option<Shot> {
+    let page_bytes = u64::from(cluster.build.block_size);
+    let (files, place) = files.get(rng.usize(..files.len()))?;
+    let segment = files.segments.first()?;
+    let block = rng.u64(..(segment.len / page_bytes).max(1));
+    let path = files.path(0);
+    let page = page_at(cluster, &path, block * page_bytes)?;
+    let (start, after) = overwrite(cluster, &page, kind, files, rng)?;
+    let before = page.get(start..start + after.len())?.to_vec();
+    if before == after {
+        return None;
+    }
+    let offset = block * page_bytes + start as u64;
+    let end = start as u64 + after.len() as u64;
+    let mut place = place.clone();
+    place.block = BlockNo::try_from(block).ok();
+    place.bytes = Some([start as u64, end]);
+    let bytes = [offset, offset + after.len() as u64];
+    let patch = Patch { changes: vec![Change::Bytes { path, offset, before, after }] };
+    Some(Shot { kind, checksums, place, patch, bytes })
+}
+
+fn page_at(cluster: &Cluster, path: &str, offset: u64) -> Option<Vec<u8>> {
+    let mut page = vec![0; usize::try_from(cluster.build.block_size).ok()?];
+    let read = cluster.source().read_at(path, offset, &mut page).ok()?;
+    (read == page.len()).then_some(page)
+}
+
+/// Where in the page, and what is written there.
+fn overwrite(cluster: &Cluster, page: &[u8], kind: Kind, files: &ForkFiles, rng: &mut fastrand::Rng) -> Option<(usize, Vec<u8>)> {
+    let mut noise = |len: usize| (0..len).map(|_| rng.u8(..)).collect::<Vec<u8>>();
+    Some(match kind {
+        Kind::Bytes => {
+            let after = noise(8);
+            let len = 1 + usize::from(after.first()? % 8);
+            let start = rng.usize(..page.len() - len);
+            (start, after.get(..len)?.to_vec())
+        }
+        Kind::Bit => {
+            let start = rng.usize(..page.len());
+            (start, vec![page.get(start)? ^ (1 << rng.u8(..8))])
+        }
+        Kind::Sector => (rng.usize(..page.len() / 512) * 512, noise_of(rng, 512)),
+        Kind::ZeroSector => (rng.usize(..page.len() / 512) * 512, vec![0; 512]),
+        Kind::Page => (0, noise(page.len())),
+        Kind::StrayPage => {
+            let pages = files.segments.first()?.len / page.len() as u64;
+            let other = rng.u64(..pages.max(1));
+            (0, page_at(cluster, &files.path(0), other * page.len() as u64)?)
+        }
+    })
+}
+
+fn noise_of(rng: &mut fastrand::Rng, len: usize) -> Vec<u8> {
+    (0..len).map(|_| rng.u8(..)).collect()
+}
+
+/// Fires all shots on `threads` copies; `step` hears of each.
+pub(crate) fn run(
+    ward: &Ward<'_>,
+    shots: &[Shot],
+    threads: usize,
+    stop: &AtomicBool,
+    step: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<BlindTrial>, Failure> {
+    let next = AtomicUsize::new(0);
+    let trials: Mutex<Vec<(usize, BlindTrial)>> = Mutex::new(Vec::new());
+    let work = |thread: usize| -> Result<(), Failure> {
+        let mut copy = BenchCopy::make(ward.master, &format!("copy-{thread}"))?;
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(shot) = shots.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else { return Ok(()) };
+            let trial = fire(ward, shot, &mut copy)?;
+            step(shot.kind.name());
+            trials.lock().expect("no thread panics with it").push((index, trial));
+        }
+    };
+    let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads.max(1)).map(|thread| scope.spawn(move || work(thread))).collect();
+        handles.into_iter().map(|handle| handle.join().expect("a thread of the drill does not panic")).collect()
+    });
+    outcomes.into_iter().collect::<Result<(), Failure>>()?;
+    let mut trials = trials.into_inner().expect("no thread panics with it");
+    trials.sort_by_key(|(index, _)| *index);
+    Ok(trials.into_iter().map(|(_, trial)| trial).collect())
+}
+
+fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial, Failure> {
+    copy.refresh()?;
+    if !shot.checksums {
+        copy.disable_checksums()?;
+    }
+    let bench = copy.pgdata.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
+    let journal = ward.master.scratch.path().join("journals").join(bench).join("shot");
+    if journal.exists() {
+        std::fs::remove_dir_all(&journal)?;
+    }
+    let operation = |journal| Operation {
+        pgdata: &copy.pgdata,
+        patch: &shot.patch,
+        journal,
+        consent: Consent::Marked,
+        what: "a blind shot",
+        time: None,
+    };
+    apply(&operation(&journal))?;
+    let verdict = Verdict::new(master::check(&copy.pgdata, 0)?, ward.healthy);
+    undo(&journal, Some(&copy.pgdata))?;
+    std::fs::remove_dir_all(&journal)?;
+    apply(&operation(&journal))?;
+    let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
+    let server = answer.messages.first().or(answer.silent.first()).map(|words| words.lines().next().unwrap_or_default().to_owned());
+    Ok(BlindTrial {
+        kind: shot.kind.name().into(),
+        place: shot.place.clone(),
+        file_bytes: shot.bytes,
+        hurts: !answer.started || answer.crashed || server.is_some(),
+        server: server.or_else(|| answer.crashed.then(|| "a backend crashed".to_owned())),
+        found_by: verdict.rules(),
+        checksums: shot.checksums,
+    })
+}
+
+/// Scores by kind, with checksums before without.
+pub(crate) fn score(trials: &[BlindTrial]) -> Vec<BlindKind> {
+    let mut scores: BTreeMap<(bool, String), BlindKind> = BTreeMap::new();
+    for trial in trials {
+        let empty = BlindKind { kind: trial.kind.clone(), checksums: trial.checksums, trials: 0, found: 0, hurtful: 0, hurtful_found: 0 };
+        let score = scores.entry((!trial.checksums, trial.kind.clone())).or_insert(empty);
+        let found = u64::from(!trial.found_by.is_empty());
+        score.trials += 1;
+        score.found += found;
+        score.hurtful += u64::from(trial.hurts);
+        score.hurtful_found += if trial.hurts { found } else { 0 };
+    }
+    scores.into_values().collect()
+}

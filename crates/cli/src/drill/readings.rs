@@ -1,0 +1,67 @@
+//! What a server is asked to read: every relation of every database, one statement each.
+
+use pgclinic_cluster::{Cluster, Persistence, RelKind, Relation};
+
+/// How a relation is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// All its rows.
+    Copy,
+    /// All its rows; a sequence has exactly one.
+    Sequence,
+    /// All its pages, through the buffer manager.
+    Pages,
+}
+
+/// One statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub(crate) relation: String,
+    pub(crate) way: Way,
+    pub(crate) sql: String,
+}
+
+/// A database with its statements.
+#[derive(Clone, Debug)]
+pub(crate) struct DatabaseReadings {
+    pub(crate) database: String,
+    pub(crate) readings: Vec<Reading>,
+}
+
+/// Every relation of every database that takes connections, shared ones with the first.
+pub(crate) fn of(cluster: &Cluster) -> Vec<DatabaseReadings> {
+    let mut all = Vec::new();
+    let shared = cluster.catalog(0);
+    for database in cluster.databases.values() {
+        let Some(name) = database.name.clone().filter(|name| name != "template0" && name != "template1") else { continue };
+        let catalog = cluster.catalog(database.oid);
+        let mut relations: Vec<&Relation> = catalog.relations.values().collect();
+        if all.is_empty() {
+            relations.extend(shared.relations.values());
+        }
+        let readings = relations.into_iter().filter_map(reading).collect();
+        all.push(DatabaseReadings { database: name, readings });
+    }
+    all
+}
+
+fn reading(relation: &Relation) -> Option<Reading> {
+    if !relation.kind.has_storage() || relation.persistence == Persistence::Temporary {
+        return None;
+    }
+    let name = relation.sql_name();
+    let (way, sql) = match relation.kind {
+        RelKind::Index => (Way::Pages, format!("SELECT ext.pg_prewarm('{}', 'buffer')", name.replace('\'', "''"))),
+        RelKind::Sequence => (Way::Sequence, format!("COPY (SELECT last_value, is_called FROM {name}) TO STDOUT")),
+        _ if !relation.populated => return None,
+        _ => (Way::Copy, format!("COPY (SELECT * FROM {name}) TO STDOUT")),
+    };
+    Some(Reading { relation: relation.qualified_name(), way, sql })
+}
+
+/// Leaves indexes out, for a server without `pg_prewarm`.
+pub(crate) fn without_pages(readings: &mut [DatabaseReadings]) {
+    for database in readings {
+        database.readings.retain(|reading| reading.way != Way::Pages);
+    }
+}
