@@ -5,15 +5,20 @@ pub mod anatomy;
 pub mod causes;
 pub mod check;
 pub mod checks;
+mod chunks;
 pub mod consequences;
 pub mod document;
 pub mod findings;
 pub mod inventory;
+mod line_pointers;
 pub mod places;
 pub mod plan;
 pub mod rule;
 pub mod screen;
 pub mod server_messages;
+#[cfg(test)]
+mod trial;
+mod tuples;
 pub mod walker;
 
 #[cfg(test)]

@@ -1,0 +1,94 @@
+//! `t_ctid` names a line pointer that no heap page can have.
+
+use pgclinic_format::heap_tuple::{
+    HEADER_BYTES as TUPLE_HEADER_BYTES, HEAP_MOVED, MOVED_PARTITIONS_OFFSET, SPEC_TOKEN_OFFSET,
+};
+use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::{LinePointer, Page};
+
+use crate::check::{PageCheck, PageCx, Wants};
+use crate::findings::Findings;
+use crate::rule::{Rule, Severity};
+use crate::tuples::{CTID, tuples};
+
+/// The rule.
+pub static CTID_IMPOSSIBLE: Rule = Rule {
+    name: "ctid-impossible",
+    severity: Severity::Damage,
+    summary: "t_ctid names a line pointer that no page can have",
+    explain: "\
+`t_ctid` names the next version of a row, or the row itself if there is none. Line pointers count from 1, \
+and a page of 8 kB never has more than 291 of them in a table. Two large numbers have a special meaning \
+(a row moved to another partition, an insertion not yet confirmed). The number here is none of all these.
+
+A plain query does not look at `t_ctid`, so the row can be read. Whoever follows it gets lost: an `UPDATE` \
+or `DELETE` that meets a row changed by somebody else, `SELECT … FOR UPDATE`, logical replication; they \
+fail, or treat the row as deleted. An `UPDATE` of this row writes a fresh `t_ctid`.
+
+Six bytes of the header were overwritten, most likely with their neighbours: look at `xmax` and the flags \
+beside it as well.
+
+Copy the cluster first, then take the page from a backup or a standby whose copy is sound.",
+};
+
+/// See [`CTID_IMPOSSIBLE`].
+pub struct CtidImpossible;
+
+impl PageCheck for CtidImpossible {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&CTID_IMPOSSIBLE] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::HEAP
+    }
+
+    fn check(&self, page: Page<'_>, _cx: &PageCx<'_>, out: &mut Findings) {
+        let most = line_pointers_max(page.len());
+        for stored in tuples(page) {
+            let ctid = stored.tuple.t_ctid();
+            let is_plain = (1..=most).contains(&usize::from(ctid.offset));
+            let is_special = matches!(ctid.offset, MOVED_PARTITIONS_OFFSET | SPEC_TOKEN_OFFSET);
+            if is_plain || is_special || stored.tuple.t_infomask() & HEAP_MOVED != 0 {
+                continue;
+            }
+            let message = format!(
+                "t_ctid {ctid} names line pointer {}, and a heap page has 1 to {most}",
+                ctid.offset
+            );
+            let draft = stored.draft(&CTID_IMPOSSIBLE, message, CTID);
+            out.add(draft.fact("ctid_offset", ctid.offset));
+        }
+    }
+}
+
+/// `MaxHeapTuplesPerPage`: a heap page never has more line pointers, used or not.
+fn line_pointers_max(page_bytes: usize) -> usize {
+    let tuple_bytes = TUPLE_HEADER_BYTES.next_multiple_of(8) + LinePointer::SIZE;
+    page_bytes.saturating_sub(HEADER_BYTES) / tuple_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_format::build::{PageBuilder, TupleBuilder};
+
+    use super::*;
+    use crate::trial::Trial;
+
+    #[test]
+    fn special_numbers_and_other_pages_are_legal() {
+        let tuple = |offset| TupleBuilder::new(1).ctid(9, offset).finish();
+        let page = PageBuilder::new(8192, &[])
+            .item(&tuple(291))
+            .item(&tuple(0xFFFD))
+            .item(&tuple(0xFFFE))
+            .item(&tuple(0))
+            .item(&tuple(292))
+            .finish(0);
+        let expected = [
+            "4 ctid-impossible: t_ctid (9,0) names line pointer 0, and a heap page has 1 to 291",
+            "5 ctid-impossible: t_ctid (9,292) names line pointer 292, and a heap page has 1 to 291",
+        ];
+        assert_eq!(Trial::table().told(&CtidImpossible, &page), expected);
+    }
+}

@@ -1,0 +1,91 @@
+//! The page of a sequence does not say that it is one.
+
+use pgclinic_format::Page;
+use pgclinic_format::sequence::{SEQUENCE_MAGIC, SPECIAL_BYTES, magic};
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static SEQUENCE_MAGIC_RULE: Rule = Rule {
+    name: "sequence-magic",
+    severity: Severity::Damage,
+    summary: "the page of a sequence lacks the mark of one",
+    explain: "\
+A sequence is a file of one page that ends in a mark, the number 0x1717. Another number stands there.
+
+`nextval` and `setval` stop with `ERROR:  bad magic number in sequence \"…\": …`, and so does every insert \
+into a table whose key comes from this sequence. `pg_dump` fails too where it asks the server for the state \
+of the sequence. A plain `SELECT * FROM` the sequence does not look at the mark and may still show the \
+last value.
+
+The last bytes of the page were overwritten, or the page of another relation was written here.
+
+No row of a table is touched. Copy the cluster, then try to read the last value with `SELECT last_value \
+FROM …`. Without it, take the largest key in use, `SELECT max(id) FROM …`. Drop the sequence and create it \
+again with its old options, attach it to its column (`OWNED BY`, `SET DEFAULT nextval(…)`), and set it \
+with `setval` a little higher than any key ever handed out.",
+};
+
+/// See [`SEQUENCE_MAGIC_RULE`].
+pub struct SequenceMagic;
+
+impl PageCheck for SequenceMagic {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&SEQUENCE_MAGIC_RULE] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            pages: PageClass::Sequence,
+            screened: false,
+            ..Wants::HEAP
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        // A special space of another size has a rule of its own.
+        let start = usize::from(page.pd_special());
+        let Some(found) = magic(page).filter(|_| start + SPECIAL_BYTES == page.len()) else {
+            return;
+        };
+        if found == SEQUENCE_MAGIC {
+            return;
+        }
+        let message = format!("magic {found:#010x} is not {SEQUENCE_MAGIC:#06x}");
+        let draft = Draft::new(&SEQUENCE_MAGIC_RULE, message).bytes(start, start + 4);
+        let words = cx.fork.relation.map(|relation| {
+            let name = &relation.name;
+            format!("ERROR:  bad magic number in sequence \"{name}\": {found:08X}")
+        });
+        out.add(
+            words
+                .into_iter()
+                .fold(draft.fact("magic", found), Draft::server_says),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_format::build::PageBuilder;
+
+    use super::*;
+    use crate::trial::Trial;
+
+    #[test]
+    fn the_mark_stands_at_the_end() {
+        let page = |mark| PageBuilder::new(8192, &[mark, 0x17, 0, 0, 0, 0, 0, 0]).finish(0);
+        let told = Trial::sequence().told(&SequenceMagic, &page(0x16));
+        assert_eq!(told, ["sequence-magic: magic 0x00001716 is not 0x1717"]);
+        let says = Trial::sequence().server_says(&SequenceMagic, &page(0x16));
+        let expected = "ERROR:  bad magic number in sequence \"docs\": 00001716";
+        assert_eq!(says.as_deref(), Some(expected));
+        assert!(
+            Trial::sequence()
+                .told(&SequenceMagic, &page(0x17))
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! The values in a sequence that no server writes.
+
+use std::ops::Range;
+
+use pgclinic_format::Page;
+
+use super::sequence_tuple::{SequenceRow, row_of};
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static SEQUENCE_VALUE: Rule = Rule {
+    name: "sequence-value",
+    severity: Severity::Damage,
+    summary: "a value of a sequence is one that no server writes",
+    explain: "\
+Besides its last value a sequence keeps `is_called`, true or false, and `log_cnt`, how many numbers may \
+still be handed out before the next WAL record, never negative. One of these two has another value here. \
+They stand right behind `last_value`, so that number is under suspicion as well, though any number can \
+be a right one.
+
+There is no message. `nextval` goes on from whatever stands there: a jump ahead that leaves a gap, or a \
+step back that hands out numbers for the second time. That ends in duplicate key errors, or in \
+duplicates where no unique index stops them.
+
+The bytes of the row were overwritten, or a bit of them flipped.
+
+No row of a table is touched. Copy the cluster, then compare `SELECT last_value, log_cnt, is_called FROM …` \
+with the largest key in use, `SELECT max(id) FROM …`, and set the sequence with `setval` a little above \
+the larger of the two that makes sense: it writes all three values anew.",
+};
+
+/// See [`SEQUENCE_VALUE`].
+pub struct SequenceValue;
+
+impl PageCheck for SequenceValue {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&SEQUENCE_VALUE] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            pages: PageClass::Sequence,
+            screened: false,
+            ..Wants::HEAP
+        }
+    }
+
+    fn check(&self, page: Page<'_>, _cx: &PageCx<'_>, out: &mut Findings) {
+        let Ok(row) = row_of(page) else { return };
+        let [_, log_cnt, is_called] = &row.values;
+        if let Some(count) = number(&row, log_cnt).filter(|count| *count < 0) {
+            out.add(tell(
+                &row,
+                2,
+                log_cnt,
+                format!("log_cnt {count} is negative"),
+            ));
+        }
+        if let Some(byte) = row.bytes.get(is_called.start).filter(|byte| **byte > 1) {
+            let message = format!("is_called {byte} is neither 0 nor 1");
+            out.add(tell(&row, 3, is_called, message));
+        }
+    }
+}
+
+fn number(row: &SequenceRow<'_>, range: &Range<usize>) -> Option<i64> {
+    let bytes = row.bytes.get(range.clone())?.first_chunk()?;
+    Some(i64::from_le_bytes(*bytes))
+}
+
+fn tell(row: &SequenceRow<'_>, attribute: u16, range: &Range<usize>, message: String) -> Draft {
+    let (start, end) = (row.start + range.start, row.start + range.end);
+    Draft::new(&SEQUENCE_VALUE, message)
+        .item(1)
+        .attribute(attribute)
+        .bytes(start, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_format::build::{PageBuilder, TupleBuilder};
+
+    use super::*;
+    use crate::trial::Trial;
+
+    #[test]
+    fn any_last_value_but_not_any_count_or_flag() {
+        let told = |log_cnt: i64, is_called: u8| {
+            let data = [
+                &(-5i64).to_le_bytes()[..],
+                &log_cnt.to_le_bytes(),
+                &[is_called],
+            ]
+            .concat();
+            let row = TupleBuilder::new(3).xids(2, 0).data(&data).finish();
+            let page = PageBuilder::new(8192, &[0x17, 0x17, 0, 0, 0, 0, 0, 0]).item(&row);
+            Trial::sequence().told(&SequenceValue, &page.finish(0))
+        };
+        assert!(told(32, 1).is_empty() && told(0, 0).is_empty());
+        let expected = [
+            "1 sequence-value: log_cnt -1 is negative",
+            "1 sequence-value: is_called 2 is neither 0 nor 1",
+        ];
+        assert_eq!(told(-1, 2), expected);
+    }
+}

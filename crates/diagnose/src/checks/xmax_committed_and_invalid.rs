@@ -1,0 +1,85 @@
+//! The two hints about `xmax` contradict each other.
+
+use pgclinic_format::Page;
+use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID};
+
+use crate::check::{PageCheck, PageCx, Wants};
+use crate::findings::Findings;
+use crate::rule::{Rule, Severity};
+use crate::tuples::{INFOMASK, tuples};
+
+/// The rule.
+pub static XMAX_COMMITTED_AND_INVALID: Rule = Rule {
+    name: "xmax-committed-and-invalid",
+    severity: Severity::Damage,
+    summary: "xmax is marked both as committed and as counting for nothing",
+    explain: "\
+Once the fate of the transaction in `xmax` is known, the server notes it in the row: \
+`HEAP_XMAX_COMMITTED`, the row is deleted, or `HEAP_XMAX_INVALID`, it is not. Both together mean that the \
+row is deleted and that it is not. (The like pair for `xmin` has a meaning, frozen; for `xmax` there is \
+none.)
+
+There is no message. Where the server meets both it believes `HEAP_XMAX_INVALID` first and shows the row. \
+If the truth was a delete, a row comes back from the dead, perhaps beside its newer version, and unique \
+keys appear twice; if the truth was a live row, nothing is lost yet.
+
+A bit of `t_infomask` flipped, or the header was overwritten.
+
+Copy the cluster first. Ask a backup or a standby whether the row was deleted, and take the page from \
+there. The commit log tells it too, if `xmax` itself is not damaged and not too old.",
+};
+
+/// See [`XMAX_COMMITTED_AND_INVALID`].
+pub struct XmaxCommittedAndInvalid;
+
+impl PageCheck for XmaxCommittedAndInvalid {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&XMAX_COMMITTED_AND_INVALID] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::HEAP
+    }
+
+    fn check(&self, page: Page<'_>, _cx: &PageCx<'_>, out: &mut Findings) {
+        for stored in tuples(page) {
+            if !stored.tuple.has(HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID) {
+                continue;
+            }
+            let xmax = stored.tuple.t_xmax();
+            let message = format!("xmax {xmax} is marked both as committed and as invalid");
+            let draft = stored.draft(&XMAX_COMMITTED_AND_INVALID, message, INFOMASK);
+            out.add(draft.fact("xmax", xmax.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_format::build::{PageBuilder, TupleBuilder};
+
+    use super::*;
+    use crate::trial::Trial;
+
+    #[test]
+    fn xmax_has_one_fate() {
+        let tuple = |infomask| {
+            TupleBuilder::new(1)
+                .xids(800, 900)
+                .infomask(infomask)
+                .finish()
+        };
+        let page = PageBuilder::new(8192, &[])
+            .item(&tuple(0x0500))
+            .item(&tuple(0x0B00))
+            .item(&tuple(0x0D00))
+            .finish(0);
+        let expected =
+            "3 xmax-committed-and-invalid: xmax 900 is marked both as committed and as invalid"
+                .to_owned();
+        assert_eq!(
+            Trial::table().told(&XmaxCommittedAndInvalid, &page),
+            [expected]
+        );
+    }
+}
