@@ -53,10 +53,10 @@ impl Command for Check {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = ClapCommand::new(self.name())
+        let command = Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Finds everything that is wrong in a stopped cluster's files, with cause, risk and cure")
             .after_help("Nothing is written to the target. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).");
-        Arguments::augment_args(command)
+        command
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

@@ -64,10 +64,10 @@ impl Command for Drill {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = ClapCommand::new(self.name())
+        let command = Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Rehearses: damages copies of a real cluster, checks, undoes, and hears what the server says")
             .after_help("Exit code 0 only when every expectation held. Everything happens in a scratch folder that is removed at the end.");
-        Arguments::augment_args(command)
+        command
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

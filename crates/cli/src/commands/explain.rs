@@ -36,10 +36,10 @@ impl Command for Explain {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = ClapCommand::new(self.name())
+        let command = Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Says what a finding or a server's message means, and what to do")
             .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 578 of relation base/16384/28751' /path/to/PGDATA");
-        Arguments::augment_args(command)
+        command
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

@@ -25,7 +25,7 @@ impl Command for GenerateDocs {
     }
 
     fn arguments(&self) -> ClapCommand {
-        Arguments::augment_args(ClapCommand::new(self.name()).about("Writes docs/rules").hide(true))
+        Arguments::augment_args(ClapCommand::new(self.name())).about("Writes docs/rules").hide(true)
     }
 
     fn run(&self, matches: &ArgMatches, _world: &mut World<'_>) -> Result<Exit, Failure> {

@@ -69,10 +69,10 @@ impl Command for Injure {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = ClapCommand::new(self.name())
+        let command = Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Damages a copy surgically, with a journal that takes it back")
             .after_help("Only folders with the file pgclinic.drill are touched; --copy-to makes one. Examples:\n  pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector --relation public.docs\n  pgclinic injure --undo /var/tmp/copy.journal");
-        Arguments::augment_args(command)
+        command
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

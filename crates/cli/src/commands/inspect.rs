@@ -43,7 +43,7 @@ struct Arguments {
     #[arg(long, value_enum, value_name = "FORK", default_value_t = ForkName::Main)]
     fork: ForkName,
     /// Longest text of a value that is shown, in bytes
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 400)]
     value_bytes: usize,
     #[command(flatten)]
     output: OutputArgs,
@@ -58,10 +58,10 @@ impl Command for Inspect {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = ClapCommand::new(self.name())
+        let command = Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Takes a page apart: header, line pointers, rows with flags and values, annotated bytes")
             .after_help("Examples:\n  pgclinic inspect PGDATA --relation public.docs --block 7\n  pgclinic inspect base/5/16384 --block 7 --format html --output page.html");
-        Arguments::augment_args(command)
+        command
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

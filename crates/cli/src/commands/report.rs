@@ -28,8 +28,8 @@ impl Command for Report {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = ClapCommand::new(self.name()).about("Renders a saved JSON document as text or HTML");
-        Arguments::augment_args(command)
+        let command = Arguments::augment_args(ClapCommand::new(self.name())).about("Renders a saved JSON document as text or HTML");
+        command
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
