@@ -80,7 +80,7 @@ pub fn plan_on(
         item: options.item,
     };
     let wants = injury.wants();
-    for at in sites.find(wants, &within, options.seed) {
+    for at in sites.find(wants, &within, options.seed ^ spread(injury.name())) {
         let Some(site) = sites.open(&at, options.item) else {
             continue;
         };
@@ -92,6 +92,13 @@ pub fn plan_on(
     Err(Error::NoSite {
         injury: injury.name().into(),
         within: described(options),
+    })
+}
+
+/// Different injuries begin at different places, also with the same seed (FNV-1a).
+fn spread(name: &str) -> u64 {
+    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use pgclinic_format::build::put_u32;
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{SEQUENCE_PAGE, Site};
 use crate::way_out;
@@ -34,7 +35,11 @@ impl Injury for SequenceValue {
                 put_u32(tuple, at + 4, 0x8000_0000);
             },
         )?;
-        Some(wound.must(&["sequence-value"]))
+        Some(
+            wound
+                .may(&[followers::SEQUENCES])
+                .blind("any number may be the last one; the bounds stand in pg_sequence"),
+        )
     }
 
     fn way_out(&self) -> &'static str {

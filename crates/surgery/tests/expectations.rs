@@ -1,0 +1,135 @@
+//! What an injury promises is what the checks say: the wound is laid over a healthy cluster, and no file
+//! is touched.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_diagnose::{CheckOptions, check_cluster};
+use pgclinic_servers::Checksums;
+use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
+use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
+use pgclinic_testkit::{seed, server};
+
+fn source(pgdata: &Path) -> Arc<dyn Source> {
+    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
+}
+
+fn overlay(pgdata: &Path, patch: &Patch) -> Arc<dyn Source> {
+    let change = |change: &Change| match change {
+        Change::Bytes {
+            path,
+            offset,
+            after,
+            ..
+        } => OverlayPatch::Bytes {
+            path: path.clone(),
+            offset: *offset,
+            bytes: after.clone(),
+        },
+        Change::Cut { path, len, .. } => OverlayPatch::Cut {
+            path: path.clone(),
+            len: *len,
+        },
+        Change::Remove { path, .. } => OverlayPatch::Remove { path: path.clone() },
+    };
+    let patches = patch.changes.iter().map(change).collect();
+    Arc::new(Overlay::new(source(pgdata), patches).expect("plain paths"))
+}
+
+struct Quiet;
+
+impl pgclinic_diagnose::Progress for Quiet {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Names of the rules that fire.
+fn fired(source: Arc<dyn Source>) -> BTreeSet<String> {
+    let cluster = Cluster::open(source).expect("a cluster");
+    let options = CheckOptions {
+        level: pgclinic_diagnose::Level::Structure,
+        threads: std::num::NonZeroUsize::new(2).expect("two"),
+        evidence: 0,
+        selection: pgclinic_diagnose::Selection::default(),
+        spec: String::new(),
+    };
+    let document = check_cluster(&cluster, &options, &Quiet);
+    document
+        .findings
+        .into_iter()
+        .map(|finding| finding.rule)
+        .collect()
+}
+
+/// What is wrong with the promise, if anything.
+fn broken_promise(planned: &PlannedInjury, fired: &BTreeSet<String>) -> Option<String> {
+    let wound = &planned.wound;
+    let missing: Vec<_> = wound
+        .must
+        .iter()
+        .filter(|rule| !fired.contains(**rule))
+        .collect();
+    let allowed = |rule: &&String| {
+        wound
+            .must
+            .iter()
+            .chain(&wound.may)
+            .any(|known| *known == rule.as_str())
+    };
+    let unexpected: Vec<_> = fired.iter().filter(|rule| !allowed(rule)).collect();
+    let why = format!(
+        "at {}: {}: missing {missing:?}, unexpected {unexpected:?}",
+        planned.place, wound.words
+    );
+    (!missing.is_empty() || !unexpected.is_empty()).then_some(why)
+}
+
+fn every_promise_is_kept(major: u16, checksums: Checksums, seeds: std::ops::Range<u64>) {
+    let pgdata = seed(&server(major), checksums).pgdata;
+    let cluster = Cluster::open(source(&pgdata)).expect("a cluster");
+    let sites = Sites::new(&cluster);
+    let mut broken = Vec::new();
+    for seed in seeds {
+        for injury in injuries()
+            .iter()
+            .filter(|injury| !injury.wants().needs_large)
+        {
+            for sealed in [false, true] {
+                if sealed && !injury.wants().page_injury {
+                    continue;
+                }
+                let options = InjuryOptions {
+                    seed,
+                    sealed,
+                    ..InjuryOptions::default()
+                };
+                let planned =
+                    plan_on(&sites, *injury, &options).unwrap_or_else(|error| panic!("{error}"));
+                let fired = fired(overlay(&pgdata, &planned.patch));
+                let name = injury.name();
+                broken.extend(
+                    broken_promise(&planned, &fired)
+                        .map(|why| format!("{name} ({seed}, sealed {sealed}) {why}")),
+                );
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn a_healthy_cluster_is_quiet() {
+    let pgdata = seed(&server(18), Checksums::On).pgdata;
+    assert_eq!(fired(source(&pgdata)), BTreeSet::new());
+}
+
+#[test]
+fn every_promise_is_kept_on_18() {
+    every_promise_is_kept(18, Checksums::On, 0..1);
+}
