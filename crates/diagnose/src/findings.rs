@@ -237,8 +237,9 @@ impl Draft {
 fn finding_id(system_identifier: u64, rule: &str, place: &Place) -> String {
     let attribute = place.attribute.as_ref().map(|attribute| attribute.number);
     let file = place.filenode.is_none().then_some(&place.path);
+    let bytes = place.block.is_none().then_some(place.bytes).flatten();
     let key = format!(
-        "{system_identifier} {rule} {:?} {:?} {:?} {:?} {:?} {attribute:?} {file:?}",
+        "{system_identifier} {rule} {:?} {:?} {:?} {:?} {:?} {attribute:?} {file:?} {bytes:?}",
         place.database_oid, place.filenode, place.fork, place.block, place.item
     );
     blake3::hash(key.as_bytes())

@@ -11,6 +11,8 @@ pub(crate) enum Way {
     Sequence,
     /// All its pages, through the buffer manager.
     Pages,
+    /// The only page of a sequence, through the sequence code.
+    Page,
 }
 
 /// One statement.
@@ -39,24 +41,30 @@ pub(crate) fn of(cluster: &Cluster) -> Vec<DatabaseReadings> {
         if all.is_empty() {
             relations.extend(shared.relations.values());
         }
-        let readings = relations.into_iter().filter_map(reading).collect();
+        let readings = relations.into_iter().flat_map(readings_of).collect();
         all.push(DatabaseReadings { database: name, readings });
     }
     all
 }
 
-fn reading(relation: &Relation) -> Option<Reading> {
+fn readings_of(relation: &Relation) -> Vec<Reading> {
     if !relation.kind.has_storage() || relation.persistence == Persistence::Temporary {
-        return None;
+        return Vec::new();
     }
     let name = relation.sql_name();
-    let (way, sql) = match relation.kind {
-        RelKind::Index => (Way::Pages, format!("SELECT ext.pg_prewarm('{}', 'buffer')", name.replace('\'', "''"))),
-        RelKind::Sequence => (Way::Sequence, format!("COPY (SELECT last_value, is_called FROM {name}) TO STDOUT")),
-        _ if !relation.populated => return None,
-        _ => (Way::Copy, format!("COPY (SELECT * FROM {name}) TO STDOUT")),
+    let text = name.replace('\'', "''");
+    let statements = match relation.kind {
+        RelKind::Index => vec![(Way::Pages, format!("SELECT ext.pg_prewarm('{text}', 'buffer')"))],
+        // Its row as `pg_dump` reads it, and its page as `nextval` does.
+        RelKind::Sequence => vec![
+            (Way::Sequence, format!("COPY (SELECT last_value, is_called FROM {name}) TO STDOUT")),
+            (Way::Page, format!("SELECT pg_sequence_last_value('{text}')")),
+        ],
+        _ if !relation.populated => Vec::new(),
+        _ => vec![(Way::Copy, format!("COPY (SELECT * FROM {name}) TO STDOUT"))],
     };
-    Some(Reading { relation: relation.qualified_name(), way, sql })
+    let reading = |(way, sql)| Reading { relation: relation.qualified_name(), way, sql };
+    statements.into_iter().map(reading).collect()
 }
 
 /// Leaves indexes out, for a server without `pg_prewarm`.

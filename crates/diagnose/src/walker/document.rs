@@ -12,9 +12,9 @@ use crate::walker::{CheckOptions, target_of};
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
     if cluster.control.trusted().is_none() {
-        let why = "the control file cannot be trusted: whether checksums are on and which transactions exist is unknown";
+        let why = "the control file cannot be trusted: whether checksums are on, which transactions exist and whether the cluster was shut down is unknown";
         books.not_checked(NotChecked {
-            what: "checksums and limits".into(),
+            what: "checksums, limits, files against catalogs".into(),
             why: why.into(),
             inherent: false,
         });
