@@ -6,7 +6,7 @@ use pgclinic_format::index_page::has_line_pointers;
 use pgclinic_format::{BlockNo, Fork, Page};
 
 use crate::causes;
-use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx};
+use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::checks::PAGE_CHECKS;
 use crate::consequences;
 use crate::document::{Finding, Kind, Place};
@@ -178,6 +178,13 @@ fn name_column(finding: &mut Finding, fork: &ForkCx<'_>) {
     let column =
         columns.and_then(|columns| columns.get(usize::from(attribute.number).checked_sub(1)?));
     attribute.name = column.map(|column| column.name.clone());
+}
+
+/// The walker asks a check of these wants about this page: for tests that stand in for it.
+pub fn is_asked(wants: Wants, page: Page<'_>, fork: &ForkCx<'_>) -> bool {
+    wants.level <= fork.level
+        && may_be_handed(wants.pages, fork)
+        && is_handed(wants.pages, page, fork)
 }
 
 /// Some page of this fork may be of the class.

@@ -23,7 +23,7 @@ use crate::places::file_place;
 use crate::rule::Severity;
 
 pub use job::fork_cx;
-pub use look::check_page;
+pub use look::{check_page, is_asked};
 pub use pass::check_file;
 pub use selection::{Glob, Selection};
 

@@ -1,0 +1,128 @@
+//! Running the program inside the test, and what most of these tests ask of its answers.
+#![allow(dead_code, reason = "each test file takes what it needs")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use pgclinic_cli::{Terminal, World, run};
+use pgclinic_diagnose::{CheckDocument, Severity};
+
+/// What a run gave.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) exit: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `pgclinic` with these arguments in this process.
+pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let terminal = Terminal {
+        stdout: false,
+        stderr: false,
+        width: 100,
+        no_color: true,
+    };
+    let mut world = World {
+        stdout: &mut out,
+        stderr: &mut err,
+        terminal,
+        interrupted: std::sync::Arc::default(),
+    };
+    let line = std::iter::once("pgclinic").chain(arguments.iter().copied());
+    let exit = run(line.map(OsString::from).collect(), &mut world).code();
+    let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+    Ran {
+        exit,
+        out: text(out),
+        err: text(err),
+    }
+}
+
+impl Ran {
+    /// The same, after holding it to its exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: u8) -> Self {
+        assert_eq!(
+            self.exit, code,
+            "stdout: {}\nstderr: {}",
+            self.out, self.err
+        );
+        self
+    }
+
+    pub(crate) fn document(&self) -> CheckDocument {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("{error}: {} {}", self.out, self.err))
+    }
+
+    pub(crate) fn first_line(&self) -> &str {
+        self.out.lines().next().unwrap_or_default()
+    }
+}
+
+/// `check --format json` with its exit code.
+#[track_caller]
+pub(crate) fn check_json(pgdata: &Path, exit: u8) -> CheckDocument {
+    let ran = pgclinic(&["check", text(pgdata), "--format", "json"]);
+    let document = ran.document();
+    assert_eq!(ran.exit, exit, "{}\n{}", told(&document), ran.err);
+    hold_ledger(&document);
+    document
+}
+
+/// Nothing was looked at without being counted.
+#[track_caller]
+pub(crate) fn hold_ledger(document: &CheckDocument) {
+    let coverage = &document.coverage;
+    assert_eq!(document.schema, "pgclinic.check/1");
+    assert!(coverage.is_balanced(), "{coverage:?}");
+    assert!(
+        coverage.bytes_seen > 0 && coverage.pages > 0,
+        "{coverage:?}"
+    );
+}
+
+/// Findings and gaps in lines, for messages.
+pub(crate) fn told(document: &CheckDocument) -> String {
+    let findings = document.findings.iter().map(|finding| {
+        let severity = finding.severity.name();
+        format!(
+            "{severity} {}: {}: {}",
+            finding.rule, finding.place, finding.message
+        )
+    });
+    let gaps = document.coverage.not_checked.iter();
+    let gaps = gaps.map(|gap| format!("not checked: {}: {} ({})", gap.what, gap.why, gap.inherent));
+    let lines: Vec<String> = findings.take(40).chain(gaps.take(40)).collect();
+    format!("{:?}\n{}", document.verdict, lines.join("\n"))
+}
+
+/// How many findings are of this severity.
+pub(crate) fn count(document: &CheckDocument, severity: Severity) -> usize {
+    let of = |finding: &&pgclinic_diagnose::Finding| finding.severity == severity;
+    document.findings.iter().filter(of).count()
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("folders of tests have plain names")
+}
+
+/// The files below a folder with their bytes; links are followed into folders.
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![folder.to_path_buf()];
+    while let Some(path) = left.pop() {
+        let kind = path.metadata().expect("a file or a folder").file_type();
+        if kind.is_dir() {
+            let entries = std::fs::read_dir(&path).expect("a folder");
+            left.extend(entries.map(|entry| entry.expect("an entry").path()));
+        } else if kind.is_file() {
+            let bytes = std::fs::read(&path).expect("a file");
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
