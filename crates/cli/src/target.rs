@@ -68,6 +68,16 @@ pub(crate) fn open(path: &Path, load: Option<&LoadArgs>) -> Result<Opened, Failu
 
 /// Opens a data directory that no server is using.
 pub(crate) fn open_cluster(path: &Path, load: Option<&LoadArgs>) -> Result<Cluster, Failure> {
+    let path = &path
+        .canonicalize()
+        .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
+    if !path.is_dir() {
+        let why = "name the folder that holds PG_VERSION and global/pg_control";
+        return Err(Failure::new(format!(
+            "{} is no data directory: {why}",
+            path.display()
+        )));
+    }
     if let Some(pid) = running_server(path) {
         let why = "running clusters cannot be read yet. Stop it, or check a copy (a base backup restored, a file system snapshot)";
         return Err(Failure::new(format!(
@@ -134,7 +144,7 @@ fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> 
                 home: home.clone(),
                 filenode: parsed.map_or(0, |name| name.filenode),
                 fork,
-                temporary: Some(entry.name.split('.').next().unwrap_or_default().to_owned()),
+                temporary: Some(stem_of(&entry.name, parsed)),
                 segments: vec![segment],
             }),
         }
@@ -152,6 +162,13 @@ fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> 
         build,
         method,
     })
+}
+
+/// The name of the first segment. A name that is no relation's has no segments: `page.1` is all of it.
+fn stem_of(name: &str, parsed: Option<RelationFileName>) -> String {
+    let segment = parsed.map_or(0, |parsed| parsed.segment);
+    let stem = name.rsplit_once('.').filter(|_| segment > 0);
+    stem.map_or(name, |(stem, _)| stem).to_owned()
 }
 
 /// Page size and access method from the first page that says anything.

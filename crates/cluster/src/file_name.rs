@@ -64,9 +64,16 @@ fn number(digits: &str) -> Option<u32> {
 
 /// `folder/filenode_fork` and, from segment 1 on, `.segment`.
 pub fn fork_path(folder: &str, filenode: Oid, fork: Fork, segment: u32) -> String {
+    let stem = format!("{filenode}{}", fork.suffix());
+    segment_path(folder, &stem, segment)
+}
+
+/// A segment of the file of this name; a bare file lies in the folder without a name.
+pub(crate) fn segment_path(folder: &str, stem: &str, segment: u32) -> String {
+    let slash = if folder.is_empty() { "" } else { "/" };
     match segment {
-        0 => format!("{folder}/{filenode}{}", fork.suffix()),
-        _ => format!("{folder}/{filenode}{}.{segment}", fork.suffix()),
+        0 => format!("{folder}{slash}{stem}"),
+        _ => format!("{folder}{slash}{stem}.{segment}"),
     }
 }
 

@@ -6,7 +6,7 @@ use pgclinic_format::{Fork, Oid};
 use pgclinic_source::{EntryKind, Source, SourceError};
 
 use crate::error::Trouble;
-use crate::file_name::{RelationFileName, fork_path};
+use crate::file_name::{RelationFileName, fork_path, segment_path};
 
 /// A folder that holds relation files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,8 +48,7 @@ impl ForkFiles {
     pub fn path(&self, segment: u32) -> String {
         match &self.temporary {
             None => fork_path(&self.home.folder, self.filenode, self.fork, segment),
-            Some(stem) if segment == 0 => format!("{}/{stem}", self.home.folder),
-            Some(stem) => format!("{}/{stem}.{segment}", self.home.folder),
+            Some(stem) => segment_path(&self.home.folder, stem, segment),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use pgclinic_format::attribute::Attribute;
+use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{
     Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena,
 };
@@ -160,7 +161,9 @@ impl<'a> HeapRows<'a> {
         if page.is_new() && page.is_zeroed() {
             return;
         }
-        if !page.header_is_sane_to_the_server() {
+        // The server takes a header of zeros for an empty page; its rows are lost all the same.
+        let tells_rows = !page.is_new() && usize::from(page.pd_lower()) >= HEADER_BYTES;
+        if !tells_rows || !page.header_is_sane_to_the_server() {
             self.unreadable.push(block);
             return;
         }
