@@ -19,6 +19,15 @@ const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_INDEX: Oid = 2610;
 
+/// How much of a catalog is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// Relations by name, kind and file.
+    Names,
+    /// Columns, indexes and types too.
+    Columns,
+}
+
 /// A database's relations. What could not be read stands in `troubles`.
 pub struct Catalog {
     /// OID of the database; 0 for the shared relations alone.
@@ -52,7 +61,7 @@ impl Catalog {
         self.relations.is_empty()
     }
 
-    pub(crate) fn read(cluster: &Cluster, database: Oid) -> Catalog {
+    pub(crate) fn read(cluster: &Cluster, database: Oid, depth: Depth) -> Catalog {
         let known = cluster.databases.get(&database);
         let mut catalog = Catalog {
             database,
@@ -74,7 +83,7 @@ impl Catalog {
             home: &home,
             troubles: Vec::new(),
         };
-        reader.read_into(&mut catalog);
+        reader.read_into(&mut catalog, depth);
         catalog.troubles.append(&mut reader.troubles);
         if database == 0 {
             catalog.relations.retain(|_, relation| relation.shared);
@@ -117,16 +126,19 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read_into(&mut self, catalog: &mut Catalog) {
-        let pg_attribute = self.cluster.mapped_file(self.home, PG_ATTRIBUTE);
+    fn read_into(&mut self, catalog: &mut Catalog, depth: Depth) {
         let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
-        let columns = self.read_columns(pg_attribute);
         catalog.relations = self.read_relations(pg_class);
         self.resolve_mapped(&mut catalog.relations);
-        attach_columns(&mut catalog.relations, columns);
         self.name_schemas(&mut catalog.relations);
-        self.attach_indexes(&mut catalog.relations);
         attach_toast_owners(&mut catalog.relations);
+        if depth == Depth::Names {
+            return;
+        }
+        let pg_attribute = self.cluster.mapped_file(self.home, PG_ATTRIBUTE);
+        let columns = self.read_columns(pg_attribute);
+        attach_columns(&mut catalog.relations, columns);
+        self.attach_indexes(&mut catalog.relations);
         catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
             self.rows_of(relation, each)
         });

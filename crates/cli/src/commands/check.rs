@@ -53,10 +53,9 @@ impl Command for Check {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = Arguments::augment_args(ClapCommand::new(self.name()))
+        Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Finds everything that is wrong in a stopped cluster's files, with cause, risk and cure")
-            .after_help("Nothing is written to the target. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).");
-        command
+            .after_help("Nothing is written to the target. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -89,9 +88,19 @@ fn checked(opened: &Opened, arguments: &Arguments, bar: &Bar) -> CheckDocument {
         Opened::Cluster(cluster) => check_cluster(cluster, &options, bar),
         Opened::File(file) => {
             let wanted = |cx: &ForkCx<'_>| options.selection.takes_fork(cx.files, None);
-            let forks: Vec<ForkCx<'_>> =
-                file.forks.iter().map(|files| file.fork_cx(files, options.level)).filter(wanted).collect();
-            check_file(&forks, file.source.as_ref(), file.target(&options.spec), &options, bar)
+            let forks: Vec<ForkCx<'_>> = file
+                .forks
+                .iter()
+                .map(|files| file.fork_cx(files, options.level))
+                .filter(wanted)
+                .collect();
+            check_file(
+                &forks,
+                file.source.as_ref(),
+                file.target(&options.spec),
+                &options,
+                bar,
+            )
         }
     }
 }
@@ -103,8 +112,19 @@ fn refuse_empty_selection(arguments: &Arguments, document: &CheckDocument) -> Re
     if selection.is_everything() || !nothing || document.interrupted {
         return Ok(());
     }
-    let asked: Vec<String> = [&arguments.selection.database, &arguments.selection.relation].into_iter().flatten().cloned().collect();
-    let asked = if asked.is_empty() { "the selection".to_owned() } else { format!("{:?}", asked.join(" ")) };
+    let asked: Vec<String> = [&arguments.selection.database, &arguments.selection.relation]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    let asked = if asked.is_empty() {
+        "the selection".to_owned()
+    } else {
+        format!("{:?}", asked.join(" "))
+    };
     let hint = "Relations are written schema.name, * and ? are wild, and an empty file has nothing to check";
-    Err(Failure::new(format!("{asked} matches nothing that holds bytes in {}. {hint}", document.target.spec)))
+    Err(Failure::new(format!(
+        "{asked} matches nothing that holds bytes in {}. {hint}",
+        document.target.spec
+    )))
 }

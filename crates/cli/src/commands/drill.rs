@@ -64,10 +64,9 @@ impl Command for Drill {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = Arguments::augment_args(ClapCommand::new(self.name()))
+        Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Rehearses: damages copies of a real cluster, checks, undoes, and hears what the server says")
-            .after_help("Exit code 0 only when every expectation held. Everything happens in a scratch folder that is removed at the end.");
-        command
+            .after_help("Exit code 0 only when every expectation held. Everything happens in a scratch folder that is removed at the end.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -79,15 +78,33 @@ impl Command for Drill {
         if healthy.verdict != CheckVerdict::Healthy {
             return Err(unhealthy(&healthy));
         }
-        tell(&arguments, world, "reading everything once, to know what the healthy server says");
+        tell(
+            &arguments,
+            world,
+            "reading everything once, to know what the healthy server says",
+        );
         let mut readings = readings::of(&cluster);
         let heard = hear_healthy(&master, &readings)?;
-        let reads_indexes = !heard.answer.messages.iter().any(|message| message.contains("pg_prewarm"));
+        let reads_indexes = !heard
+            .answer
+            .messages
+            .iter()
+            .any(|message| message.contains("pg_prewarm"));
         if !reads_indexes {
             readings::without_pages(&mut readings);
-            tell(&arguments, world, "this server has no pg_prewarm: it is not asked to read indexes");
+            tell(
+                &arguments,
+                world,
+                "this server has no pg_prewarm: it is not asked to read indexes",
+            );
         }
-        let ward = Ward { master: &master, healthy: &healthy, readings: &readings, heard: &heard, reads_indexes };
+        let ward = Ward {
+            master: &master,
+            healthy: &healthy,
+            readings: &readings,
+            heard: &heard,
+            reads_indexes,
+        };
         let (document, passed) = match arguments.blind {
             true => blind_drill(&arguments, &ward, &cluster, world)?,
             false => declared_drill(&arguments, &ward, &cluster, world)?,
@@ -111,9 +128,20 @@ fn tell(arguments: &Arguments, world: &mut World<'_>, words: &str) {
 fn prepare(arguments: &Arguments, world: &mut World<'_>) -> Result<Master, Failure> {
     let swept = sweep()?;
     if swept.folders + swept.servers > 0 {
-        tell(arguments, world, &format!("removed {} folders and stopped {} servers that an earlier run left behind", swept.folders, swept.servers));
+        tell(
+            arguments,
+            world,
+            &format!(
+                "removed {} folders and stopped {} servers that an earlier run left behind",
+                swept.folders, swept.servers
+            ),
+        );
     }
-    let wanted = Wanted { bindir: arguments.pg_bindir.clone(), major: arguments.pg, ..Wanted::default() };
+    let wanted = Wanted {
+        bindir: arguments.pg_bindir.clone(),
+        major: arguments.pg,
+        ..Wanted::default()
+    };
     let quiet = arguments.output.quiet;
     let installation = find(&wanted, &mut |line| {
         if !quiet {
@@ -121,27 +149,52 @@ fn prepare(arguments: &Arguments, world: &mut World<'_>) -> Result<Master, Failu
         }
     })?;
     let run_as = RunAs::new(arguments.run_as.as_deref())?;
-    let words = format!("making a cluster of PostgreSQL {} from {}", installation.version, installation.bindir.display());
+    let words = format!(
+        "making a cluster of PostgreSQL {} from {}",
+        installation.version,
+        installation.bindir.display()
+    );
     tell(arguments, world, &words);
-    Master::make(installation, run_as, &MasterOptions { seed: arguments.seed, large: arguments.large })
+    Master::make(
+        installation,
+        run_as,
+        &MasterOptions {
+            seed: arguments.seed,
+            large: arguments.large,
+        },
+    )
 }
 
 /// The master is read on a copy, so that reading it does not change it.
-fn hear_healthy(master: &Master, readings: &[readings::DatabaseReadings]) -> Result<oracle::Heard, Failure> {
+fn hear_healthy(
+    master: &Master,
+    readings: &[readings::DatabaseReadings],
+) -> Result<oracle::Heard, Failure> {
     let copy = crate::drill::bench_copy::BenchCopy::make(master, "healthy")?;
     let heard = oracle::hear(master, &copy.pgdata, readings);
     let folder = copy.pgdata.parent().map(PathBuf::from).unwrap_or_default();
     std::fs::remove_dir_all(folder)?;
     if !heard.answer.started || heard.answer.crashed {
-        return Err(Failure::new(format!("the server does not work on a healthy copy: {}", heard.answer.messages.join("; "))));
+        return Err(Failure::new(format!(
+            "the server does not work on a healthy copy: {}",
+            heard.answer.messages.join("; ")
+        )));
     }
     Ok(heard)
 }
 
 fn unhealthy(document: &CheckDocument) -> Failure {
-    let first = document.findings.iter().find(|finding| finding.severity == Severity::Damage);
-    let told = first.map(|finding| format!("{}: {}: {}", finding.rule, finding.place, finding.message));
-    let gap = document.coverage.not_checked.first().map(|entry| format!("{}: {}", entry.what, entry.why));
+    let first = document
+        .findings
+        .iter()
+        .find(|finding| finding.severity == Severity::Damage);
+    let told =
+        first.map(|finding| format!("{}: {}: {}", finding.rule, finding.place, finding.message));
+    let gap = document
+        .coverage
+        .not_checked
+        .first()
+        .map(|entry| format!("{}: {}", entry.what, entry.why));
     Failure::new(format!(
         "the cluster is not healthy before anything hurt it ({}). This is a fault of pgclinic or of this machine; please report it",
         told.or(gap).unwrap_or_default()
@@ -163,10 +216,22 @@ fn declared_drill(
         pgclinic_surgery::injury_named(name)?;
     }
     let sites = Sites::new(cluster);
-    let (planned, not_run, failed) = matrix::plan(&sites, arguments.seed, arguments.large, &arguments.injury);
-    let bar = Bar::of_steps(&arguments.output, world.terminal, &world.interrupted, planned.len() as u64);
+    let (planned, not_run, failed) =
+        matrix::plan(&sites, arguments.seed, arguments.large, &arguments.injury);
+    let bar = Bar::of_steps(
+        &arguments.output,
+        world.terminal,
+        &world.interrupted,
+        planned.len() as u64,
+    );
     let step = |name: &str| bar.step(name);
-    let mut rows = matrix::run(ward, &planned, threads(arguments), &world.interrupted, &step)?;
+    let mut rows = matrix::run(
+        ward,
+        &planned,
+        threads(arguments),
+        &world.interrupted,
+        &step,
+    )?;
     bar.finish();
     rows.extend(failed.into_iter().map(homeless));
     let passed = rows.iter().all(|row| row.passed) && rows.len() >= planned.len();
@@ -217,13 +282,21 @@ fn blind_drill(
     world: &mut World<'_>,
 ) -> Result<(Document, bool), Failure> {
     let shots = blind::aim(cluster, arguments.seed, arguments.shots);
-    let bar = Bar::of_steps(&arguments.output, world.terminal, &world.interrupted, shots.len() as u64);
+    let bar = Bar::of_steps(
+        &arguments.output,
+        world.terminal,
+        &world.interrupted,
+        shots.len() as u64,
+    );
     let step = |name: &str| bar.step(name);
     let trials = blind::run(ward, &shots, threads(arguments), &world.interrupted, &step)?;
     bar.finish();
     let passed = trials.len() == shots.len();
     let kinds = blind::score(&trials);
-    let mut misses: Vec<_> = trials.into_iter().filter(|trial| trial.found_by.is_empty()).collect();
+    let mut misses: Vec<_> = trials
+        .into_iter()
+        .filter(|trial| trial.found_by.is_empty())
+        .collect();
     misses.sort_by_key(|trial| !trial.hurts);
     let document = BlindDocument {
         schema: "pgclinic.drill-blind/1".into(),
@@ -251,11 +324,24 @@ fn timed(mut document: Document, start: Instant) -> Document {
     document
 }
 
-fn write_reports(arguments: &Arguments, document: &Document, world: &mut World<'_>) -> Result<(), Failure> {
+fn write_reports(
+    arguments: &Arguments,
+    document: &Document,
+    world: &mut World<'_>,
+) -> Result<(), Failure> {
     let html = by_name("html").ok_or_else(|| Failure::new("there is no form html"))?;
-    let options = Options { explain: &manual, ..Options::default() };
-    write_file(&arguments.report, |out| html.render(document, &options, out))?;
+    let options = Options {
+        explain: &manual,
+        ..Options::default()
+    };
+    write_file(&arguments.report, |out| {
+        html.render(document, &options, out)
+    })?;
     arguments.output.write(document, world)?;
-    tell(arguments, world, &format!("the report is {}", arguments.report.display()));
+    tell(
+        arguments,
+        world,
+        &format!("the report is {}", arguments.report.display()),
+    );
     Ok(())
 }

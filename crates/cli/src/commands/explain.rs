@@ -1,11 +1,11 @@
 //! `pgclinic explain RULE` or `"server message" [PGDATA]`: the textbook, offline.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_diagnose::server_messages::{
-    FIRST_LINE, SERVER_MESSAGES, explain_message, explain_rule, message_named, render, render_unknown, resolve,
+    FIRST_LINE, SERVER_MESSAGES, explain_message, explain_rule, message_named, render,
+    render_unknown, resolve,
 };
 use pgclinic_diagnose::{rule_named, rules};
 
@@ -36,10 +36,9 @@ impl Command for Explain {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = Arguments::augment_args(ClapCommand::new(self.name()))
+        Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Says what a finding or a server's message means, and what to do")
-            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 578 of relation base/16384/28751' /path/to/PGDATA");
-        command
+            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 578 of relation base/16384/28751' /path/to/PGDATA")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -50,28 +49,45 @@ impl Command for Explain {
             Some(rule) => (explain_rule(rule), Exit::Healthy),
             None => explained(text, arguments.pgdata.as_deref())?,
         };
-        write!(world.stdout, "{answer}").map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+        write!(world.stdout, "{answer}")
+            .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
         Ok(exit)
     }
 }
 
 fn list() -> String {
-    let rules = rules().map(|rule| format!("{:32} {:8} {}\n", rule.name, rule.severity.name(), rule.summary));
-    let messages = SERVER_MESSAGES.iter().map(|message| format!("{:32} message\n", message.name()));
+    let rules = rules().map(|rule| {
+        format!(
+            "{:32} {:8} {}\n",
+            rule.name,
+            rule.severity.name(),
+            rule.summary
+        )
+    });
+    let messages = SERVER_MESSAGES
+        .iter()
+        .map(|message| format!("{:32} message\n", message.name()));
     rules.chain(messages).collect()
 }
 
 /// A message, or the name of a family of messages, or nothing that is known.
 fn explained(text: &str, pgdata: Option<&std::path::Path>) -> Result<(String, Exit), Failure> {
     if let Some(family) = message_named(text) {
-        return Ok((format!("{FIRST_LINE}\n\n# {}\n\n{}\n", family.name(), family.meaning()), Exit::Healthy));
+        return Ok((
+            format!(
+                "{FIRST_LINE}\n\n# {}\n\n{}\n",
+                family.name(),
+                family.meaning()
+            ),
+            Exit::Healthy,
+        ));
     }
     let found = explain_message(text);
     let Some(best) = found.first() else {
         return Ok((render_unknown(), Exit::Failed));
     };
     let resolved = match pgdata {
-        Some(pgdata) => Some(resolve(&target::open_cluster(&pgdata.canonicalize()?, None)?, &best.facts)),
+        Some(pgdata) => Some(resolve(&target::open_cluster(pgdata, None)?, &best.facts)),
         None => None,
     };
     Ok((render(best, resolved.as_ref()), Exit::Healthy))

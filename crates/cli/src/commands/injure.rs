@@ -1,12 +1,12 @@
 //! `pgclinic injure PGDATA --injury NAME`: surgical damage with a journal, on copies.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_diagnose::plan::Change;
 use pgclinic_surgery::{
-    Applied, Consent, Injury, InjuryOptions, Operation, PlannedInjury, apply, copy_to, injuries, injury_named, is_marked, plan_injury, undo,
+    Applied, Consent, Injury, InjuryOptions, Operation, PlannedInjury, apply, copy_to, injuries,
+    injury_named, is_marked, plan_injury, undo,
 };
 
 use crate::commands::Command;
@@ -69,10 +69,9 @@ impl Command for Injure {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = Arguments::augment_args(ClapCommand::new(self.name()))
+        Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Damages a copy surgically, with a journal that takes it back")
-            .after_help("Only folders with the file pgclinic.drill are touched; --copy-to makes one. Examples:\n  pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector --relation public.docs\n  pgclinic injure --undo /var/tmp/copy.journal");
-        command
+            .after_help("Only folders with the file pgclinic.drill are touched; --copy-to makes one. Examples:\n  pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector --relation public.docs\n  pgclinic injure --undo /var/tmp/copy.journal")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -84,21 +83,35 @@ impl Command for Injure {
             let undone = undo(journal, arguments.pgdata.as_deref())?;
             let words = match undone.changes {
                 0 => format!("{} was undone before; nothing was written\n", undone.what),
-                changes => format!("undone: {} in {}, {changes} changes taken back and compared\n", undone.what, undone.pgdata.display()),
+                changes => format!(
+                    "undone: {} in {}, {changes} changes taken back and compared\n",
+                    undone.what,
+                    undone.pgdata.display()
+                ),
             };
             return print(world, &words);
         }
         let (Some(pgdata), Some(name)) = (&arguments.pgdata, &arguments.injury) else {
-            return Err(Failure::new("name a data directory and an injury; --list shows the injuries"));
+            return Err(Failure::new(
+                "name a data directory and an injury; --list shows the injuries",
+            ));
         };
         injure(&arguments, pgdata, injury_named(name)?, world)
     }
 }
 
-fn injure(arguments: &Arguments, pgdata: &Path, injury: &dyn Injury, world: &mut World<'_>) -> Result<Exit, Failure> {
+fn injure(
+    arguments: &Arguments,
+    pgdata: &Path,
+    injury: &dyn Injury,
+    world: &mut World<'_>,
+) -> Result<Exit, Failure> {
     if let Some(pid) = target::running_server(pgdata) {
         let why = "its files are never written to. Name a new folder with --copy-to after stopping it, or use a backup";
-        return Err(Failure::new(format!("the server with process {pid} is running on {}: {why}", pgdata.display())));
+        return Err(Failure::new(format!(
+            "the server with process {pid} is running on {}: {why}",
+            pgdata.display()
+        )));
     }
     let pgdata = match (&arguments.copy_to, arguments.plan) {
         (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,
@@ -112,40 +125,73 @@ fn injure(arguments: &Arguments, pgdata: &Path, injury: &dyn Injury, world: &mut
         seed: arguments.seed,
         sealed: arguments.sealed,
     };
-    let planned = plan_injury(&target::open_cluster(&pgdata.canonicalize()?, None)?, injury, &options)?;
+    let planned = plan_injury(&target::open_cluster(&pgdata, None)?, injury, &options)?;
     let mut words = shown(injury, &planned);
     if !arguments.plan {
         let applied = carried_out(arguments, &pgdata, injury, &planned)?;
-        words.push_str(&format!("written to {}\nundo: pgclinic injure --undo {}\n", pgdata.display(), applied.journal.display()));
+        words.push_str(&format!(
+            "written to {}\nundo: pgclinic injure --undo {}\n",
+            pgdata.display(),
+            applied.journal.display()
+        ));
     }
     print(world, &words)
 }
 
-fn carried_out(arguments: &Arguments, pgdata: &Path, injury: &dyn Injury, planned: &PlannedInjury) -> Result<Applied, Failure> {
+fn carried_out(
+    arguments: &Arguments,
+    pgdata: &Path,
+    injury: &dyn Injury,
+    planned: &PlannedInjury,
+) -> Result<Applied, Failure> {
     let consent = match arguments.this_is_not_production {
         Some(identifier) if !is_marked(pgdata) => Consent::Typed(identifier),
         _ => Consent::Marked,
     };
-    let journal = arguments.journal.clone().unwrap_or_else(|| journal_beside(pgdata, injury.name()));
-    let operation = Operation { pgdata, patch: &planned.patch, journal: &journal, consent, what: injury.name(), time: None };
+    let journal = arguments
+        .journal
+        .clone()
+        .unwrap_or_else(|| journal_beside(pgdata, injury.name()));
+    let operation = Operation {
+        pgdata,
+        patch: &planned.patch,
+        journal: &journal,
+        consent,
+        what: injury.name(),
+        time: None,
+    };
     Ok(apply(&operation)?)
 }
 
 /// `PGDATA.INJURY.journal`, with a number where that is taken.
 fn journal_beside(pgdata: &Path, injury: &str) -> PathBuf {
-    let full = pgdata.canonicalize().unwrap_or_else(|_| pgdata.to_path_buf());
+    let full = pgdata
+        .canonicalize()
+        .unwrap_or_else(|_| pgdata.to_path_buf());
     let stem = format!("{}.{injury}", full.display());
     let numbered = (2..u32::MAX).map(|number| PathBuf::from(format!("{stem}.{number}.journal")));
     let mut names = std::iter::once(PathBuf::from(format!("{stem}.journal"))).chain(numbered);
-    names.find(|path| !path.exists()).unwrap_or_else(|| PathBuf::from(format!("{stem}.journal")))
+    names
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| PathBuf::from(format!("{stem}.journal")))
 }
 
 fn shown(injury: &dyn Injury, planned: &PlannedInjury) -> String {
     let wound = &planned.wound;
-    let mut words = format!("{}: {}\nplace: {}\n", injury.name(), wound.words, planned.place);
+    let mut words = format!(
+        "{}: {}\nplace: {}\n",
+        injury.name(),
+        wound.words,
+        planned.place
+    );
     for change in &planned.patch.changes {
         words.push_str(&match change {
-            Change::Bytes { path, offset, after, .. } => format!("  {path}: {} bytes at {offset}\n", after.len()),
+            Change::Bytes {
+                path,
+                offset,
+                after,
+                ..
+            } => format!("  {path}: {} bytes at {offset}\n", after.len()),
             Change::Cut { path, len, .. } => format!("  {path}: cut to {len} bytes\n"),
             Change::Remove { path, .. } => format!("  {path}: removed\n"),
         });
@@ -161,10 +207,14 @@ fn shown(injury: &dyn Injury, planned: &PlannedInjury) -> String {
 }
 
 fn list() -> String {
-    injuries().iter().map(|injury| format!("{:32} {}\n", injury.name(), injury.summary())).collect()
+    injuries()
+        .iter()
+        .map(|injury| format!("{:32} {}\n", injury.name(), injury.summary()))
+        .collect()
 }
 
 fn print(world: &mut World<'_>, words: &str) -> Result<Exit, Failure> {
-    write!(world.stdout, "{words}").map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+    write!(world.stdout, "{words}")
+        .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
     Ok(Exit::Healthy)
 }

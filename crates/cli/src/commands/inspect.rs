@@ -58,10 +58,9 @@ impl Command for Inspect {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = Arguments::augment_args(ClapCommand::new(self.name()))
+        Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Takes a page apart: header, line pointers, rows with flags and values, annotated bytes")
-            .after_help("Examples:\n  pgclinic inspect PGDATA --relation public.docs --block 7\n  pgclinic inspect base/5/16384 --block 7 --format html --output page.html");
-        command
+            .after_help("Examples:\n  pgclinic inspect PGDATA --relation public.docs --block 7\n  pgclinic inspect base/5/16384 --block 7 --format html --output page.html")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -72,7 +71,9 @@ impl Command for Inspect {
             Opened::File(file) => of_file(&file, &arguments)?,
         };
         document.elapsed_s = start.elapsed().as_secs_f64();
-        arguments.output.write(&Document::Inspect(document), world)?;
+        arguments
+            .output
+            .write(&Document::Inspect(document), world)?;
         Ok(Exit::Healthy)
     }
 }
@@ -87,12 +88,24 @@ struct Found {
 fn of_cluster(cluster: &Cluster, arguments: &Arguments) -> Result<InspectDocument, Failure> {
     let found = find(cluster, arguments)?;
     let forks = [found.files.clone()];
-    let view = DatabaseCx { cluster, catalog: &found.catalog, forks: &forks };
+    let view = DatabaseCx {
+        cluster,
+        catalog: &found.catalog,
+        forks: &forks,
+    };
     let [files] = &forks;
     let fork = fork_cx(&view, files, Level::Structure);
-    let encoding = cluster.databases.get(&found.database).and_then(|database| database.encoding);
+    let encoding = cluster
+        .databases
+        .get(&found.database)
+        .and_then(|database| database.encoding);
     let types = |oid| found.catalog.type_info(oid);
-    let more = More { cluster: Some(cluster), encoding, types: &types, target: target_of(cluster, &target::spec_of(&arguments.target)) };
+    let more = More {
+        cluster: Some(cluster),
+        encoding,
+        types: &types,
+        target: target_of(cluster, &target::spec_of(&arguments.target)),
+    };
     taken_apart(&fork, more, arguments)
 }
 
@@ -106,7 +119,9 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
     }
     .selection();
     if selection.relations.is_empty() && selection.filenodes.is_empty() {
-        return Err(Failure::new("name a relation with --relation schema.name, or a file with --filenode"));
+        return Err(Failure::new(
+            "name a relation with --relation schema.name, or a file with --filenode",
+        ));
     }
     let mut found: Vec<Found> = Vec::new();
     for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
@@ -114,11 +129,23 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
             continue;
         }
         let catalog = Arc::new(cluster.catalog(database));
-        for home in cluster.homes.iter().filter(|home| home.database == database) {
-            let files = cluster.files(home).map_err(|trouble| Failure::new(format!("{}: {}", trouble.what, trouble.why)))?;
-            let fits = |files: &ForkFiles| selection.takes_fork(files, catalog.by_file(home.tablespace, files.filenode));
+        for home in cluster
+            .homes
+            .iter()
+            .filter(|home| home.database == database)
+        {
+            let files = cluster
+                .files(home)
+                .map_err(|trouble| Failure::new(format!("{}: {}", trouble.what, trouble.why)))?;
+            let fits = |files: &ForkFiles| {
+                selection.takes_fork(files, catalog.by_file(home.tablespace, files.filenode))
+            };
             if let Some(files) = files.into_iter().find(fits) {
-                found.push(Found { database, catalog: cluster.catalog(database), files });
+                found.push(Found {
+                    database,
+                    catalog: cluster.catalog(database),
+                    files,
+                });
             }
         }
     }
@@ -126,29 +153,72 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
 }
 
 fn one_of(mut found: Vec<Found>, arguments: &Arguments) -> Result<Found, Failure> {
-    let asked = arguments.relation.clone().or(arguments.filenode.map(|number| number.to_string())).unwrap_or_default();
+    let asked = arguments
+        .relation
+        .clone()
+        .or(arguments.filenode.map(|number| number.to_string()))
+        .unwrap_or_default();
     if found.len() > 1 {
-        let names: Vec<String> = found.iter().map(|found| found.catalog.database_name.clone().unwrap_or_else(|| found.database.to_string())).collect();
-        let user = |found: &Found| !matches!(found.catalog.database_name.as_deref(), Some("template0" | "template1"));
+        let names: Vec<String> = found
+            .iter()
+            .map(|found| {
+                found
+                    .catalog
+                    .database_name
+                    .clone()
+                    .unwrap_or_else(|| found.database.to_string())
+            })
+            .collect();
+        let user = |found: &Found| {
+            !matches!(
+                found.catalog.database_name.as_deref(),
+                Some("template0" | "template1")
+            )
+        };
         found.retain(user);
         if found.len() != 1 {
-            return Err(Failure::new(format!("several databases have {asked:?}: {}. Name one with --database", names.join(", "))));
+            return Err(Failure::new(format!(
+                "several databases have {asked:?}: {}. Name one with --database",
+                names.join(", ")
+            )));
         }
     }
     let hint = "Relations are written schema.name, * and ? are wild";
-    found.pop().ok_or_else(|| Failure::new(format!("{asked:?} matches nothing with a {} fork. {hint}", Fork::from(arguments.fork))))
+    found.pop().ok_or_else(|| {
+        Failure::new(format!(
+            "{asked:?} matches nothing with a {} fork. {hint}",
+            Fork::from(arguments.fork)
+        ))
+    })
 }
 
 fn of_file(file: &BareFile, arguments: &Arguments) -> Result<InspectDocument, Failure> {
     let wanted = Fork::from(arguments.fork);
-    let named = file.forks.iter().find(|files| files.fork == wanted).or(file.forks.first());
-    let files = named.ok_or_else(|| Failure::new(format!("{} holds no pages", arguments.target.display())))?;
+    let named = file
+        .forks
+        .iter()
+        .find(|files| files.fork == wanted)
+        .or(file.forks.first());
+    let files = named
+        .ok_or_else(|| Failure::new(format!("{} holds no pages", arguments.target.display())))?;
     let fork = file.fork_cx(files, Level::Structure);
     let types = |oid| {
-        let unknown = TypeInfo { oid, name: format!("type {oid}"), len: -1, byval: false, align: 4, kind: pgclinic_format::datum::TypeKind::Unknown };
+        let unknown = TypeInfo {
+            oid,
+            name: format!("type {oid}"),
+            len: -1,
+            byval: false,
+            align: 4,
+            kind: pgclinic_format::datum::TypeKind::Unknown,
+        };
         Arc::new(pgclinic_format::datum::builtin(oid).unwrap_or(unknown))
     };
-    let more = More { cluster: None, encoding: None, types: &types, target: file.target(&target::spec_of(&arguments.target)) };
+    let more = More {
+        cluster: None,
+        encoding: None,
+        types: &types,
+        target: file.target(&target::spec_of(&arguments.target)),
+    };
     taken_apart(&fork, more, arguments)
 }
 
@@ -160,11 +230,21 @@ struct More<'a> {
     target: Target,
 }
 
-fn taken_apart(fork: &ForkCx<'_>, more: More<'_>, arguments: &Arguments) -> Result<InspectDocument, Failure> {
+fn taken_apart(
+    fork: &ForkCx<'_>,
+    more: More<'_>,
+    arguments: &Arguments,
+) -> Result<InspectDocument, Failure> {
     let block = arguments.block;
-    let source = fork.source.ok_or_else(|| Failure::new("there is nothing to read from"))?;
+    let source = fork
+        .source
+        .ok_or_else(|| Failure::new("there is nothing to read from"))?;
     let bytes = read_block(source, fork.files, fork.build, block).ok_or_else(|| {
-        Failure::new(format!("block {block} cannot be read: {} has {} blocks, from 0", fork.files.path(0), fork.blocks))
+        Failure::new(format!(
+            "block {block} cannot be read: {} has {} blocks, from 0",
+            fork.files.path(0),
+            fork.blocks
+        ))
     })?;
     let page = Page::parse(&bytes).ok_or_else(|| Failure::new("the page has no valid size"))?;
     let kind = match fork.fork() {
@@ -177,23 +257,41 @@ fn taken_apart(fork: &ForkCx<'_>, more: More<'_>, arguments: &Arguments) -> Resu
         block,
         kind,
         checksums: more.cluster.and_then(Cluster::checksums),
-        columns: fork.relation.and_then(|relation| relation.columns.as_deref()),
+        columns: fork
+            .relation
+            .and_then(|relation| relation.columns.as_deref()),
         types: more.types,
         cluster: more.cluster,
         encoding: more.encoding,
         value_bytes_max: arguments.value_bytes,
     };
-    let identifier = more.target.system_identifier.as_deref().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let identifier = more
+        .target
+        .system_identifier
+        .as_deref()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0);
     let findings = check_page(&bytes, block, fork, identifier);
-    let segment = u32::try_from(u64::from(block) / fork.build.segment_blocks().max(1)).unwrap_or(u32::MAX);
+    let segment =
+        u32::try_from(u64::from(block) / fork.build.segment_blocks().max(1)).unwrap_or(u32::MAX);
     let len = bytes.len() as u64;
     Ok(InspectDocument {
         schema: "pgclinic.inspect/1".into(),
         tool: Tool::this(),
         target: more.target,
         level: fork.level,
-        coverage: Coverage { bytes_seen: len, bytes_checked: len, pages: 1, relations: 1, ..Coverage::default() },
-        place: Place { block: Some(block), kind: fork.kind, ..fork_place(fork.database, fork.relation, fork.files, segment) },
+        coverage: Coverage {
+            bytes_seen: len,
+            bytes_checked: len,
+            pages: 1,
+            relations: 1,
+            ..Coverage::default()
+        },
+        place: Place {
+            block: Some(block),
+            kind: fork.kind,
+            ..fork_place(fork.database, fork.relation, fork.files, segment)
+        },
         blocks: fork.blocks,
         anatomy: page_anatomy(page, &cx),
         findings,

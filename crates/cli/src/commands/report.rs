@@ -28,14 +28,15 @@ impl Command for Report {
     }
 
     fn arguments(&self) -> ClapCommand {
-        let command = Arguments::augment_args(ClapCommand::new(self.name())).about("Renders a saved JSON document as text or HTML");
-        command
+        Arguments::augment_args(ClapCommand::new(self.name()))
+            .about("Renders a saved JSON document as text or HTML")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let path = &arguments.document;
-        let bytes = std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+        let bytes = std::fs::read(path)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
         let document = Document::from_json(&bytes)?;
         arguments.output.write(&document, world)?;
         Ok(Exit::Healthy)

@@ -35,13 +35,27 @@ impl BenchCopy {
         let folder = master.scratch.folder(name)?;
         let copied = copy_cluster(&master.pgdata, &folder)?;
         mark_copy(&copied.pgdata)?;
-        let mut trees = vec![Tree { copy: copied.pgdata.clone(), master: master.pgdata.clone() }];
+        let mut trees = vec![Tree {
+            copy: copied.pgdata.clone(),
+            master: master.pgdata.clone(),
+        }];
         for copy in copied.tablespaces {
-            let oid = copy.file_name().unwrap_or_default().to_string_lossy().replace("tablespace-", "");
+            let oid = copy
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .replace("tablespace-", "");
             let link = master.pgdata.join("pg_tblspc").join(oid);
-            trees.push(Tree { copy, master: link.canonicalize()? });
+            trees.push(Tree {
+                copy,
+                master: link.canonicalize()?,
+            });
         }
-        let mut bench = BenchCopy { pgdata: copied.pgdata, trees, stamps: BTreeMap::new() };
+        let mut bench = BenchCopy {
+            pgdata: copied.pgdata,
+            trees,
+            stamps: BTreeMap::new(),
+        };
         bench.stamps = bench.look()?;
         Ok(bench)
     }
@@ -60,8 +74,12 @@ impl BenchCopy {
         for path in now.keys().filter(|path| !self.stamps.contains_key(*path)) {
             fs::remove_file(path)?;
         }
-        let stale: Vec<PathBuf> =
-            self.stamps.iter().filter(|(path, stamp)| now.get(*path) != Some(stamp)).map(|(path, _)| path.clone()).collect();
+        let stale: Vec<PathBuf> = self
+            .stamps
+            .iter()
+            .filter(|(path, stamp)| now.get(*path) != Some(stamp))
+            .map(|(path, _)| path.clone())
+            .collect();
         for path in stale {
             self.copy_again(&path)?;
             let metadata = fs::symlink_metadata(&path)?;
@@ -71,7 +89,9 @@ impl BenchCopy {
     }
 
     fn copy_again(&self, path: &Path) -> Result<(), Failure> {
-        let Some(original) = self.original(path) else { return Ok(()) };
+        let Some(original) = self.original(path) else {
+            return Ok(());
+        };
         if !original.exists() {
             mark_copy(&self.pgdata)?;
             return Ok(());
@@ -82,18 +102,26 @@ impl BenchCopy {
         }
         fs::copy(&original, path)?;
         chown(path, Some(metadata.uid()), Some(metadata.gid()))?;
-        Ok(fs::set_permissions(path, fs::Permissions::from_mode(metadata.mode()))?)
+        Ok(fs::set_permissions(
+            path,
+            fs::Permissions::from_mode(metadata.mode()),
+        )?)
     }
 
     fn original(&self, path: &Path) -> Option<PathBuf> {
-        self.trees.iter().find_map(|tree| Some(tree.master.join(path.strip_prefix(&tree.copy).ok()?)))
+        self.trees
+            .iter()
+            .find_map(|tree| Some(tree.master.join(path.strip_prefix(&tree.copy).ok()?)))
     }
 
     /// Files whose bytes are not the master's; the marker of the copy does not count.
     pub(crate) fn differing(&self) -> Result<Vec<PathBuf>, Failure> {
         let mut differing = Vec::new();
         let now = self.look()?;
-        for path in now.keys().chain(self.stamps.keys().filter(|path| !now.contains_key(*path))) {
+        for path in now
+            .keys()
+            .chain(self.stamps.keys().filter(|path| !now.contains_key(*path)))
+        {
             let Some(original) = self.original(path).filter(|original| original.exists()) else {
                 if !path.ends_with(pgclinic_surgery::MARKER_FILE) {
                     differing.push(path.clone());
@@ -114,13 +142,22 @@ impl BenchCopy {
     /// is itself hurt, so that it cannot be done without hiding the wound.
     pub(crate) fn disable_checksums(&self) -> Result<bool, Failure> {
         let path = self.pgdata.join("global/pg_control");
-        let Ok(mut bytes) = fs::read(&path) else { return Ok(false) };
-        let sound = pgclinic_format::ControlFile::parse(&bytes).is_ok_and(|control| control.crc_is_right());
-        let Some(field) = bytes.get_mut(CHECKSUM_VERSION_AT..CHECKSUM_VERSION_AT + 4).filter(|_| sound) else {
+        let Ok(mut bytes) = fs::read(&path) else {
+            return Ok(false);
+        };
+        let sound =
+            pgclinic_format::ControlFile::parse(&bytes).is_ok_and(|control| control.crc_is_right());
+        let Some(field) = bytes
+            .get_mut(CHECKSUM_VERSION_AT..CHECKSUM_VERSION_AT + 4)
+            .filter(|_| sound)
+        else {
             return Ok(false);
         };
         field.fill(0);
-        assert!(control_file::seal(&mut bytes), "a control file that was read can be sealed");
+        assert!(
+            control_file::seal(&mut bytes),
+            "a control file that was read can be sealed"
+        );
         fs::write(&path, bytes)?;
         Ok(true)
     }

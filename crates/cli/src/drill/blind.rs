@@ -10,7 +10,6 @@ use pgclinic_diagnose::document::{BlindKind, BlindTrial, Place};
 use pgclinic_diagnose::places::fork_place;
 use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::BlockNo;
-use pgclinic_source::Source;
 use pgclinic_surgery::{Consent, Operation, apply, undo};
 
 use crate::drill::bench_copy::BenchCopy;
@@ -36,7 +35,14 @@ enum Kind {
     StrayPage,
 }
 
-const KINDS: [Kind; 6] = [Kind::Bytes, Kind::Bit, Kind::Sector, Kind::ZeroSector, Kind::Page, Kind::StrayPage];
+const KINDS: [Kind; 6] = [
+    Kind::Bytes,
+    Kind::Bit,
+    Kind::Sector,
+    Kind::ZeroSector,
+    Kind::Page,
+    Kind::StrayPage,
+];
 
 impl Kind {
     fn name(self) -> &'static str {
@@ -78,12 +84,20 @@ pub(crate) fn aim(cluster: &Cluster, seed: u64, count: usize) -> Vec<Shot> {
 fn targets(cluster: &Cluster) -> Vec<(ForkFiles, Place)> {
     let mut targets = Vec::new();
     for home in &cluster.homes {
-        let name = cluster.databases.get(&home.database).and_then(|database| database.name.as_deref());
+        let name = cluster
+            .databases
+            .get(&home.database)
+            .and_then(|database| database.name.as_deref());
         if home.database == 0 || name.is_none_or(|name| name.starts_with("template")) {
             continue;
         }
         let catalog = cluster.catalog(home.database);
-        for files in cluster.files(home).unwrap_or_default().into_iter().filter(|files| files.bytes() > 0) {
+        for files in cluster
+            .files(home)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|files| files.bytes() > 0)
+        {
             let relation = catalog.by_file(home.tablespace, files.filenode);
             let place = fork_place(name, relation, &files, 0);
             targets.push((files, place));
@@ -92,7 +106,13 @@ fn targets(cluster: &Cluster) -> Vec<(ForkFiles, Place)> {
     targets
 }
 
-fn shot(cluster: &Cluster, files: &[(ForkFiles, Place)], kind: Kind, checksums: bool, rng: &mut fastrand::Rng) -> Option<Shot> {
+fn shot(
+    cluster: &Cluster,
+    files: &[(ForkFiles, Place)],
+    kind: Kind,
+    checksums: bool,
+    rng: &mut fastrand::Rng,
+) -> Option<Shot> {
     let page_bytes = u64::from(cluster.build.block_size);
     let (files, place) = files.get(rng.usize(..files.len()))?;
     let segment = files.segments.first()?;
@@ -110,8 +130,21 @@ fn shot(cluster: &Cluster, files: &[(ForkFiles, Place)], kind: Kind, checksums: 
     place.block = BlockNo::try_from(block).ok();
     place.bytes = Some([start as u64, end]);
     let bytes = [offset, offset + after.len() as u64];
-    let patch = Patch { changes: vec![Change::Bytes { path, offset, before, after }] };
-    Some(Shot { kind, checksums, place, patch, bytes })
+    let patch = Patch {
+        changes: vec![Change::Bytes {
+            path,
+            offset,
+            before,
+            after,
+        }],
+    };
+    Some(Shot {
+        kind,
+        checksums,
+        place,
+        patch,
+        bytes,
+    })
 }
 
 fn page_at(cluster: &Cluster, path: &str, offset: u64) -> Option<Vec<u8>> {
@@ -121,7 +154,13 @@ fn page_at(cluster: &Cluster, path: &str, offset: u64) -> Option<Vec<u8>> {
 }
 
 /// Where in the page, and what is written there.
-fn overwrite(cluster: &Cluster, page: &[u8], kind: Kind, files: &ForkFiles, rng: &mut fastrand::Rng) -> Option<(usize, Vec<u8>)> {
+fn overwrite(
+    cluster: &Cluster,
+    page: &[u8],
+    kind: Kind,
+    files: &ForkFiles,
+    rng: &mut fastrand::Rng,
+) -> Option<(usize, Vec<u8>)> {
     let mut noise = |len: usize| (0..len).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     Some(match kind {
         Kind::Bytes => {
@@ -140,7 +179,10 @@ fn overwrite(cluster: &Cluster, page: &[u8], kind: Kind, files: &ForkFiles, rng:
         Kind::StrayPage => {
             let pages = files.segments.first()?.len / page.len() as u64;
             let other = rng.u64(..pages.max(1));
-            (0, page_at(cluster, &files.path(0), other * page.len() as u64)?)
+            (
+                0,
+                page_at(cluster, &files.path(0), other * page.len() as u64)?,
+            )
         }
     })
 }
@@ -163,15 +205,25 @@ pub(crate) fn run(
         let mut copy = BenchCopy::make(ward.master, &format!("copy-{thread}"))?;
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(shot) = shots.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else { return Ok(()) };
+            let Some(shot) = shots.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else {
+                return Ok(());
+            };
             let trial = fire(ward, shot, &mut copy)?;
             step(shot.kind.name());
-            trials.lock().expect("no thread panics with it").push((index, trial));
+            trials
+                .lock()
+                .expect("no thread panics with it")
+                .push((index, trial));
         }
     };
     let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1)).map(|thread| scope.spawn(move || work(thread))).collect();
-        handles.into_iter().map(|handle| handle.join().expect("a thread of the drill does not panic")).collect()
+        let handles: Vec<_> = (0..threads.max(1))
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().expect("a thread of the drill does not panic"))
+            .collect()
     });
     outcomes.into_iter().collect::<Result<(), Failure>>()?;
     let mut trials = trials.into_inner().expect("no thread panics with it");
@@ -184,8 +236,18 @@ fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial
     if !shot.checksums {
         copy.disable_checksums()?;
     }
-    let bench = copy.pgdata.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
-    let journal = ward.master.scratch.path().join("journals").join(bench).join("shot");
+    let bench = copy
+        .pgdata
+        .parent()
+        .and_then(|folder| folder.file_name())
+        .unwrap_or_default();
+    let journal = ward
+        .master
+        .scratch
+        .path()
+        .join("journals")
+        .join(bench)
+        .join("shot");
     if journal.exists() {
         std::fs::remove_dir_all(&journal)?;
     }
@@ -203,7 +265,11 @@ fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial
     std::fs::remove_dir_all(&journal)?;
     apply(&operation(&journal))?;
     let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
-    let server = answer.messages.first().or(answer.silent.first()).map(|words| words.lines().next().unwrap_or_default().to_owned());
+    let server = answer
+        .messages
+        .first()
+        .or(answer.silent.first())
+        .map(|words| words.lines().next().unwrap_or_default().to_owned());
     Ok(BlindTrial {
         kind: shot.kind.name().into(),
         place: shot.place.clone(),
@@ -219,8 +285,17 @@ fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial
 pub(crate) fn score(trials: &[BlindTrial]) -> Vec<BlindKind> {
     let mut scores: BTreeMap<(bool, String), BlindKind> = BTreeMap::new();
     for trial in trials {
-        let empty = BlindKind { kind: trial.kind.clone(), checksums: trial.checksums, trials: 0, found: 0, hurtful: 0, hurtful_found: 0 };
-        let score = scores.entry((!trial.checksums, trial.kind.clone())).or_insert(empty);
+        let empty = BlindKind {
+            kind: trial.kind.clone(),
+            checksums: trial.checksums,
+            trials: 0,
+            found: 0,
+            hurtful: 0,
+            hurtful_found: 0,
+        };
+        let score = scores
+            .entry((!trial.checksums, trial.kind.clone()))
+            .or_insert(empty);
         let found = u64::from(!trial.found_by.is_empty());
         score.trials += 1;
         score.found += found;

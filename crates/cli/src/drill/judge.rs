@@ -14,15 +14,27 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// The findings that the healthy cluster does not have.
     pub(crate) fn new(document: CheckDocument, healthy: &CheckDocument) -> Self {
-        let known: BTreeSet<&str> = healthy.findings.iter().map(|finding| finding.id.as_str()).collect();
-        Verdict { findings: document.findings.into_iter().filter(|finding| !known.contains(finding.id.as_str())).collect() }
+        let known: BTreeSet<&str> = healthy
+            .findings
+            .iter()
+            .map(|finding| finding.id.as_str())
+            .collect();
+        Verdict {
+            findings: document
+                .findings
+                .into_iter()
+                .filter(|finding| !known.contains(finding.id.as_str()))
+                .collect(),
+        }
     }
 
     /// Rules that fired, roots first.
     pub(crate) fn rules(&self) -> Vec<String> {
         let mut rules: Vec<String> = Vec::new();
-        let (roots, followers): (Vec<&Finding>, Vec<&Finding>) =
-            self.findings.iter().partition(|finding| finding.caused_by.is_none());
+        let (roots, followers): (Vec<&Finding>, Vec<&Finding>) = self
+            .findings
+            .iter()
+            .partition(|finding| finding.caused_by.is_none());
         for finding in roots.into_iter().chain(followers) {
             if !rules.contains(&finding.rule) {
                 rules.push(finding.rule.clone());
@@ -35,38 +47,81 @@ impl Verdict {
     pub(crate) fn missing(&self, planned: &PlannedInjury) -> Vec<String> {
         let place = &planned.place;
         let here = |finding: &&Finding| {
-            let block = place.block.is_none() || finding.place.block.is_none() || finding.place.block == place.block;
-            block && (finding.place.filenode == place.filenode || finding.place.filenode.is_none() || place.filenode.is_none())
+            let block = place.block.is_none()
+                || finding.place.block.is_none()
+                || finding.place.block == place.block;
+            block
+                && (finding.place.filenode == place.filenode
+                    || finding.place.filenode.is_none()
+                    || place.filenode.is_none())
         };
-        let fired: BTreeSet<&str> = self.findings.iter().filter(here).map(|finding| finding.rule.as_str()).collect();
-        planned.wound.must.iter().filter(|rule| !fired.contains(**rule)).map(|rule| (*rule).to_owned()).collect()
+        let fired: BTreeSet<&str> = self
+            .findings
+            .iter()
+            .filter(here)
+            .map(|finding| finding.rule.as_str())
+            .collect();
+        planned
+            .wound
+            .must
+            .iter()
+            .filter(|rule| !fired.contains(**rule))
+            .map(|rule| (*rule).to_owned())
+            .collect()
     }
 
     /// Rules that fired and were not allowed to; notes are always allowed.
     pub(crate) fn unexpected(&self, planned: &PlannedInjury) -> Vec<String> {
-        let allowed = |rule: &str| planned.wound.must.contains(&rule) || planned.wound.may.contains(&rule);
-        let alarms = self.findings.iter().filter(|finding| finding.severity != Severity::Note);
-        let unexpected: BTreeSet<String> = alarms.map(|finding| finding.rule.clone()).filter(|rule| !allowed(rule)).collect();
+        let allowed =
+            |rule: &str| planned.wound.must.contains(&rule) || planned.wound.may.contains(&rule);
+        let alarms = self
+            .findings
+            .iter()
+            .filter(|finding| finding.severity != Severity::Note);
+        let unexpected: BTreeSet<String> = alarms
+            .map(|finding| finding.rule.clone())
+            .filter(|rule| !allowed(rule))
+            .collect();
         unexpected.into_iter().collect()
     }
 
     /// Findings of damage that name no way out.
     pub(crate) fn helpless(&self) -> bool {
-        let damage = |finding: &&Finding| finding.severity == Severity::Damage && finding.caused_by.is_none();
-        self.findings.iter().filter(damage).any(|finding| finding.remedies.is_empty())
+        let damage = |finding: &&Finding| {
+            finding.severity == Severity::Damage && finding.caused_by.is_none()
+        };
+        self.findings
+            .iter()
+            .filter(damage)
+            .any(|finding| finding.remedies.is_empty())
     }
 
     /// What was foretold that the server did not say, of what it was asked to read.
-    pub(crate) fn false_prophecies(&self, answer: &ServerAnswer, reads_indexes: bool) -> Vec<String> {
+    pub(crate) fn false_prophecies(
+        &self,
+        answer: &ServerAnswer,
+        reads_indexes: bool,
+    ) -> Vec<String> {
         let read = |finding: &&Finding| reads_indexes || finding.place.kind != Kind::Index;
-        let foretold: BTreeSet<&String> =
-            self.findings.iter().filter(read).filter_map(|finding| finding.server_says.as_ref()).collect();
-        let said = |words: &&String| !answer.messages.iter().any(|message| message.lines().next() == words.lines().next());
+        let foretold: BTreeSet<&String> = self
+            .findings
+            .iter()
+            .filter(read)
+            .filter_map(|finding| finding.server_says.as_ref())
+            .collect();
+        let said = |words: &&String| {
+            !answer
+                .messages
+                .iter()
+                .any(|message| message.lines().next() == words.lines().next())
+        };
         foretold.into_iter().filter(said).cloned().collect()
     }
 
     /// The first prophecy, for the scoreboard.
     pub(crate) fn prophecy(&self) -> Option<String> {
-        self.findings.iter().find_map(|finding| finding.server_says.clone())
+        self.findings
+            .iter()
+            .find_map(|finding| finding.server_says.clone())
     }
 }

@@ -8,7 +8,8 @@ use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::walker::CheckOptions;
 use pgclinic_diagnose::{CheckDocument, Level, Progress, Selection, check_cluster};
 use pgclinic_servers::{
-    Checksums, FillOptions, InitOptions, Installation, RunAs, Scratch, Server, StartOptions, StopMode, fill, initdb,
+    Checksums, FillOptions, InitOptions, Installation, RunAs, Scratch, Server, StartOptions,
+    StopMode, fill, initdb,
 };
 use pgclinic_source::DataDirectory;
 
@@ -30,22 +31,48 @@ pub(crate) struct MasterOptions {
 
 impl Master {
     /// Makes and fills a cluster with data checksums.
-    pub(crate) fn make(installation: Installation, run_as: RunAs, options: &MasterOptions) -> Result<Self, Failure> {
+    pub(crate) fn make(
+        installation: Installation,
+        run_as: RunAs,
+        options: &MasterOptions,
+    ) -> Result<Self, Failure> {
         let scratch = Scratch::new(&run_as, None)?;
         let folder = scratch.folder("master")?;
         let pgdata = folder.join("data");
-        let init = InitOptions { checksums: Checksums::On, wal_segsize_mb: Some(1), ..InitOptions::default() };
+        let init = InitOptions {
+            checksums: Checksums::On,
+            wal_segsize_mb: Some(1),
+            ..InitOptions::default()
+        };
         initdb(&installation, &run_as, &pgdata, &init)?;
-        let start = StartOptions::default().with("wal_level", "minimal").with("max_wal_senders", "0");
+        let start = StartOptions::default()
+            .with("wal_level", "minimal")
+            .with("max_wal_senders", "0");
         let mut server = Server::start(&installation, &run_as, &pgdata, &start)?;
-        fill(&server, FillOptions { large: options.large, seed: options.seed })?;
+        fill(
+            &server,
+            FillOptions {
+                large: options.large,
+                seed: options.seed,
+            },
+        )?;
         server.stop(StopMode::Fast)?;
-        Ok(Master { installation, run_as, pgdata, scratch })
+        Ok(Master {
+            installation,
+            run_as,
+            pgdata,
+            scratch,
+        })
     }
 
     /// Starts the server on a copy, as it stands.
     pub(crate) fn start(&self, pgdata: &Path) -> pgclinic_servers::Result<Server> {
-        Server::start(&self.installation, &self.run_as, pgdata, &StartOptions::default())
+        Server::start(
+            &self.installation,
+            &self.run_as,
+            pgdata,
+            &StartOptions::default(),
+        )
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pgclinic_diagnose::CheckDocument;
 use pgclinic_diagnose::document::{DrillRow, NotRun, ServerAnswer};
-use pgclinic_surgery::{Consent, Injury, InjuryOptions, Operation, PlannedInjury, Sites, apply, injuries, plan_on, undo};
+use pgclinic_surgery::{
+    Consent, Injury, InjuryOptions, Operation, PlannedInjury, Sites, apply, injuries, plan_on, undo,
+};
 
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::judge::Verdict;
@@ -32,7 +34,12 @@ pub(crate) struct Ward<'a> {
 }
 
 /// Plans every injury. One that finds no page to hurt is a failure, unless it needs `--large`.
-pub(crate) fn plan(sites: &Sites<'_>, seed: u64, large: bool, only: &[String]) -> (Vec<Planned>, Vec<NotRun>, Vec<NotRun>) {
+pub(crate) fn plan(
+    sites: &Sites<'_>,
+    seed: u64,
+    large: bool,
+    only: &[String],
+) -> (Vec<Planned>, Vec<NotRun>, Vec<NotRun>) {
     let (mut planned, mut not_run, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for injury in injuries().iter().copied() {
         let wants = injury.wants();
@@ -40,15 +47,33 @@ pub(crate) fn plan(sites: &Sites<'_>, seed: u64, large: bool, only: &[String]) -
             continue;
         }
         if wants.needs_large && !large {
-            not_run.push(NotRun { injury: injury.name().into(), why: "it needs a table of more than one segment: --large".into() });
+            not_run.push(NotRun {
+                injury: injury.name().into(),
+                why: "it needs a table of more than one segment: --large".into(),
+            });
             continue;
         }
-        let variants: &[(&str, bool)] = if wants.page_injury { &[("raw", false), ("sealed", true)] } else { &[("raw", false)] };
+        let variants: &[(&str, bool)] = if wants.page_injury {
+            &[("raw", false), ("sealed", true)]
+        } else {
+            &[("raw", false)]
+        };
         for (variant, sealed) in variants {
-            let options = InjuryOptions { seed, sealed: *sealed, ..InjuryOptions::default() };
+            let options = InjuryOptions {
+                seed,
+                sealed: *sealed,
+                ..InjuryOptions::default()
+            };
             match plan_on(sites, injury, &options) {
-                Ok(plan) => planned.push(Planned { injury, variant, plan }),
-                Err(error) => failed.push(NotRun { injury: injury.name().into(), why: error.to_string() }),
+                Ok(plan) => planned.push(Planned {
+                    injury,
+                    variant,
+                    plan,
+                }),
+                Err(error) => failed.push(NotRun {
+                    injury: injury.name().into(),
+                    why: error.to_string(),
+                }),
             }
         }
     }
@@ -70,15 +95,24 @@ pub(crate) fn run(
         let mut copy = BenchCopy::make(ward.master, &format!("copy-{thread}"))?;
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(planned) = planned.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else { return Ok(()) };
+            let Some(planned) = planned.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else {
+                return Ok(());
+            };
             let row = row(ward, planned, &mut copy);
             step(planned.injury.name());
-            rows.lock().expect("no thread panics with it").push((index, row));
+            rows.lock()
+                .expect("no thread panics with it")
+                .push((index, row));
         }
     };
     let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1)).map(|thread| scope.spawn(move || work(thread))).collect();
-        handles.into_iter().map(|handle| handle.join().expect("a thread of the drill does not panic")).collect()
+        let handles: Vec<_> = (0..threads.max(1))
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().expect("a thread of the drill does not panic"))
+            .collect()
     });
     outcomes.into_iter().collect::<Result<(), Failure>>()?;
     let mut rows = rows.into_inner().expect("no thread panics with it");
@@ -99,30 +133,52 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
     let missing = verdict.missing(plan);
     let unexpected = verdict.unexpected(plan);
     failures.extend(missing.iter().map(|rule| format!("{rule} did not fire")));
-    failures.extend(unexpected.iter().map(|rule| format!("{rule} fired and should not")));
+    failures.extend(
+        unexpected
+            .iter()
+            .map(|rule| format!("{rule} fired and should not")),
+    );
     if verdict.helpless() {
         failures.push("a finding of damage names no way out".into());
     }
     let with = server_with(ward, planned, copy)?;
-    failures.extend(verdict.false_prophecies(&with, ward.reads_indexes).into_iter().map(|words| format!("the server did not say with checksums: {words}")));
+    failures.extend(
+        verdict
+            .false_prophecies(&with, ward.reads_indexes)
+            .into_iter()
+            .map(|words| format!("the server did not say with checksums: {words}")),
+    );
     let without = match planned.variant {
         "sealed" => None,
         _ => server_without(ward, planned, copy, &mut failures)?,
     };
     copy.refresh()?;
     let prophecy = verdict.prophecy();
-    let lied = failures.iter().any(|failure| failure.starts_with("the server did not say"));
+    let lied = failures
+        .iter()
+        .any(|failure| failure.starts_with("the server did not say"));
     Ok(DrillRow {
         injury: planned.injury.name().into(),
         variant: planned.variant.into(),
         place: plan.place.clone(),
         wound: plan.wound.words.clone(),
         found_by: verdict.rules(),
-        message: verdict.findings.first().map(|finding| finding.message.clone()),
-        cause: verdict.findings.iter().find_map(|finding| finding.cause.as_ref()).map(|cause| cause.name.clone()),
+        message: verdict
+            .findings
+            .first()
+            .map(|finding| finding.message.clone()),
+        cause: verdict
+            .findings
+            .iter()
+            .find_map(|finding| finding.cause.as_ref())
+            .map(|cause| cause.name.clone()),
         missing,
         unexpected,
-        blind: plan.wound.blind.map(str::to_owned).filter(|_| verdict.findings.is_empty()),
+        blind: plan
+            .wound
+            .blind
+            .map(str::to_owned)
+            .filter(|_| verdict.findings.is_empty()),
         server_says_true: prophecy.as_ref().map(|_| !lied),
         server_says: prophecy,
         with_checksums: Some(with),
@@ -135,8 +191,17 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
 }
 
 fn journal(ward: &Ward<'_>, copy: &BenchCopy, name: &str) -> std::path::PathBuf {
-    let bench = copy.pgdata.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
-    ward.master.scratch.path().join("journals").join(bench).join(name)
+    let bench = copy
+        .pgdata
+        .parent()
+        .and_then(|folder| folder.file_name())
+        .unwrap_or_default();
+    ward.master
+        .scratch
+        .path()
+        .join("journals")
+        .join(bench)
+        .join(name)
 }
 
 fn hurt(ward: &Ward<'_>, planned: &Planned, copy: &BenchCopy, name: &str) -> Result<(), Failure> {
@@ -156,7 +221,11 @@ fn hurt(ward: &Ward<'_>, planned: &Planned, copy: &BenchCopy, name: &str) -> Res
     Ok(())
 }
 
-fn server_with(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<ServerAnswer, Failure> {
+fn server_with(
+    ward: &Ward<'_>,
+    planned: &Planned,
+    copy: &mut BenchCopy,
+) -> Result<ServerAnswer, Failure> {
     copy.refresh()?;
     hurt(ward, planned, copy, "again")?;
     Ok(oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard))
@@ -177,6 +246,9 @@ fn server_without(
     let verdict = Verdict::new(master::check(&copy.pgdata, 0)?, ward.healthy);
     let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
     let lies = verdict.false_prophecies(&answer, ward.reads_indexes);
-    failures.extend(lies.into_iter().map(|words| format!("the server did not say without checksums: {words}")));
+    failures.extend(
+        lies.into_iter()
+            .map(|words| format!("the server did not say without checksums: {words}")),
+    );
     Ok(Some(answer))
 }

@@ -28,7 +28,11 @@ pub(crate) struct Heard {
 }
 
 /// Starts the server on `pgdata`, reads everything, stops it.
-pub(crate) fn hear(master: &Master, pgdata: &std::path::Path, readings: &[DatabaseReadings]) -> Heard {
+pub(crate) fn hear(
+    master: &Master,
+    pgdata: &std::path::Path,
+    readings: &[DatabaseReadings],
+) -> Heard {
     let mut heard = Heard::default();
     let mut server = match master.start(pgdata) {
         Ok(server) => server,
@@ -41,7 +45,10 @@ pub(crate) fn hear(master: &Master, pgdata: &std::path::Path, readings: &[Databa
     let mut crashes = 0;
     for database in readings {
         let mut rest = database.readings.as_slice();
-        while let (false, Some(mut session)) = (rest.is_empty(), connect(&server, &database.database, &mut heard, crashes)) {
+        while let (false, Some(mut session)) = (
+            rest.is_empty(),
+            connect(&server, &database.database, &mut heard, crashes),
+        ) {
             rest = read(&mut session, &database.database, rest, &mut heard);
             if rest.is_empty() {
                 break;
@@ -59,12 +66,18 @@ fn connect(server: &Server, database: &str, heard: &mut Heard, crashes: usize) -
         heard.say("the server crashed again and again; the rest was not read".into());
         return None;
     }
-    let options = ConnectOptions { wall_limit: STATEMENT, statement_timeout: Some(STATEMENT), ..ConnectOptions::default() };
+    let options = ConnectOptions {
+        wall_limit: STATEMENT,
+        statement_timeout: Some(STATEMENT),
+        ..ConnectOptions::default()
+    };
     let start = Instant::now();
     loop {
         match server.connect_with(database, &options) {
             Ok(session) => return Some(session),
-            Err(error) if start.elapsed() > RECOVERY || (crashes == 0 && error.message().is_some()) => {
+            Err(error)
+                if start.elapsed() > RECOVERY || (crashes == 0 && error.message().is_some()) =>
+            {
                 heard.say(words(&error));
                 return None;
             }
@@ -74,7 +87,12 @@ fn connect(server: &Server, database: &str, heard: &mut Heard, crashes: usize) -
 }
 
 /// Reads until the end or a crash; what is left comes back.
-fn read<'a>(session: &mut Session, database: &str, readings: &'a [Reading], heard: &mut Heard) -> &'a [Reading] {
+fn read<'a>(
+    session: &mut Session,
+    database: &str,
+    readings: &'a [Reading],
+    heard: &mut Heard,
+) -> &'a [Reading] {
     let mut rest = readings;
     while let Some((reading, after)) = rest.split_first() {
         rest = after;
@@ -84,10 +102,19 @@ fn read<'a>(session: &mut Session, database: &str, readings: &'a [Reading], hear
         }
         match outcome {
             Ok(_) if matches!(reading.way, Way::Pages | Way::Page) => {}
-            Ok(hash) => drop(heard.rows.insert((database.to_owned(), reading.relation.clone()), hash)),
+            Ok(hash) => drop(
+                heard
+                    .rows
+                    .insert((database.to_owned(), reading.relation.clone()), hash),
+            ),
             Err(error) => heard.say(words(&error)),
         }
-        if reading.way == Way::Sequence && heard.rows.get(&(database.to_owned(), reading.relation.clone())) == Some(&NO_ROW) {
+        if reading.way == Way::Sequence
+            && heard
+                .rows
+                .get(&(database.to_owned(), reading.relation.clone()))
+                == Some(&NO_ROW)
+        {
             let name = reading.relation.rsplit('.').next().unwrap_or_default();
             heard.say(format!("pg_dump: error: query to get data of sequence \"{name}\" returned 0 rows (expected 1)"));
         }
@@ -109,7 +136,11 @@ fn one(session: &mut Session, reading: &Reading) -> Result<u64, SqlError> {
     }
     let mut hasher = DefaultHasher::new();
     let rows = session.copy_out(&reading.sql, &mut |bytes| hasher.write(bytes))?;
-    Ok(if rows == 0 { NO_ROW } else { hasher.finish() | 1 })
+    Ok(if rows == 0 {
+        NO_ROW
+    } else {
+        hasher.finish() | 1
+    })
 }
 
 impl Heard {
@@ -129,7 +160,9 @@ impl Heard {
                 }
             }
         }
-        self.answer.messages.retain(|message| !healthy.answer.messages.contains(message));
+        self.answer
+            .messages
+            .retain(|message| !healthy.answer.messages.contains(message));
         self.answer
     }
 }
@@ -143,14 +176,24 @@ fn words(error: &SqlError) -> String {
 
 /// Severity, text and detail: hints and contexts differ from version to version and say no more.
 fn first_lines(message: &Message) -> String {
-    let detail = message.detail.as_ref().map(|detail| format!("\nDETAIL:  {detail}")).unwrap_or_default();
+    let detail = message
+        .detail
+        .as_ref()
+        .map(|detail| format!("\nDETAIL:  {detail}"))
+        .unwrap_or_default();
     format!("{}:  {}{detail}", message.severity, message.message)
 }
 
 /// The lines of a server log that tell why it did not start.
 fn fatal_lines(log: &str) -> Vec<String> {
     let severities = ["FATAL:", "PANIC:", "ERROR:"];
-    let line = |line: &str| severities.iter().find_map(|severity| line.find(severity)).and_then(|at| line.get(at..)).map(str::to_owned);
+    let line = |line: &str| {
+        severities
+            .iter()
+            .find_map(|severity| line.find(severity))
+            .and_then(|at| line.get(at..))
+            .map(str::to_owned)
+    };
     let mut found: Vec<String> = log.lines().filter_map(line).collect();
     found.dedup();
     if found.is_empty() {

@@ -35,14 +35,23 @@ pub(crate) fn of(cluster: &Cluster) -> Vec<DatabaseReadings> {
     let mut all = Vec::new();
     let shared = cluster.catalog(0);
     for database in cluster.databases.values() {
-        let Some(name) = database.name.clone().filter(|name| name != "template0" && name != "template1") else { continue };
+        let Some(name) = database
+            .name
+            .clone()
+            .filter(|name| name != "template0" && name != "template1")
+        else {
+            continue;
+        };
         let catalog = cluster.catalog(database.oid);
         let mut relations: Vec<&Relation> = catalog.relations.values().collect();
         if all.is_empty() {
             relations.extend(shared.relations.values());
         }
         let readings = relations.into_iter().flat_map(readings_of).collect();
-        all.push(DatabaseReadings { database: name, readings });
+        all.push(DatabaseReadings {
+            database: name,
+            readings,
+        });
     }
     all
 }
@@ -54,22 +63,37 @@ fn readings_of(relation: &Relation) -> Vec<Reading> {
     let name = relation.sql_name();
     let text = name.replace('\'', "''");
     let statements = match relation.kind {
-        RelKind::Index => vec![(Way::Pages, format!("SELECT ext.pg_prewarm('{text}', 'buffer')"))],
+        RelKind::Index => vec![(
+            Way::Pages,
+            format!("SELECT ext.pg_prewarm('{text}', 'buffer')"),
+        )],
         // Its row as `pg_dump` reads it, and its page as `nextval` does.
         RelKind::Sequence => vec![
-            (Way::Sequence, format!("COPY (SELECT last_value, is_called FROM {name}) TO STDOUT")),
-            (Way::Page, format!("SELECT pg_sequence_last_value('{text}')")),
+            (
+                Way::Sequence,
+                format!("COPY (SELECT last_value, is_called FROM {name}) TO STDOUT"),
+            ),
+            (
+                Way::Page,
+                format!("SELECT pg_sequence_last_value('{text}')"),
+            ),
         ],
         _ if !relation.populated => Vec::new(),
         _ => vec![(Way::Copy, format!("COPY (SELECT * FROM {name}) TO STDOUT"))],
     };
-    let reading = |(way, sql)| Reading { relation: relation.qualified_name(), way, sql };
+    let reading = |(way, sql)| Reading {
+        relation: relation.qualified_name(),
+        way,
+        sql,
+    };
     statements.into_iter().map(reading).collect()
 }
 
 /// Leaves indexes out, for a server without `pg_prewarm`.
 pub(crate) fn without_pages(readings: &mut [DatabaseReadings]) {
     for database in readings {
-        database.readings.retain(|reading| reading.way != Way::Pages);
+        database
+            .readings
+            .retain(|reading| reading.way != Way::Pages);
     }
 }

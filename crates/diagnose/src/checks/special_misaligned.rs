@@ -36,7 +36,7 @@ impl PageCheck for SpecialMisaligned {
 
     fn check(&self, page: Page<'_>, _cx: &PageCx<'_>, out: &mut Findings) {
         let special = page.pd_special();
-        if special % 8 == 0 {
+        if special.is_multiple_of(8) {
             return;
         }
         let message = format!("pd_special {special} is not a multiple of 8");

@@ -262,6 +262,9 @@ pub struct Coverage {
     pub relations: u64,
     /// What was not checked, and why.
     pub not_checked: Vec<NotChecked>,
+    /// What lies beyond the level that was asked for; it does not change the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beyond_level: Vec<NotChecked>,
 }
 
 impl Coverage {

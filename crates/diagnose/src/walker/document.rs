@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::Cluster;
 
-use crate::document::{CheckDocument, Evidence, Finding, NotChecked, Target, Tool, Verdict};
+use crate::document::{CheckDocument, Evidence, Finding, Level, NotChecked, Target, Tool, Verdict};
 use crate::rule::Severity;
 use crate::walker::books::Books;
 use crate::walker::{CheckOptions, target_of};
@@ -27,6 +27,32 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
     )
 }
 
+/// What the level does not look at, said as loudly as what it does.
+fn beyond(level: Level) -> Vec<NotChecked> {
+    let later = [
+        ("write-ahead log in pg_wal", "it is not read"),
+        (
+            "pg_xact, pg_multixact and other status files",
+            "they are asked about rows, but not checked themselves",
+        ),
+        (
+            "order inside indexes, rows against index entries, TOAST values against their pointers",
+            "no comparison between the pages of several relations is made",
+        ),
+    ];
+    let pages = (
+        "line pointers, rows, values and index pages",
+        "level structure looks at them",
+    );
+    let pages = (level == Level::Pages).then_some(pages);
+    let entry = |(what, why): (&str, &str)| NotChecked {
+        what: what.into(),
+        why: why.into(),
+        inherent: false,
+    };
+    pages.into_iter().chain(later).map(entry).collect()
+}
+
 /// The document of any target.
 pub(crate) fn assemble(
     target: Target,
@@ -34,7 +60,8 @@ pub(crate) fn assemble(
     options: &CheckOptions,
     books: Books,
 ) -> CheckDocument {
-    let coverage = books.coverage;
+    let mut coverage = books.coverage;
+    coverage.beyond_level = beyond(options.level);
     assert!(
         coverage.is_balanced(),
         "the ledger does not balance: {coverage:?}"

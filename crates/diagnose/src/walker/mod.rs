@@ -20,7 +20,6 @@ use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
 use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
 use crate::places::file_place;
-use crate::rule::Severity;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
@@ -117,7 +116,10 @@ fn check_database(
     progress: &dyn Progress,
     books: &mut Books,
 ) {
-    let catalog = cluster.catalog(database);
+    let catalog = match options.level {
+        Level::Pages => cluster.catalog_names(database),
+        Level::Structure => cluster.catalog(database),
+    };
     books.troubles(&catalog.troubles);
     let mut forks: Vec<ForkFiles> = Vec::new();
     for home in cluster

@@ -1,6 +1,5 @@
-//! The pass over the pages: threads take chunks of one mebibyte in order until none is left.
+//! The pass over the pages: threads take chunks in order until none is left.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::Segment;
@@ -14,10 +13,10 @@ use crate::walker::books::{Books, DamagedBlocks, Pages};
 use crate::walker::look::{Looker, Seen};
 use crate::walker::{CheckOptions, Progress, document};
 
-/// Bytes of one read.
+/// Bytes of one read: few enough that they are still in the core's own cache when they are looked at.
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Chunks asked for ahead of each thread.
-const AHEAD: usize = 4;
+/// Chunks asked for ahead, so many at a time.
+const AHEAD: usize = 8;
 /// Damaged pages of a thread whose cause is searched for: the search costs milliseconds a page.
 const CAUSES_MAX: u32 = 500;
 
@@ -61,22 +60,16 @@ pub(crate) fn run(
         next: AtomicUsize::new(0),
     };
     let threads = options.threads.get().min(chunks.max(1));
-    let shares = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| {
-                shares
-                    .lock()
-                    .expect("no thread panics with it")
-                    .push(pass.work())
-            });
-        }
+    let shares = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| pass.work())).collect();
+        let mut shares = vec![pass.work()];
+        shares.extend(
+            others
+                .into_iter()
+                .map(|other| other.join().expect("a thread of the pass does not panic")),
+        );
         shares
-            .lock()
-            .expect("no thread panics with it")
-            .push(pass.work_apart());
     });
-    let shares = shares.into_inner().expect("no thread panics with it");
     settle(jobs, shares, options, books);
 }
 
@@ -110,10 +103,6 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn work_apart(&self) -> Share {
-        self.work()
-    }
-
     fn work(&self) -> Share {
         let mut share = Share::default();
         let mut buffer = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or(1 << 20)];
@@ -156,12 +145,17 @@ impl Pass<'_> {
         Some((stretch, (chunk - stretch.first_chunk) as u64 * CHUNK_BYTES))
     }
 
+    /// Asks for the chunks after the next ones, once for each run of them.
     fn read_ahead(&self, chunk: usize) {
-        if let Some((stretch, offset)) = self.place(chunk + AHEAD * self.options.threads.get()) {
+        if !chunk.is_multiple_of(AHEAD) {
+            return;
+        }
+        if let Some((stretch, offset)) = self.place(chunk + AHEAD) {
+            let len = CHUNK_BYTES * AHEAD as u64;
             self.source.prefetch(&[Range {
                 path: stretch.path.clone(),
                 offset,
-                len: CHUNK_BYTES,
+                len,
             }]);
         }
     }

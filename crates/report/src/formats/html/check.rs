@@ -32,6 +32,7 @@ pub(super) fn render(
     banner(document, &headline, out)?;
     facts(document, out)?;
     details::not_checked(&document.coverage.not_checked, out)?;
+    details::beyond_level(&document.coverage.beyond_level, out)?;
     overview(document, &groups, out)?;
     let evidence = evidence_by_group(document, &groups);
     for (number, group) in groups.iter().enumerate() {

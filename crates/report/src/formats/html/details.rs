@@ -27,6 +27,16 @@ pub(super) fn not_checked(entries: &[NotChecked], out: &mut dyn io::Write) -> io
     Ok(())
 }
 
+/// What a deeper look would add.
+pub(super) fn beyond_level(entries: &[NotChecked], out: &mut dyn io::Write) -> io::Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    out.write_all(b"<details class=card><summary>Beyond this level, not looked at</summary>\n")?;
+    list(&entries.iter().collect::<Vec<_>>(), out)?;
+    out.write_all(b"</details>\n")
+}
+
 fn list(entries: &[&NotChecked], out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"<dl class=reasons>\n")?;
     for entry in entries {

@@ -84,6 +84,12 @@ fn not_checked(coverage: &Coverage, sheet: &mut Sheet<'_>) -> io::Result<()> {
         )?;
         not_checked_entries(&inherent, sheet)?;
     }
+    if !coverage.beyond_level.is_empty() {
+        sheet.gap()?;
+        sheet.text(0, "Beyond this level, not looked at:")?;
+        let beyond: Vec<&NotChecked> = coverage.beyond_level.iter().collect();
+        not_checked_entries(&beyond, sheet)?;
+    }
     Ok(())
 }
 
