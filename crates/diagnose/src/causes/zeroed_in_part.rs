@@ -20,10 +20,20 @@ impl CauseOf for ZeroedInPart {
     }
 
     fn evidence(&self, page: Page<'_>, _cx: &PageCx<'_>) -> Option<(f64, Map<String, Value>)> {
-        let (start, end) = zeroed_items(page)?;
+        let (start, end, confidence) = match zeroed_items(page) {
+            Some((start, end)) => (start, end, 0.8),
+            None => zeroed_values(page).map(|(start, end)| (start, end, 0.5))?,
+        };
         let whole = start > 0 && end < page.len();
-        whole.then(|| (0.8, facts([("bytes", vec![start, end].into())])))
+        whole.then(|| (confidence, facts([("bytes", vec![start, end].into())])))
     }
+}
+
+/// The first run of whole sectors of zeros in the room of the items. No item begins there, so
+/// they may be somebody's values.
+fn zeroed_values(page: Page<'_>) -> Option<(usize, usize)> {
+    let upper = usize::from(page.pd_upper());
+    zero_runs(page.bytes()).find(|(start, _)| *start >= upper)
 }
 
 /// The first run of whole sectors of zeros that should hold the header or items.
