@@ -60,6 +60,11 @@ impl<'a> Looker<'a> {
         }
     }
 
+    /// Bytes of a page of the fork.
+    pub(crate) fn block_bytes(&self) -> usize {
+        usize::try_from(self.fork.build.block_size).unwrap_or(8192)
+    }
+
     /// Looks at one page and keeps what is found. `causes_left` bounds the search for causes.
     pub(crate) fn look(
         &self,

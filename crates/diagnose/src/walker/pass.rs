@@ -189,6 +189,12 @@ impl Pass<'_> {
                 return;
             }
         };
+        // Half a page is no page: where the file shrank, what is left of the last one is lost too.
+        let block_size = looker.block_bytes();
+        let read = match read < expected {
+            true => read - read % block_size,
+            false => read,
+        };
         if read < expected {
             let why = format!(
                 "the file shrank while it was read: {} bytes are gone",
