@@ -86,7 +86,7 @@ pub(crate) fn open_cluster(path: &Path, load: Option<&LoadArgs>) -> Result<Clust
         )));
     }
     let source = limited(Arc::new(DataDirectory::open(path)?), load);
-    Ok(Cluster::open(source)?)
+    Cluster::open(source).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 fn limited(source: Arc<dyn Source>, load: Option<&LoadArgs>) -> Arc<dyn Source> {

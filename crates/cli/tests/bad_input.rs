@@ -91,6 +91,7 @@ fn what_is_no_cluster_of_ours() {
     let before = files(at);
     for (target, words) in &table {
         refused(pgclinic(&["check", text(target)]), words);
+        refused(pgclinic(&["check", text(target)]), text(target));
         refused(
             pgclinic(&["inspect", text(target), "--relation", "public.docs"]),
             words,
