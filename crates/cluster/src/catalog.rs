@@ -21,7 +21,7 @@ const PG_INDEX: Oid = 2610;
 
 /// How much of a catalog is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Depth {
+pub(crate) enum Depth {
     /// Relations by name, kind and file.
     Names,
     /// Columns, indexes and types too.

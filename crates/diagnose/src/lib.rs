@@ -28,9 +28,15 @@ mod database_trial;
 #[cfg(test)]
 mod fork_trial;
 
-pub use check::{Checksum, ClusterCheck, DatabaseCheck, DatabaseCx, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants};
+pub use check::{
+    Checksum, ClusterCheck, DatabaseCheck, DatabaseCx, ForkCx, Limits, PageCheck, PageClass,
+    PageCx, Wants,
+};
 pub use checks::{CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, rule_named, rules};
 pub use document::{CheckDocument, Finding, Level, Place, Verdict};
 pub use findings::{Draft, Findings};
 pub use rule::{Rule, Severity};
-pub use walker::{CheckOptions, Glob, Progress, Selection, check_cluster, check_file, check_page, fork_cx, target_of};
+pub use walker::{
+    CheckOptions, Glob, Progress, Selection, check_cluster, check_file, check_page, fork_cx,
+    target_of,
+};

@@ -72,7 +72,9 @@ pub fn single_bit_candidates(page: &[u8], block: BlockNo, stored: u16) -> Vec<us
         field.fill(0);
     }
     let whole = lanes(&page);
-    (0..LANES).flat_map(|lane| lane_candidates(&page, lane, whole ^ block, stored)).collect()
+    (0..LANES)
+        .flat_map(|lane| lane_candidates(&page, lane, whole ^ block, stored))
+        .collect()
 }
 
 /// The candidates in one lane: only its own sum changes, from the flipped row on.
@@ -81,7 +83,12 @@ fn lane_candidates(page: &[u8], lane: usize, whole: u32, stored: u16) -> Vec<usi
         .as_chunks::<{ LANES * 4 }>()
         .0
         .iter()
-        .filter_map(|row| row.as_chunks::<4>().0.get(lane).map(|word| u32::from_le_bytes(*word)))
+        .filter_map(|row| {
+            row.as_chunks::<4>()
+                .0
+                .get(lane)
+                .map(|word| u32::from_le_bytes(*word))
+        })
         .collect();
     let mut sum = BASE.get(lane).copied().unwrap_or_default();
     let others = whole ^ finish_lane(sum, &words);
@@ -90,7 +97,8 @@ fn lane_candidates(page: &[u8], lane: usize, whole: u32, stored: u16) -> Vec<usi
         let rest = words.get(row + 1..).unwrap_or_default();
         for bit in 0..32 {
             let in_field = row == 0 && lane == 2 && bit < 16;
-            if !in_field && fold(others ^ finish_lane(mix(sum, word ^ (1 << bit)), rest)) == stored {
+            if !in_field && fold(others ^ finish_lane(mix(sum, word ^ (1 << bit)), rest)) == stored
+            {
                 found.push((row * LANES + lane) * 32 + bit);
             }
         }
@@ -100,7 +108,10 @@ fn lane_candidates(page: &[u8], lane: usize, whole: u32, stored: u16) -> Vec<usi
 }
 
 fn finish_lane(sum: u32, words: &[u32]) -> u32 {
-    words.iter().chain(&[0, 0]).fold(sum, |sum, word| mix(sum, *word))
+    words
+        .iter()
+        .chain(&[0, 0])
+        .fold(sum, |sum, word| mix(sum, *word))
 }
 
 #[inline(always)]

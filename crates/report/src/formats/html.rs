@@ -10,7 +10,6 @@ mod finding;
 mod inspect;
 mod map;
 mod markdown;
-mod sha256;
 mod shell;
 
 use std::io;

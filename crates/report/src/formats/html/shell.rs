@@ -5,9 +5,9 @@ use std::io;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_diagnose::document::{Target, Tool};
+use sha2::{Digest, Sha256};
 
 use super::escape::Esc;
-use super::sha256::sha256;
 use crate::words;
 
 const STYLE: &str = include_str!("report.css");
@@ -15,18 +15,19 @@ const SCRIPT: &str = include_str!("report.js");
 
 /// Everything up to the opened `main`.
 pub(super) fn open(title: &str, out: &mut dyn io::Write) -> io::Result<()> {
-    let script = STANDARD.encode(sha256(SCRIPT));
+    let script = STANDARD.encode(Sha256::digest(SCRIPT));
+    let style = STANDARD.encode(Sha256::digest(STYLE));
     let title = Esc(title);
     write!(
         out,
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; \
+         style-src 'sha256-{style}'; script-src 'sha256-{script}'; base-uri 'none'; \
          form-action 'none'\">\n\
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <meta name=referrer content=no-referrer>\n\
          <meta name=color-scheme content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
     )
 }
 
