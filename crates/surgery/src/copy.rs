@@ -34,12 +34,7 @@ pub fn copy_to(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
             });
         }
     }
-    if let Some(parent) = to.parent().filter(|parent| parent.starts_with(&pgdata)) {
-        return Err(Error::Path {
-            path: parent.display().to_string(),
-            why: "a copy does not fit into the cluster it is made of".into(),
-        });
-    }
+    check_outside(&pgdata, to)?;
     copy_tree(&pgdata, to, &|path| path.starts_with(pgdata.join("pg_wal")))?;
     let tablespaces = move_tablespaces(to, &annex)?;
     mark_copy(to)?;
@@ -47,6 +42,26 @@ pub fn copy_to(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
         pgdata: to.to_path_buf(),
         tablespaces,
     })
+}
+
+/// A copy inside its own cluster, however its name is written, would copy itself for ever.
+fn check_outside(pgdata: &Path, to: &Path) -> Result<()> {
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let real = fs::canonicalize(parent).map_err(Error::io("open", parent))?;
+    let tablespaces = fs::read_dir(pgdata.join("pg_tblspc"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let roots = tablespaces.filter_map(|link| fs::canonicalize(link.path()).ok());
+    let mut roots = std::iter::once(pgdata.to_path_buf()).chain(roots);
+    if roots.any(|root| real.starts_with(root)) {
+        return Err(Error::Path {
+            path: to.display().to_string(),
+            why: "a copy does not fit into the cluster it is made of".into(),
+        });
+    }
+    Ok(())
 }
 
 fn annex_of(to: &Path) -> PathBuf {

@@ -213,3 +213,18 @@ fn a_copy_is_marked_and_keeps_owners_and_tablespaces() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_copy_does_not_go_into_its_own_cluster() {
+    let copy = copy();
+    let tablespace = copy.tablespaces.first().expect("the seed has one");
+    for inside in [
+        copy.pgdata.join("new"),
+        copy.pgdata.join("base/../new"),
+        tablespace.join("new"),
+    ] {
+        let refused = copy_to(&copy.pgdata, &inside).expect_err("it would copy itself for ever");
+        assert!(refused.to_string().contains("does not fit"), "{refused}");
+        assert!(!inside.exists(), "nothing was written");
+    }
+}
