@@ -46,7 +46,10 @@ impl Command for Explain {
         let text = arguments.text.as_deref().unwrap_or_default();
         let (answer, exit) = match rule_named(text) {
             _ if arguments.list => (list(), Exit::Healthy),
-            Some(rule) => (format!("{FIRST_LINE}\n\n{}", explain_rule(rule)), Exit::Healthy),
+            Some(rule) => (
+                format!("{FIRST_LINE}\n\n{}", explain_rule(rule)),
+                Exit::Healthy,
+            ),
             None => explained(text, arguments.pgdata.as_deref())?,
         };
         write!(world.stdout, "{answer}")
