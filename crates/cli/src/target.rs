@@ -107,10 +107,15 @@ pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(pgdata.join("postmaster.pid")).ok()?;
     let pid: i32 = text.lines().next()?.trim().parse().ok()?;
     let process = rustix::process::Pid::from_raw(pid.abs())?;
-    match rustix::process::test_kill_process(process) {
-        Ok(()) | Err(rustix::io::Errno::PERM) => Some(pid.unsigned_abs()),
-        Err(_) => None,
-    }
+    let alive = match rustix::process::test_kill_process(process) {
+        Ok(()) | Err(rustix::io::Errno::PERM) => true,
+        Err(_) => false,
+    };
+    // A postmaster works in its data directory; after a crash the number may be somebody else's.
+    let works_in = std::fs::read_link(format!("/proc/{}/cwd", pid.unsigned_abs())).ok();
+    let elsewhere =
+        works_in.is_some_and(|folder| pgdata.canonicalize().is_ok_and(|own| own != folder));
+    (alive && !elsewhere).then_some(pid.unsigned_abs())
 }
 
 fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> {
@@ -156,6 +161,13 @@ fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> 
         files.segments.sort_by_key(|segment| segment.number);
     }
     let (build, method) = guess(source.as_ref(), &name);
+    if named.is_none() && method.is_none() {
+        let why = "neither its name nor its first pages are those of a relation; name the data directory or a relation file";
+        return Err(Failure::new(format!(
+            "{} is no relation file: {why}",
+            path.display()
+        )));
+    }
     Ok(BareFile {
         source,
         forks,

@@ -129,6 +129,7 @@ impl Reader<'_> {
     fn read_into(&mut self, catalog: &mut Catalog, depth: Depth) {
         let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
         catalog.relations = self.read_relations(pg_class);
+        self.doubt_what_does_not_name_itself(&catalog.relations);
         self.resolve_mapped(&mut catalog.relations);
         self.name_schemas(&mut catalog.relations);
         attach_toast_owners(&mut catalog.relations);
@@ -220,6 +221,21 @@ impl Reader<'_> {
             }
         });
         relations
+    }
+
+    /// `pg_class` names itself and the catalogs that are needed to read it; one that does not is
+    /// not whole, however well its pages look.
+    fn doubt_what_does_not_name_itself(&mut self, relations: &BTreeMap<Oid, Relation>) {
+        let lost = [PG_CLASS, PG_ATTRIBUTE, PG_NAMESPACE]
+            .into_iter()
+            .filter(|oid| !relations.contains_key(oid))
+            .count();
+        if lost > 0 {
+            self.trouble(
+                "pg_class",
+                format!("it does not name {lost} of the catalogs that every database has"),
+            );
+        }
     }
 
     fn resolve_mapped(&mut self, relations: &mut BTreeMap<Oid, Relation>) {

@@ -1,10 +1,11 @@
 //! The facade: one cluster, opened.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
-use pgclinic_format::{ControlFile, Fork, Layout, Oid, RelationMap};
+use pgclinic_format::{ControlFile, Fork, Layout, Lsn, Oid, RelationMap};
 use pgclinic_source::{Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
@@ -112,6 +113,7 @@ pub struct Cluster {
     pub homes: Vec<Home>,
     /// What could not be read while opening.
     pub troubles: Vec<Trouble>,
+    replay: OnceLock<Option<Range<Lsn>>>,
 }
 
 impl Cluster {
@@ -142,6 +144,7 @@ impl Cluster {
             databases: BTreeMap::new(),
             homes,
             troubles,
+            replay: OnceLock::new(),
         };
         cluster.databases = cluster.read_databases();
         Ok(cluster)
@@ -157,6 +160,25 @@ impl Cluster {
         self.control
             .trusted()
             .is_some_and(|control| control.state != State::ShutDown)
+    }
+
+    /// The WAL that recovery would replay, at most: from the redo point to the end of the last
+    /// segment there is. A page whose LSN lies there gets a full image back, if the cluster writes
+    /// them. `None` for a cluster that needs no recovery.
+    pub fn replay(&self) -> Option<Range<Lsn>> {
+        self.replay.get_or_init(|| self.find_replay()).clone()
+    }
+
+    fn find_replay(&self) -> Option<Range<Lsn>> {
+        let control = self
+            .control
+            .trusted()
+            .filter(|control| control.state != State::ShutDown)?;
+        let entries = self.source.list("pg_wal").ok()?;
+        let ends = entries
+            .iter()
+            .filter_map(|entry| segment_end(&entry.name, control.xlog_seg_size));
+        Some(control.checkpoint.redo..ends.max()?)
     }
 
     /// Data checksums are on; unknown without a control file to trust.
@@ -281,6 +303,15 @@ impl Cluster {
         }
         databases
     }
+}
+
+/// Where the WAL segment of this name ends: timeline, upper half and number, 8 digits each.
+fn segment_end(name: &str, segment_bytes: u32) -> Option<Lsn> {
+    let digits = name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let upper = u64::from_str_radix(name.get(8..16).filter(|_| digits)?, 16).ok()?;
+    let number = u64::from_str_radix(name.get(16..24)?, 16).ok()?;
+    let within = (number + 1).checked_mul(u64::from(segment_bytes))?;
+    (upper << 32).checked_add(within).map(Lsn)
 }
 
 fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {

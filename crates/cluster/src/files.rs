@@ -39,7 +39,7 @@ pub struct ForkFiles {
     pub fork: Fork,
     /// The files are a temporary relation's, with this name in front.
     pub temporary: Option<String>,
-    /// Its files.
+    /// Its files; none where the name leads to a link, a folder or anything else but a file.
     pub segments: Vec<Segment>,
 }
 
@@ -80,19 +80,18 @@ pub(crate) fn list_folder(source: &dyn Source, home: &Home) -> Result<Vec<ForkFi
         let Some(name) = RelationFileName::parse(&entry.name) else {
             continue;
         };
-        if entry.kind != EntryKind::File {
-            continue;
-        }
         let stem = entry.name.split('.').next().unwrap_or_default();
         let temporary = name.temporary.then(|| stem.to_owned());
         let segment = Segment {
             number: name.segment,
             len: entry.len,
         };
-        forks
+        let segments = forks
             .entry((name.filenode, name.fork, temporary))
-            .or_default()
-            .push(segment);
+            .or_default();
+        if entry.kind == EntryKind::File {
+            segments.push(segment);
+        }
     }
     let files = forks
         .into_iter()

@@ -10,6 +10,9 @@ use crate::rule::Severity;
 
 /// Fills in what the checks left open.
 pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
+    if replay_will_mend(page, cx) {
+        return drafts.iter_mut().for_each(leave_to_replay);
+    }
     let refused = refusal(page, cx);
     let rows = rows_on(page, cx);
     for draft in drafts {
@@ -28,6 +31,25 @@ pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
             draft.rows = draft.rows.or(Some(0));
         }
     }
+}
+
+/// The cluster needs recovery, and the page was changed after the redo point: its first change
+/// since then put an image of the whole page into the WAL.
+fn replay_will_mend(page: Page<'_>, cx: &PageCx<'_>) -> bool {
+    let range = cx.fork.cluster.and_then(pgclinic_cluster::Cluster::replay);
+    range.is_some_and(|range| range.contains(&page.pd_lsn()))
+}
+
+fn leave_to_replay(draft: &mut Draft) {
+    draft.severity = draft.severity.max(Severity::Note);
+    draft.rows = Some(0);
+    draft
+        .message
+        .push_str("; the cluster needs recovery, which writes this page anew");
+    let words = "copy the cluster, start the copy so that it recovers, stop it and check it again";
+    draft
+        .remedies
+        .push(remedy("let-a-copy-recover", Safety::ShowOnly, words.into()));
 }
 
 /// Fills in what a check of files left open.

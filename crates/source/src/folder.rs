@@ -76,6 +76,9 @@ fn entry(opened: &OwnedFd, folder: &str, found: &rustix::fs::DirEntry) -> Result
         Err(_) => return other(escaped(found.file_name().to_bytes())),
     };
     match retry_on_intr(|| statat(opened, found.file_name(), AtFlags::empty())) {
+        // Links to folders are how tablespaces and WAL are laid out; a link to a file may lead
+        // anywhere, and what it leads to does not belong into a report.
+        Ok(seen) if is_link_to_file(found, &seen) => other(name),
         Ok(seen) => Ok(Some(described(name, &seen))),
         // A link that leads nowhere has its name still; who reads it learns why.
         Err(_) if found.file_type() == FileType::Symlink => other(name),
@@ -89,6 +92,11 @@ fn entry(opened: &OwnedFd, folder: &str, found: &rustix::fs::DirEntry) -> Result
             Err(trouble(&path, errno))
         }
     }
+}
+
+fn is_link_to_file(found: &rustix::fs::DirEntry, seen: &Stat) -> bool {
+    let is_link = found.file_type() == FileType::Symlink;
+    is_link && FileType::from_raw_mode(seen.st_mode) == FileType::RegularFile
 }
 
 fn described(name: String, seen: &Stat) -> Entry {

@@ -150,7 +150,7 @@ impl fmt::Display for Error {
                     system_identifier.map_or("NUMBER".to_owned(), |number| number.to_string());
                 write!(
                     f,
-                    "{} is not a marked copy: work on a copy (--copy-to DIR), or say --this-is-not-production --system-identifier {number}; nothing was written",
+                    "{} is not a marked copy: work on a copy (--copy-to DIR), or say --this-is-not-production {number}; nothing was written",
                     pgdata.display()
                 )
             }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pgclinic_diagnose::plan::{Change, Patch};
@@ -154,6 +155,10 @@ fn check_link(pgdata: &Path, change: &Change) -> Result<()> {
     let file = pgdata.join(change.path());
     if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
         return Err(refuse("it is no regular file".into()));
+    }
+    if fs::symlink_metadata(&file).is_ok_and(|found| found.nlink() > 1) {
+        let why = "it has another name (a hard link), under which it would change too";
+        return Err(refuse(why.into()));
     }
     let parent = file.parent().unwrap_or(pgdata);
     let folder = fs::canonicalize(parent).map_err(Error::io("open the folder", parent))?;

@@ -85,6 +85,10 @@ fn explained(text: &str, pgdata: Option<&std::path::Path>) -> Result<(String, Ex
             Exit::Healthy,
         ));
     }
+    if !text.contains(char::is_whitespace) {
+        let why = "`pgclinic explain --list` names all; a server's message is quoted as a whole";
+        return Err(Failure::new(format!("there is no rule {text:?}: {why}")));
+    }
     let found = explain_message(text);
     let Some(best) = found.first() else {
         return Ok((render_unknown(), Exit::Failed));

@@ -169,6 +169,8 @@ fn one_of(mut found: Vec<Found>, arguments: &Arguments) -> Result<Found, Failure
                     .unwrap_or_else(|| found.database.to_string())
             })
             .collect();
+        let mut names = names;
+        names.dedup();
         let user = |found: &Found| {
             !matches!(
                 found.catalog.database_name.as_deref(),

@@ -53,7 +53,9 @@ impl DatabaseCheck for MapBeyondEnd {
             .forks
             .iter()
             .filter(|files| {
-                files.temporary.is_none() && matches!(files.fork, Fork::Vm | Fork::Main)
+                files.temporary.is_none()
+                    && !files.segments.is_empty()
+                    && matches!(files.fork, Fork::Vm | Fork::Main)
             })
             .partition(|files| files.fork == Fork::Vm);
         let tables: std::collections::HashMap<_, _> = tables

@@ -42,6 +42,11 @@ impl DatabaseCheck for OrphanFile {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
+        // A prepared transaction may have made the files, and its commit will name them.
+        let prepared = database.cluster.source().list("pg_twophase");
+        if prepared.is_ok_and(|entries| !entries.is_empty()) {
+            return;
+        }
         let lasting = database
             .forks
             .iter()

@@ -57,6 +57,9 @@ impl DatabaseCheck for PagesBeyondEnd {
             let Some(files) = inventory.fork(relation, Fork::Main) else {
                 continue;
             };
+            if files.segments.is_empty() {
+                continue;
+            }
             let blocks = files.blocks(build.block_size, build.segment_bytes);
             let Ok(relpages) = u64::try_from(relation.relpages) else {
                 continue;

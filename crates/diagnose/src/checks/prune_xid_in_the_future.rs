@@ -10,7 +10,7 @@ use crate::rule::{Rule, Severity};
 /// The rule.
 pub static PRUNE_XID_IN_THE_FUTURE: Rule = Rule {
     name: "prune-xid-in-the-future",
-    severity: Severity::Damage,
+    severity: Severity::Note,
     summary: "pd_prune_xid is a transaction that has not begun",
     explain: "\
 The header of a table's page keeps the oldest transaction that left something to clean up behind \

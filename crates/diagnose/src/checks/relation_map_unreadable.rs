@@ -92,6 +92,10 @@ fn unreadable(cluster: &Cluster, home: &Home) -> Option<Draft> {
     let expected = cluster.layout.relation_map_bytes;
     let bytes = match read_all(cluster.source().as_ref(), &path, 4096) {
         Ok(bytes) => bytes,
+        // What may not be read is no damage.
+        Err(error) if matches!(error.kind, SourceErrorKind::Denied | SourceErrorKind::Io) => {
+            return None;
+        }
         Err(error) => {
             let draft = Draft::new(&RELATION_MAP_UNREADABLE, error.to_string());
             let words =

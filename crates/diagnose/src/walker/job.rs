@@ -12,6 +12,10 @@ use crate::walker::books::Books;
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 const CHECKPOINT_BYTES: u64 = 256;
 
+/// Relations without columns that are told by name, in each database.
+const UNKNOWN_TOLD: u64 = 20;
+const NO_COLUMNS: &str = "pg_attribute does not give all of them";
+
 /// Limits of a cluster that was shut down in good order.
 pub(crate) fn limits_of(cluster: &pgclinic_cluster::Cluster) -> Option<Limits> {
     let control = cluster
@@ -35,6 +39,7 @@ pub(crate) fn jobs_of<'a>(
     books: &mut Books,
 ) -> Vec<ForkCx<'a>> {
     let mut jobs = Vec::new();
+    let mut nameless = 0;
     for files in view.forks {
         let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
         if !options.selection.takes_fork(files, relation)
@@ -42,12 +47,32 @@ pub(crate) fn jobs_of<'a>(
         {
             continue;
         }
+        if files.segments.is_empty() {
+            let why = "it is a link, a folder or something else that is no regular file; it is not followed";
+            books.not_checked(NotChecked {
+                what: files.path(0),
+                why: why.into(),
+                inherent: false,
+            });
+            continue;
+        }
         let job = fork_cx(view, files, options.level);
         if files.fork == Fork::Main {
             books.coverage.relations += 1;
-            tell_what_is_unknown(&job, books);
+            nameless += u64::from(columns_are_unknown(&job));
+            if nameless <= UNKNOWN_TOLD {
+                tell_what_is_unknown(&job, books);
+            }
         }
         jobs.push(job);
+    }
+    if nameless > UNKNOWN_TOLD {
+        let what = format!("columns of {} more relations", nameless - UNKNOWN_TOLD);
+        books.not_checked(NotChecked {
+            what,
+            why: NO_COLUMNS.into(),
+            inherent: false,
+        });
     }
     jobs
 }
@@ -108,31 +133,29 @@ pub fn fork_cx<'a>(view: &'a DatabaseCx<'a>, files: &'a ForkFiles, level: Level)
     }
 }
 
+/// A heap at level structure whose rows cannot be walked.
+fn columns_are_unknown(job: &ForkCx<'_>) -> bool {
+    let heap = matches!(job.kind, Kind::Table | Kind::Toast | Kind::MaterializedView);
+    heap && job.level >= Level::Structure && job.columns.is_none()
+}
+
 fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {
-    if job.level < Level::Structure {
+    let Some(relation) = job.relation.filter(|_| job.level >= Level::Structure) else {
         return;
-    }
-    let entry = match job.relation {
-        Some(relation)
-            if matches!(job.kind, Kind::Table | Kind::Toast | Kind::MaterializedView)
-                && job.columns.is_none() =>
-        {
-            let what = format!("columns of {}", relation.qualified_name());
-            NotChecked {
-                what,
-                why: "pg_attribute does not give all of them".into(),
-                inherent: false,
-            }
-        }
-        Some(relation) if job.method.is_none() => {
-            let what = format!("contents of {}", relation.qualified_name());
-            NotChecked {
-                what,
-                why: "its access method belongs to an extension".into(),
-                inherent: true,
-            }
-        }
-        _ => return,
     };
-    books.not_checked(entry);
+    let name = relation.qualified_name();
+    if columns_are_unknown(job) {
+        books.not_checked(NotChecked {
+            what: format!("columns of {name}"),
+            why: NO_COLUMNS.into(),
+            inherent: false,
+        });
+    } else if job.method.is_none() {
+        let why = "its access method belongs to an extension";
+        books.not_checked(NotChecked {
+            what: format!("contents of {name}"),
+            why: why.into(),
+            inherent: true,
+        });
+    }
 }

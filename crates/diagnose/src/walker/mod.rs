@@ -74,6 +74,14 @@ pub fn check_cluster(
         }
     }
     books.interrupted = progress.is_interrupted();
+    if books.interrupted {
+        let what = "what was not reached when the run was interrupted";
+        books.not_checked(NotChecked {
+            what: what.into(),
+            why: "somebody stopped it".into(),
+            inherent: false,
+        });
+    }
     document::write(cluster, options, books)
 }
 
