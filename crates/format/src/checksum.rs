@@ -6,6 +6,7 @@
 use crate::types::BlockNo;
 
 const LANES: usize = 32;
+const ROW_BYTES: usize = LANES * 4;
 const PRIME: u32 = 16_777_619;
 const BASE: [u32; LANES] = [
     0x5B1F_36E9,
@@ -54,6 +55,11 @@ pub fn page_hash(page: &[u8]) -> u32 {
     lanes(page)
 }
 
+/// [`page_hash`] of four pages of one length, quicker than one after the other.
+pub fn page_hashes(pages: [&[u8]; 4]) -> [u32; 4] {
+    lanes_of_four(pages)
+}
+
 /// The checksum of a page with hash `page_hash` at `block`.
 pub fn checksum_at(page_hash: u32, block: BlockNo) -> u16 {
     fold(page_hash ^ block)
@@ -80,7 +86,7 @@ pub fn single_bit_candidates(page: &[u8], block: BlockNo, stored: u16) -> Vec<us
 /// The candidates in one lane: only its own sum changes, from the flipped row on.
 fn lane_candidates(page: &[u8], lane: usize, whole: u32, stored: u16) -> Vec<usize> {
     let words: Vec<u32> = page
-        .as_chunks::<{ LANES * 4 }>()
+        .as_chunks::<ROW_BYTES>()
         .0
         .iter()
         .filter_map(|row| {
@@ -121,7 +127,7 @@ fn mix(sum: u32, word: u32) -> u32 {
 }
 
 #[inline(always)]
-fn mix_row(sums: &mut [u32; LANES], row: &[u8; LANES * 4]) {
+fn mix_row(sums: &mut [u32; LANES], row: &[u8; ROW_BYTES]) {
     let (words, _) = row.as_chunks::<4>();
     for (sum, word) in sums.iter_mut().zip(words) {
         *sum = mix(*sum, u32::from_le_bytes(*word));
@@ -135,22 +141,45 @@ fn mix_row(sums: &mut [u32; LANES], row: &[u8; LANES * 4]) {
     "x86_64+sse4.1"
 ))]
 fn lanes(page: &[u8]) -> u32 {
-    let mut sums = BASE;
-    let (rows, _) = page.as_chunks::<{ LANES * 4 }>();
-    if let Some((first, rest)) = rows.split_first() {
-        let mut first = *first;
-        first[8..10].fill(0);
-        mix_row(&mut sums, &first);
-        for row in rest {
-            mix_row(&mut sums, row);
+    let [sum] = sums_of([page]);
+    sum
+}
+
+/// Each multiplication waits for the one of the row before; four pages at once fill the wait.
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "x86_64+sse4.1"
+))]
+fn lanes_of_four(pages: [&[u8]; 4]) -> [u32; 4] {
+    sums_of(pages)
+}
+
+#[inline(always)]
+fn sums_of<const N: usize>(pages: [&[u8]; N]) -> [u32; N] {
+    let mut sums = [BASE; N];
+    let rows = pages.map(|page| page.as_chunks::<ROW_BYTES>().0);
+    let count = rows.iter().map(|rows| rows.len()).min().unwrap_or(0);
+    for index in 0..count {
+        for (sums, rows) in sums.iter_mut().zip(rows) {
+            let Some(row) = rows.get(index) else { continue };
+            if index > 0 {
+                mix_row(sums, row);
+            } else {
+                let mut first = *row;
+                first[8..10].fill(0);
+                mix_row(sums, &first);
+            }
         }
     }
-    for _ in 0..2 {
-        for sum in &mut sums {
-            *sum = mix(*sum, 0);
+    sums.map(|mut sums| {
+        for _ in 0..2 {
+            for sum in &mut sums {
+                *sum = mix(*sum, 0);
+            }
         }
-    }
-    sums.iter().fold(0, |all, sum| all ^ sum)
+        sums.iter().fold(0, |all, sum| all ^ sum)
+    })
 }
 
 #[cfg(test)]
@@ -180,6 +209,15 @@ mod tests {
         let stored = page_checksum(&page, 9);
         page[4000] ^= 0x20;
         assert!(single_bit_candidates(&page, 9, stored).contains(&(4000 * 8 + 5)));
+    }
+
+    #[test]
+    fn four_at_once_are_the_same_as_one_by_one() {
+        let pages: Vec<Vec<u8>> = (0..4u8)
+            .map(|page| (0..8192u32).map(|at| (at % 249) as u8 ^ page).collect())
+            .collect();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|page: usize| pages[page].as_slice());
+        assert_eq!(page_hashes([a, b, c, d]), [a, b, c, d].map(page_hash));
     }
 
     #[test]

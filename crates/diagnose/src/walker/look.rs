@@ -1,6 +1,6 @@
 //! One page: checksum, quick look, checks, and the findings with root and followers.
 
-use pgclinic_format::checksum::page_checksum;
+use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_page::has_line_pointers;
 use pgclinic_format::{BlockNo, Fork, Page};
@@ -65,10 +65,25 @@ impl<'a> Looker<'a> {
         usize::try_from(self.fork.build.block_size).unwrap_or(8192)
     }
 
-    /// Looks at one page and keeps what is found. `causes_left` bounds the search for causes.
+    /// The checksums of many pages without their places, four at a time. Empty where pages carry
+    /// no checksums.
+    pub(crate) fn hashes<'p>(&self, pages: impl Iterator<Item = &'p [u8]>) -> Vec<u32> {
+        if !self.summed {
+            return Vec::new();
+        }
+        let pages: Vec<&[u8]> = pages.collect();
+        let (fours, rest) = pages.as_chunks::<4>();
+        let hashes = fours.iter().flat_map(|four| page_hashes(*four));
+        hashes
+            .chain(rest.iter().map(|page| page_hash(page)))
+            .collect()
+    }
+
+    /// Looks at one page and keeps what is found. `hash` is the page's own, if it is known
+    /// already; `causes_left` bounds the search for causes.
     pub(crate) fn look(
         &self,
-        bytes: &[u8],
+        (bytes, hash): (&[u8], Option<u32>),
         block: BlockNo,
         findings: &mut Findings,
         causes_left: &mut u32,
@@ -82,7 +97,7 @@ impl<'a> Looker<'a> {
         let cx = PageCx {
             fork: self.fork,
             block,
-            checksum: self.checksum(page, block),
+            checksum: self.checksum(page, block, hash),
         };
         let sound = matches!(cx.checksum, Checksum::Off | Checksum::Right);
         let checks = match sound && self.screen.is_plainly_right(page, block) {
@@ -100,11 +115,11 @@ impl<'a> Looker<'a> {
         self.keep(page, &cx, findings, causes_left)
     }
 
-    fn checksum(&self, page: Page<'_>, block: BlockNo) -> Checksum {
+    fn checksum(&self, page: Page<'_>, block: BlockNo, hash: Option<u32>) -> Checksum {
         if !self.summed || page.is_new() {
             return Checksum::Off;
         }
-        match page_checksum(page.bytes(), block) {
+        match checksum_at(hash.unwrap_or_else(|| page_hash(page.bytes())), block) {
             computed if computed == page.pd_checksum() => Checksum::Right,
             computed => Checksum::Wrong { computed },
         }
@@ -227,7 +242,7 @@ pub fn check_page(
 ) -> Vec<Finding> {
     let mut findings = Findings::default();
     let looker = Looker::new(fork, system_identifier);
-    looker.look(bytes, block, &mut findings, &mut 1);
+    looker.look((bytes, None), block, &mut findings, &mut 1);
     let mut found = findings.into_findings();
     found.sort_by(|a, b| {
         (a.caused_by.is_some(), a.place.item).cmp(&(b.caused_by.is_some(), b.place.item))

@@ -14,9 +14,11 @@ use crate::walker::look::{Looker, Seen};
 use crate::walker::{CheckOptions, Progress, document};
 
 /// Bytes of one read: few enough that they are still in the core's own cache when they are looked at.
-const CHUNK_BYTES: u64 = 1 << 20;
+const CHUNK_BYTES: u64 = 256 << 10;
+/// Bytes of a page of memory.
+const MEMORY_PAGE: usize = 4096;
 /// Chunks asked for ahead, so many at a time.
-const AHEAD: usize = 8;
+const AHEAD: usize = 32;
 /// Damaged pages of a thread whose cause is searched for: the search costs milliseconds a page.
 const CAUSES_MAX: u32 = 500;
 
@@ -105,7 +107,12 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn work(&self) -> Share {
         let mut share = Share::default();
-        let mut buffer = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or(1 << 20)];
+        // The kernel copies faster to where a page of memory begins.
+        let mut memory = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or(0) + MEMORY_PAGE];
+        let aligned = memory.as_ptr().align_offset(MEMORY_PAGE);
+        let Some(buffer) = memory.get_mut(aligned..) else {
+            return share;
+        };
         let mut causes_left = CAUSES_MAX;
         let mut looker: Option<(usize, Looker<'_>)> = None;
         loop {
@@ -235,7 +242,9 @@ impl Pass<'_> {
             + offset / block_size;
         let pages = bytes.chunks_exact(usize::try_from(block_size).unwrap_or(8192));
         share.coverage.bytes_checked += pages.remainder().len() as u64;
+        let mut hashes = looker.hashes(pages.clone()).into_iter();
         for (page, block) in pages.zip(first..) {
+            let hash = hashes.next();
             if !self.options.selection.takes_block(block) {
                 share.coverage.bytes_seen -= page.len() as u64;
                 continue;
@@ -245,7 +254,7 @@ impl Pass<'_> {
             };
             share.coverage.bytes_checked += page.len() as u64;
             share.coverage.pages += 1;
-            match looker.look(page, number, &mut share.findings, causes_left) {
+            match looker.look((page, hash), number, &mut share.findings, causes_left) {
                 Seen::Quiet | Seen::Noted => {}
                 Seen::Zeroed => share.coverage.zeroed_pages += 1,
                 Seen::Damaged => {
