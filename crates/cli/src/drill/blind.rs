@@ -2,8 +2,7 @@
 //! declared, and only the server's own reading tells whether a shot hurts.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::document::{BlindKind, BlindTrial, Place};
@@ -13,6 +12,7 @@ use pgclinic_format::BlockNo;
 use pgclinic_surgery::{Consent, Operation, apply, undo};
 
 use crate::drill::bench_copy::BenchCopy;
+use crate::drill::crew::on_copies;
 use crate::drill::judge::Verdict;
 use crate::drill::matrix::Ward;
 use crate::drill::{master, oracle};
@@ -199,36 +199,11 @@ pub(crate) fn run(
     stop: &AtomicBool,
     step: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<BlindTrial>, Failure> {
-    let next = AtomicUsize::new(0);
-    let trials: Mutex<Vec<(usize, BlindTrial)>> = Mutex::new(Vec::new());
-    let work = |thread: usize| -> Result<(), Failure> {
-        let mut copy = BenchCopy::make(ward.master, &format!("copy-{thread}"))?;
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(shot) = shots.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else {
-                return Ok(());
-            };
-            let trial = fire(ward, shot, &mut copy)?;
-            step(shot.kind.name());
-            trials
-                .lock()
-                .expect("no thread panics with it")
-                .push((index, trial));
-        }
-    };
-    let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1))
-            .map(|thread| scope.spawn(move || work(thread)))
-            .collect();
-        handles
-            .into_iter()
-            .map(|handle| handle.join().expect("a thread of the drill does not panic"))
-            .collect()
-    });
-    outcomes.into_iter().collect::<Result<(), Failure>>()?;
-    let mut trials = trials.into_inner().expect("no thread panics with it");
-    trials.sort_by_key(|(index, _)| *index);
-    Ok(trials.into_iter().map(|(_, trial)| trial).collect())
+    on_copies(ward.master, shots, threads, stop, &|shot, copy| {
+        let trial = fire(ward, shot, copy)?;
+        step(shot.kind.name());
+        Ok(trial)
+    })
 }
 
 fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial, Failure> {

@@ -1,7 +1,6 @@
 //! Every injury, raw and with the checksum made true again, on its copy.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use pgclinic_diagnose::CheckDocument;
 use pgclinic_diagnose::document::{DrillRow, NotRun, ServerAnswer};
@@ -10,6 +9,7 @@ use pgclinic_surgery::{
 };
 
 use crate::drill::bench_copy::BenchCopy;
+use crate::drill::crew::on_copies;
 use crate::drill::judge::Verdict;
 use crate::drill::master::{self, Master};
 use crate::drill::oracle::{self, Heard};
@@ -89,35 +89,11 @@ pub(crate) fn run(
     stop: &AtomicBool,
     step: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<DrillRow>, Failure> {
-    let next = AtomicUsize::new(0);
-    let rows: Mutex<Vec<(usize, Result<DrillRow, Failure>)>> = Mutex::new(Vec::new());
-    let work = |thread: usize| -> Result<(), Failure> {
-        let mut copy = BenchCopy::make(ward.master, &format!("copy-{thread}"))?;
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(planned) = planned.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else {
-                return Ok(());
-            };
-            let row = row(ward, planned, &mut copy);
-            step(planned.injury.name());
-            rows.lock()
-                .expect("no thread panics with it")
-                .push((index, row));
-        }
-    };
-    let outcomes: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads.max(1))
-            .map(|thread| scope.spawn(move || work(thread)))
-            .collect();
-        handles
-            .into_iter()
-            .map(|handle| handle.join().expect("a thread of the drill does not panic"))
-            .collect()
-    });
-    outcomes.into_iter().collect::<Result<(), Failure>>()?;
-    let mut rows = rows.into_inner().expect("no thread panics with it");
-    rows.sort_by_key(|(index, _)| *index);
-    rows.into_iter().map(|(_, row)| row).collect()
+    on_copies(ward.master, planned, threads, stop, &|planned, copy| {
+        let row = row(ward, planned, copy)?;
+        step(planned.injury.name());
+        Ok(row)
+    })
 }
 
 fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<DrillRow, Failure> {
