@@ -59,7 +59,7 @@ pub enum AttributeFaultKind {
 /// An iterator over all columns; it ends after the first fault.
 #[derive(Clone, Debug)]
 pub struct Attributes<'a> {
-    tuple: HeapTuple<'a>,
+    bytes: &'a [u8],
     columns: std::slice::Iter<'a, ColumnLayout>,
     bitmap: Option<&'a [u8]>,
     stored: u16,
@@ -71,12 +71,30 @@ impl<'a> Attributes<'a> {
     /// Begins at `t_hoff`. A tuple may store fewer attributes than the relation has columns.
     pub fn new(tuple: HeapTuple<'a>, columns: &'a [ColumnLayout]) -> Self {
         Attributes {
-            tuple,
-            columns: columns.iter(),
-            bitmap: tuple.null_bitmap(),
             stored: tuple.attribute_count(),
+            ..Attributes::walk(
+                tuple.bytes(),
+                tuple.null_bitmap(),
+                usize::from(tuple.t_hoff()),
+                columns,
+            )
+        }
+    }
+
+    /// Walks any tuple that stores all of `columns` from offset `at` on: an index tuple, say.
+    pub fn walk(
+        bytes: &'a [u8],
+        bitmap: Option<&'a [u8]>,
+        at: usize,
+        columns: &'a [ColumnLayout],
+    ) -> Self {
+        Attributes {
+            bytes,
+            columns: columns.iter(),
+            bitmap,
+            stored: u16::MAX,
             number: 0,
-            at: usize::from(tuple.t_hoff()),
+            at,
         }
     }
 
@@ -94,7 +112,7 @@ impl<'a> Attributes<'a> {
     }
 
     fn value(&mut self, column: ColumnLayout) -> Result<Range<usize>, AttributeFaultKind> {
-        let bytes = self.tuple.bytes();
+        let bytes = self.bytes;
         let start = start_of(column, bytes, self.at);
         let len = length_of(column, bytes, start)?;
         let end = start.saturating_add(len);
@@ -138,7 +156,7 @@ impl Iterator for Attributes<'_> {
 
 /// A varlena with a 1-byte header stands unaligned: its first byte is never a zero of padding.
 #[inline]
-fn start_of(column: ColumnLayout, bytes: &[u8], at: usize) -> usize {
+pub(crate) fn start_of(column: ColumnLayout, bytes: &[u8], at: usize) -> usize {
     let packed = column.attlen == -1 && bytes.get(at).is_some_and(|byte| *byte != 0);
     if packed {
         at
@@ -148,7 +166,7 @@ fn start_of(column: ColumnLayout, bytes: &[u8], at: usize) -> usize {
 }
 
 #[inline]
-fn length_of(
+pub(crate) fn length_of(
     column: ColumnLayout,
     bytes: &[u8],
     start: usize,
@@ -170,6 +188,47 @@ fn length_of(
     let zero = rest.iter().position(|byte| *byte == 0);
     zero.map(|position| position + 1)
         .ok_or(AttributeFaultKind::Unterminated)
+}
+
+/// The short walk, for tuples whose values are all there and stand as they are: no nulls, nothing
+/// compressed or moved out. It is asked for every entry of every index, where [`Attributes`] costs
+/// more than the rest of the work.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainAttributes<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> PlainAttributes<'a> {
+    /// From offset `at` on.
+    #[inline]
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        PlainAttributes { bytes, at }
+    }
+
+    /// The next value, a varlena without its header. `None` for what is not plain or does not fit:
+    /// the walk tells nothing more, and [`Attributes`] is to be asked.
+    #[inline]
+    pub fn payload(&mut self, column: ColumnLayout) -> Option<&'a [u8]> {
+        if column.attlen != -1 {
+            let len = usize::try_from(column.attlen).ok()?;
+            let start = align_up(self.at, usize::from(column.attalign.max(1)));
+            self.at = start.checked_add(len)?;
+            return self.bytes.get(start..self.at);
+        }
+        let first = *self.bytes.get(self.at)?;
+        if first & 1 == 1 {
+            let start = self.at.checked_add(1)?;
+            self.at = self.at.checked_add(usize::from(first >> 1))?;
+            // A length of 0 is a pointer to a value elsewhere.
+            return self.bytes.get(start..self.at);
+        }
+        let start = align_up(self.at, usize::from(column.attalign.max(1)));
+        let word = u32::from_le_bytes(*self.bytes.get(start..)?.first_chunk()?);
+        (word & 3 == 0).then_some(())?;
+        self.at = start.checked_add(usize::try_from(word >> 2).ok()?)?;
+        self.bytes.get(start.checked_add(4)?..self.at)
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use crate::types::{Lsn, MultiXactId, Oid, Xid};
 
 /// `PG_CONTROL_FILE_SIZE` in bytes.
 pub const FILE_BYTES: usize = 8192;
+/// Bytes of a checkpoint up to `newestCommitTsXid`.
+const CHECKPOINT_BYTES: usize = 80;
 /// Where the double 1234567.0 stands.
 const FLOAT_FORMAT_AT: usize = 208;
 /// Where `data_checksum_version` stands.
@@ -83,6 +85,8 @@ pub struct Checkpoint {
     pub redo: Lsn,
     /// Timeline.
     pub timeline: u32,
+    /// The timeline before, which is the same one unless this checkpoint ended a recovery.
+    pub prev_timeline: u32,
     /// Next transaction number, with its epoch in the upper half.
     pub next_full_xid: u64,
     /// Next object identifier.
@@ -104,6 +108,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Reads it from the beginning of `bytes`, as it stands in the control file and in the record
+    /// of a checkpoint.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        bytes.get(..CHECKPOINT_BYTES)?;
+        Some(Fields { bytes }.checkpoint(0))
+    }
+
     /// The next transaction number without its epoch.
     pub fn next_xid(&self) -> Xid {
         Xid((self.next_full_xid & 0xFFFF_FFFF) as u32)
@@ -128,6 +139,12 @@ pub struct ControlFile {
     pub checkpoint: Checkpoint,
     /// End of recovery that must be reached before the cluster is consistent.
     pub min_recovery_point: Lsn,
+    /// `track_commit_timestamp`, as the server last ran.
+    pub track_commit_timestamp: bool,
+    /// The timeline of that place.
+    pub min_recovery_timeline: u32,
+    /// Redo point of the base backup whose recovery has begun and not reached its end; 0 otherwise.
+    pub backup_start: Lsn,
     /// Bytes in a page, BLCKSZ.
     pub blcksz: u32,
     /// Blocks in a segment, RELSEG_SIZE.
@@ -283,6 +300,7 @@ impl Fields<'_> {
         Checkpoint {
             redo: Lsn(self.u64(at)),
             timeline: self.u32(at + 8),
+            prev_timeline: self.u32(at + 12),
             next_full_xid: self.u64(at + 24),
             next_oid: self.u32(at + 32),
             next_multi: MultiXactId(self.u32(at + 36)),
@@ -306,6 +324,9 @@ impl Fields<'_> {
             checkpoint_lsn: Lsn(self.u64(32)),
             checkpoint: self.checkpoint(40),
             min_recovery_point: Lsn(self.u64(136)),
+            track_commit_timestamp: self.bytes.get(200).is_some_and(|byte| *byte != 0),
+            min_recovery_timeline: self.u32(144),
+            backup_start: Lsn(self.u64(152)),
             max_align: self.u32(204),
             blcksz: self.u32(216),
             relseg_size: self.u32(220),

@@ -90,6 +90,7 @@ fn field(name: &str, ty: Arc<TypeInfo>) -> Field {
     Field {
         name: name.to_owned(),
         ty,
+        collation: 0,
         dropped: false,
     }
 }

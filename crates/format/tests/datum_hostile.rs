@@ -34,6 +34,7 @@ fn types() -> Vec<TypeInfo> {
     let mut field = |oid| Field {
         name: "f".to_owned(),
         ty: Arc::new(builtin(oid).unwrap()),
+        collation: 0,
         dropped: false,
     };
     let fields = [25, 23, 1009, 3802, 3908].map(&mut field).to_vec();

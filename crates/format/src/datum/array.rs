@@ -24,18 +24,21 @@ use super::undecodable::Undecodable;
 const DIMENSIONS_MAX: usize = 6;
 const BOX_OID: u32 = 603;
 const ACLITEM_OID: u32 = 1033;
+const ACLITEM_ARRAY_OID: u32 = 1034;
+/// The first major with aclitems of 16 bytes.
+const WIDE_ACLITEM_MAJOR: u16 = 16;
 
-struct Array<'a> {
-    element_oid: u32,
+pub(crate) struct Array<'a> {
+    pub(crate) element_oid: u32,
     /// Length and lower bound of each dimension.
-    dimensions: Vec<(usize, i32)>,
-    items: usize,
+    pub(crate) dimensions: Vec<(usize, i32)>,
+    pub(crate) items: usize,
     bitmap: Option<&'a [u8]>,
-    elements: Reader<'a>,
+    pub(crate) elements: Reader<'a>,
 }
 
 impl<'a> Array<'a> {
-    fn parse(value: &'a [u8]) -> Result<Self, Undecodable> {
+    pub(crate) fn parse(value: &'a [u8]) -> Result<Self, Undecodable> {
         let mut reader = Reader::new(value);
         let count = reader.count("the count of dimensions is negative")?;
         if count > DIMENSIONS_MAX {
@@ -91,7 +94,7 @@ impl<'a> Array<'a> {
         })
     }
 
-    fn is_null(&self, item: usize) -> bool {
+    pub(crate) fn is_null(&self, item: usize) -> bool {
         let byte = self.bitmap.and_then(|bitmap| bitmap.get(item / 8));
         byte.is_some_and(|byte| byte >> (item % 8) & 1 == 0)
     }
@@ -126,11 +129,12 @@ pub(super) fn print(
     print_elements(printer, array, &stored)
 }
 
+/// The type that the array itself names: `anyarray` holds elements of any type, also of a user's,
+/// and a column whose type was changed to a like one keeps its arrays as they are.
 fn stored_type(value: &[u8]) -> Result<TypeInfo, Undecodable> {
     let oid = Reader::starting(value, 8).u32()?;
-    builtin(oid).ok_or(Undecodable::damaged(
-        "an array's elements are of another type",
-        8,
+    builtin(oid).ok_or(Undecodable::unsupported(
+        "an array's elements are of a type that is not built in",
     ))
 }
 
@@ -152,7 +156,7 @@ fn print_elements(
         }
         printer.byte(b'=')?;
     }
-    let element = stored_width(&array, element);
+    let element = stored_width(&array, element, printer.major());
     let delimiter = delimiter(&element);
     for item in 0..array.items {
         if item > 0 {
@@ -165,7 +169,7 @@ fn print_elements(
             printer.text("NULL")?;
         } else {
             let value = element::read(
-                printer,
+                printer.unpacking(),
                 &mut array.elements,
                 &element,
                 Placing::Aligned,
@@ -210,8 +214,16 @@ fn delimiter(mut element: &TypeInfo) -> u8 {
     if element.oid == BOX_OID { b';' } else { b',' }
 }
 
-/// An `aclitem` had 12 bytes before 16 and has 16 since: the array's size tells.
-fn stored_width<'t>(array: &Array<'_>, element: &'t TypeInfo) -> Cow<'t, TypeInfo> {
+/// An `aclitem` had 12 bytes before 16 and has 16 since: the array's size tells. Arrays of them,
+/// as in `pg_statistic`, are aligned as they are.
+fn stored_width<'t>(array: &Array<'_>, element: &'t TypeInfo, major: u16) -> Cow<'t, TypeInfo> {
+    if element.oid == ACLITEM_ARRAY_OID && major < WIDE_ACLITEM_MAJOR {
+        let align = 4;
+        return Cow::Owned(TypeInfo {
+            align,
+            ..element.clone()
+        });
+    }
     if element.oid != ACLITEM_OID || array.bitmap.is_some() {
         return Cow::Borrowed(element);
     }

@@ -6,14 +6,30 @@
 use std::borrow::Cow;
 
 use super::decompress::decompress;
-use super::printer::Printer;
 use super::reader::Reader;
 use super::types::TypeInfo;
 use super::undecodable::Undecodable;
 
+/// What compressed values may still unpack to.
+#[derive(Clone, Copy)]
+pub(crate) struct Unpacking {
+    /// Bytes.
+    pub(crate) left: usize,
+}
+
+impl Unpacking {
+    fn spend(&mut self, bytes: usize) -> Result<(), Undecodable> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or(Undecodable::limit(
+            "the value unpacks to more than the limit",
+        ))?;
+        Ok(())
+    }
+}
+
 /// How the place of the next value is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placing {
+pub(crate) enum Placing {
     /// At the next multiple of the alignment (arrays).
     Aligned,
     /// A varlena that does not begin with a zero byte stands where it is (tuples, ranges).
@@ -24,8 +40,8 @@ pub(super) enum Placing {
 
 /// Reads the next value of a type; the payload, for a varlena. Alignment counts from `shift`
 /// bytes before the reader's data.
-pub(super) fn read<'a>(
-    printer: &mut Printer,
+pub(crate) fn read<'a>(
+    unpacking: &mut Unpacking,
     reader: &mut Reader<'a>,
     ty: &TypeInfo,
     placing: Placing,
@@ -36,7 +52,7 @@ pub(super) fn read<'a>(
         reader.align(ty.align, shift);
     }
     match ty.len {
-        -1 => varlena(printer, reader),
+        -1 => varlena(unpacking, reader),
         -2 => {
             let length = reader.peek().iter().position(|&byte| byte == 0);
             let length = length.ok_or_else(|| reader.damaged("a string has no end"))?;
@@ -54,8 +70,8 @@ pub(super) fn read<'a>(
 }
 
 /// The payload of the varlena that begins here.
-pub(super) fn varlena<'a>(
-    printer: &mut Printer,
+pub(crate) fn varlena<'a>(
+    unpacking: &mut Unpacking,
     reader: &mut Reader<'a>,
 ) -> Result<Cow<'a, [u8]>, Undecodable> {
     match reader.peek().first() {
@@ -65,12 +81,15 @@ pub(super) fn varlena<'a>(
             let payload = reader.bytes(size.saturating_sub(1))?;
             Ok(Cow::Borrowed(payload))
         }
-        _ => long(printer, reader),
+        _ => long(unpacking, reader),
     }
 }
 
 /// A four-byte header: 30 bits of size, itself included, above two bits of kind.
-fn long<'a>(printer: &mut Printer, reader: &mut Reader<'a>) -> Result<Cow<'a, [u8]>, Undecodable> {
+fn long<'a>(
+    unpacking: &mut Unpacking,
+    reader: &mut Reader<'a>,
+) -> Result<Cow<'a, [u8]>, Undecodable> {
     let at = reader.at();
     let header = reader.u32()?;
     let size = usize::try_from(header >> 2).unwrap_or(usize::MAX);
@@ -88,7 +107,7 @@ fn long<'a>(printer: &mut Printer, reader: &mut Reader<'a>) -> Result<Cow<'a, [u
         .u32()
         .map_err(|_| Undecodable::damaged("a compressed value has no size", at))?;
     let raw_size = usize::try_from(info & 0x3FFF_FFFF).unwrap_or(usize::MAX);
-    printer.spend_unpacked(raw_size)?;
+    unpacking.spend(raw_size)?;
     // Two bits.
     let method = (info >> 30) as u8;
     let raw = decompress(method, packed.rest(), raw_size);

@@ -21,30 +21,30 @@ const IS_OBJECT: u32 = 0x2000_0000;
 const IS_ARRAY: u32 = 0x4000_0000;
 const HAS_END: u32 = 0x8000_0000;
 /// Deeper than the server's own stack goes; keeps the memory for open containers small.
-const DEPTH_MAX: usize = 1 << 16;
+pub(crate) const DEPTH_MAX: usize = 1 << 16;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Shape {
     Scalar,
     Array,
     Object,
 }
 
-struct Entry<'a> {
-    kind: u32,
-    bytes: &'a [u8],
+pub(crate) struct Entry<'a> {
+    pub(crate) kind: u32,
+    pub(crate) bytes: &'a [u8],
 }
 
 /// Walks over the entries of a container from some place on.
 #[derive(Clone, Copy)]
-struct Entries<'a> {
+pub(crate) struct Entries<'a> {
     words: Reader<'a>,
     data: &'a [u8],
     end: usize,
 }
 
 impl<'a> Entries<'a> {
-    fn next(&mut self) -> Result<Entry<'a>, Undecodable> {
+    pub(crate) fn next(&mut self) -> Result<Entry<'a>, Undecodable> {
         let word = self.words.u32()?;
         let number = usize::try_from(word & COUNT_MASK).unwrap_or(usize::MAX);
         let start = self.end;
@@ -71,16 +71,16 @@ impl<'a> Entries<'a> {
     }
 }
 
-struct Container<'a> {
-    shape: Shape,
-    count: u32,
-    done: u32,
-    keys: Entries<'a>,
-    values: Entries<'a>,
+pub(crate) struct Container<'a> {
+    pub(crate) shape: Shape,
+    pub(crate) count: u32,
+    pub(crate) done: u32,
+    pub(crate) keys: Entries<'a>,
+    pub(crate) values: Entries<'a>,
 }
 
 impl<'a> Container<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Self, Undecodable> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Undecodable> {
         let mut reader = Reader::new(bytes);
         let header = reader.u32()?;
         let count = header & COUNT_MASK;
@@ -178,7 +178,7 @@ fn print_scalar(printer: &mut Printer, entry: &Entry<'_>) -> Result<(), Undecoda
     match entry.kind {
         0 => json_escape::print(printer, entry.bytes),
         1 => {
-            let number = element::varlena(printer, &mut Reader::new(entry.bytes))?;
+            let number = element::varlena(printer.unpacking(), &mut Reader::new(entry.bytes))?;
             numeric::print(printer, &number)
         }
         2 => printer.text("false"),

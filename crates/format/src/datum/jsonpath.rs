@@ -141,7 +141,7 @@ impl Item<'_> {
     }
 
     fn number(&self, printer: &mut Printer, reader: &mut Reader<'_>) -> Result<(), Undecodable> {
-        let number = element::varlena(printer, reader)?;
+        let number = element::varlena(printer.unpacking(), reader)?;
         printer.text(if self.has_next { "(" } else { "" })?;
         numeric::print(printer, &number)?;
         printer.text(if self.has_next { ")" } else { "" })

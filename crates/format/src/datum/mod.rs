@@ -12,19 +12,19 @@
 //! Truth: the output functions in `src/backend/utils/adt/` of PostgreSQL. Each file here names
 //! its own.
 
-mod array;
+pub(crate) mod array;
 mod bits;
 mod builtin;
 mod contrib;
 mod date_time;
 mod decompress;
-mod element;
+pub(crate) mod element;
 mod float;
 mod geometry;
 mod integer;
 mod interval;
 mod json_escape;
-mod jsonb;
+pub(crate) mod jsonb;
 mod jsonpath;
 mod money;
 mod multirange;
@@ -32,8 +32,8 @@ mod network;
 mod numeric;
 mod printer;
 mod range;
-mod reader;
-mod record;
+pub(crate) mod reader;
+pub(crate) mod record;
 mod register;
 mod snapshot;
 mod system;
@@ -104,4 +104,29 @@ pub fn to_text(ty: &TypeInfo, value: &[u8], limits: Limits) -> Result<String, Un
     printer.value(ty, value)?;
     String::from_utf8(printer.into_bytes())
         .map_err(|error| Undecodable::encoding(error.utf8_error().valid_up_to()))
+}
+
+/// Prints value after value into the same memory: for whoever only wants to know whether they can be.
+#[derive(Debug)]
+pub struct Prober {
+    limits: Limits,
+    text: Vec<u8>,
+}
+
+impl Prober {
+    /// Within these limits, for each value anew.
+    pub fn new(limits: Limits) -> Self {
+        Prober {
+            limits,
+            text: Vec::new(),
+        }
+    }
+
+    /// The text of the value, in whatever encoding its bytes have.
+    pub fn print(&mut self, ty: &TypeInfo, value: &[u8]) -> Result<&[u8], Undecodable> {
+        let mut printer = Printer::reusing(std::mem::take(&mut self.text), self.limits);
+        let printed = printer.value(ty, value);
+        self.text = printer.into_bytes();
+        printed.map(|()| self.text.as_slice())
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::element::Unpacking;
 use super::types::{TypeInfo, TypeKind};
 use super::undecodable::Undecodable;
 use super::{Limits, array, multirange, range, record, register};
@@ -15,7 +16,7 @@ pub(super) struct Printer {
     out: Vec<u8>,
     limits: Limits,
     depth: u16,
-    unpacked_bytes: usize,
+    unpacking: Unpacking,
 }
 
 impl Printer {
@@ -24,7 +25,18 @@ impl Printer {
             out: Vec::new(),
             limits,
             depth: 0,
-            unpacked_bytes: 0,
+            unpacking: Unpacking {
+                left: limits.unpacked_bytes,
+            },
+        }
+    }
+
+    /// As [`Printer::new`], into memory that was used before.
+    pub(super) fn reusing(mut out: Vec<u8>, limits: Limits) -> Self {
+        out.clear();
+        Printer {
+            out,
+            ..Printer::new(limits)
         }
     }
 
@@ -71,19 +83,9 @@ impl Printer {
         done
     }
 
-    /// Takes `bytes` out of what may still be unpacked.
-    pub(super) fn spend_unpacked(&mut self, bytes: usize) -> Result<(), Undecodable> {
-        let left = self
-            .limits
-            .unpacked_bytes
-            .saturating_sub(self.unpacked_bytes);
-        if bytes > left {
-            return Err(Undecodable::limit(
-                "the value unpacks to more than the limit",
-            ));
-        }
-        self.unpacked_bytes += bytes;
-        Ok(())
+    /// What compressed values may still unpack to.
+    pub(super) fn unpacking(&mut self) -> &mut Unpacking {
+        &mut self.unpacking
     }
 
     pub(super) fn raw(&mut self, bytes: &[u8]) -> Result<(), Undecodable> {

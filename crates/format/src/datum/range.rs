@@ -65,7 +65,7 @@ fn bound(
 ) -> Result<(), Undecodable> {
     let is_first = reader.at() <= HEADER;
     let placing = if is_first { Placing::Here } else { placing };
-    let value = element::read(printer, reader, subtype, placing, HEADER)?;
+    let value = element::read(printer.unpacking(), reader, subtype, placing, HEADER)?;
     let mark = printer.mark();
     printer.value(subtype, &value)?;
     let text = printer.since(mark);

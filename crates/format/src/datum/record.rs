@@ -19,14 +19,14 @@ use super::undecodable::Undecodable;
 const HAS_NULL: u16 = 0x0001;
 const NATTS_MASK: u16 = 0x07FF;
 
-struct Row<'a> {
-    attributes: usize,
+pub(crate) struct Row<'a> {
+    pub(crate) attributes: usize,
     bitmap: Option<&'a [u8]>,
-    data: Reader<'a>,
+    pub(crate) data: Reader<'a>,
 }
 
 impl<'a> Row<'a> {
-    fn parse(value: &'a [u8]) -> Result<Self, Undecodable> {
+    pub(crate) fn parse(value: &'a [u8]) -> Result<Self, Undecodable> {
         let mut reader = Reader::starting(value, 14);
         let (infomask2, infomask, hoff) = (reader.u16()?, reader.u16()?, reader.u8()?);
         let attributes = usize::from(infomask2 & NATTS_MASK);
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn is_null(&self, attribute: usize) -> bool {
+    pub(crate) fn is_null(&self, attribute: usize) -> bool {
         let byte = self.bitmap.and_then(|bitmap| bitmap.get(attribute / 8));
         attribute >= self.attributes || byte.is_some_and(|byte| byte >> (attribute % 8) & 1 == 0)
     }
@@ -73,7 +73,13 @@ pub(super) fn print(
         if row.is_null(attribute) {
             continue;
         }
-        let value = element::read(printer, &mut row.data, &field.ty, Placing::Packed, 0)?;
+        let value = element::read(
+            printer.unpacking(),
+            &mut row.data,
+            &field.ty,
+            Placing::Packed,
+            0,
+        )?;
         if !field.dropped {
             print_field(printer, &field.ty, &value)?;
         }

@@ -24,7 +24,7 @@ pub struct TypeInfo {
 pub enum TypeKind {
     /// A type with an output function of its own, found by OID, else by name.
     Base,
-    /// `pg_enum`: OID and label.
+    /// `pg_enum`: OID and label, in the order of `enumsortorder`.
     Enum(Vec<(u32, String)>),
     /// A row type, with its attributes by number, dropped ones too.
     Composite(Vec<Field>),
@@ -47,6 +47,8 @@ pub struct Field {
     pub name: String,
     /// Its type; of a dropped attribute only length and alignment count.
     pub ty: Arc<TypeInfo>,
+    /// `attcollation`; 0 for types that have none.
+    pub collation: u32,
     /// `attisdropped`: stored, but not printed.
     pub dropped: bool,
 }
