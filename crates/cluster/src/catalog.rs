@@ -6,11 +6,13 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, MultiXactId, Oid, Xid};
 
 use crate::cluster::Cluster;
+use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::error::Trouble;
-use crate::files::Home;
+use crate::files::{ForkFiles, Home};
 use crate::heap_rows::{HeapRows, RawRow};
-use crate::relation::{Column, Index, Persistence, RelKind, Relation};
+use crate::index::{Index, OpClass};
+use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
 
@@ -18,6 +20,10 @@ const PG_CLASS: Oid = 1259;
 const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_INDEX: Oid = 2610;
+const PG_OPCLASS: Oid = 2616;
+const PG_COLLATION: Oid = 3456;
+const PG_DATABASE: Oid = 1262;
+const PG_SEQUENCE: Oid = 2224;
 
 /// How much of a catalog is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +32,15 @@ pub(crate) enum Depth {
     Names,
     /// Columns, indexes and types too.
     Columns,
+}
+
+/// The bounds of a sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SequenceBounds {
+    /// `seqmin`.
+    pub min: i64,
+    /// `seqmax`.
+    pub max: i64,
 }
 
 /// A database's relations. What could not be read stands in `troubles`.
@@ -39,6 +54,10 @@ pub struct Catalog {
     /// What could not be read.
     pub troubles: Vec<Trouble>,
     by_file: HashMap<(Oid, Oid), Oid>,
+    collations: BTreeMap<Oid, Collation>,
+    sequences: BTreeMap<Oid, SequenceBounds>,
+    /// Operator classes by OID.
+    pub(crate) classes: HashMap<Oid, OpClass>,
     pub(crate) types: TypeRows,
 }
 
@@ -56,6 +75,16 @@ impl Catalog {
             .find(|relation| relation.schema == schema && relation.name == name)
     }
 
+    /// The collation with this OID; 100 is the database's own.
+    pub fn collation(&self, oid: Oid) -> Option<&Collation> {
+        self.collations.get(&oid)
+    }
+
+    /// What `pg_sequence` says of a sequence.
+    pub fn sequence(&self, oid: Oid) -> Option<SequenceBounds> {
+        self.sequences.get(&oid).copied()
+    }
+
     /// No relation could be read: names and columns are unknown.
     pub fn is_blind(&self) -> bool {
         self.relations.is_empty()
@@ -69,6 +98,9 @@ impl Catalog {
             relations: BTreeMap::new(),
             troubles: Vec::new(),
             by_file: HashMap::new(),
+            collations: BTreeMap::new(),
+            sequences: BTreeMap::new(),
+            classes: HashMap::new(),
             types: TypeRows::default(),
         };
         let Some(home) = readable_home(cluster, database) else {
@@ -119,6 +151,15 @@ fn readable_home(cluster: &Cluster, database: Oid) -> Option<Home> {
         .cloned()
 }
 
+/// The folder of the shared relations.
+fn global() -> Home {
+    Home {
+        tablespace: 1664,
+        database: 0,
+        folder: "global".into(),
+    }
+}
+
 struct Reader<'a> {
     cluster: &'a Cluster,
     home: &'a Home,
@@ -139,7 +180,11 @@ impl Reader<'_> {
         let pg_attribute = self.cluster.mapped_file(self.home, PG_ATTRIBUTE);
         let columns = self.read_columns(pg_attribute);
         attach_columns(&mut catalog.relations, columns);
-        self.attach_indexes(&mut catalog.relations);
+        self.attach_missing_values(&mut catalog.relations);
+        catalog.classes = self.read_classes(&catalog.relations);
+        self.attach_indexes(&mut catalog.relations, &catalog.classes);
+        catalog.collations = self.read_collations(&catalog.relations, catalog.database);
+        catalog.sequences = self.read_sequences(&catalog.relations);
         catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
             self.rows_of(relation, each)
         });
@@ -151,16 +196,26 @@ impl Reader<'_> {
         name: &str,
         filenode: Oid,
         columns: &[ColumnLayout],
+        each: impl FnMut(RawRow<'_>),
+    ) {
+        let files = self.cluster.fork_files(self.home, filenode, Fork::Main);
+        self.rows_in(name, &files, columns, each);
+    }
+
+    fn rows_in(
+        &mut self,
+        name: &str,
+        files: &ForkFiles,
+        columns: &[ColumnLayout],
         mut each: impl FnMut(RawRow<'_>),
     ) {
         let cluster = self.cluster;
-        let files = cluster.fork_files(self.home, filenode, Fork::Main);
         if files.segments.is_empty() {
             self.trouble(name, format!("its file {} is missing", files.path(0)));
         }
         let mut rows = HeapRows::new(
             cluster.source.as_ref(),
-            &files,
+            files,
             columns,
             cluster.build.block_size,
         );
@@ -197,7 +252,13 @@ impl Reader<'_> {
             return;
         };
         let names = ColumnNames::read(columns);
-        self.rows(&relation.name, relation.filenode, &names.layouts, |row| {
+        let home = if relation.shared {
+            &global()
+        } else {
+            self.home
+        };
+        let files = self.cluster.fork_files(home, relation.filenode, Fork::Main);
+        self.rows_in(&relation.name, &files, &names.layouts, |row| {
             each(&names, row)
         });
     }
@@ -240,14 +301,9 @@ impl Reader<'_> {
 
     fn resolve_mapped(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
         let cluster = self.cluster;
-        let global = Home {
-            tablespace: 1664,
-            database: 0,
-            folder: "global".into(),
-        };
         let maps = [
             cluster.relation_map(self.home),
-            cluster.relation_map(&global),
+            cluster.relation_map(&global()),
         ];
         let [local, shared] = maps.map(|map| map.ok().filter(|map| map.is_right()));
         for relation in relations.values_mut() {
@@ -269,6 +325,40 @@ impl Reader<'_> {
             }
         });
         columns
+    }
+
+    /// Values of columns that were added with a default, for rows from before. `attmissingval` is
+    /// an array of one element, read only where some column has one.
+    fn attach_missing_values(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+        let has_some = |relation: &Relation| {
+            let columns = relation.columns.iter().flatten();
+            columns.into_iter().any(|column| column.has_missing)
+        };
+        if !relations.values().any(has_some) {
+            return;
+        }
+        let Some(pg_attribute) = relations.get(&PG_ATTRIBUTE).cloned() else {
+            return;
+        };
+        self.rows_of(&pg_attribute, &mut |names, row| {
+            let (Some(oid), Some(number)) = (
+                row.u32(names.index("attrelid")),
+                row.i16(names.index("attnum")),
+            ) else {
+                return;
+            };
+            let columns = relations
+                .get_mut(&oid)
+                .and_then(|relation| relation.columns.as_mut());
+            let index = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
+            let column = columns
+                .zip(index)
+                .and_then(|(columns, index)| columns.get_mut(index));
+            if let Some(column) = column.filter(|column| column.has_missing) {
+                let array = row.payload(names.index("attmissingval"));
+                column.missing = array.and_then(|array| only_element(array, column.layout.attlen));
+            }
+        });
     }
 
     fn name_schemas(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
@@ -295,7 +385,22 @@ impl Reader<'_> {
         }
     }
 
-    fn attach_indexes(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+    fn read_classes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, OpClass> {
+        let mut classes = HashMap::new();
+        if let Some(pg_opclass) = relations.get(&PG_OPCLASS) {
+            self.rows_of(pg_opclass, &mut |names, row| {
+                let class = OpClass::of_row(names, &row);
+                classes.extend(class.map(|class| (class.oid, class)));
+            });
+        }
+        classes
+    }
+
+    fn attach_indexes(
+        &mut self,
+        relations: &mut BTreeMap<Oid, Relation>,
+        classes: &HashMap<Oid, OpClass>,
+    ) {
         let Some(pg_index) = relations.get(&PG_INDEX).cloned() else {
             return;
         };
@@ -303,32 +408,71 @@ impl Reader<'_> {
             let Some(oid) = row.u32(names.index("indexrelid")) else {
                 return;
             };
-            if let (Some(relation), Some(index)) = (relations.get_mut(&oid), index_of(names, &row))
+            if let (Some(relation), Some(mut index)) =
+                (relations.get_mut(&oid), Index::of_row(names, &row))
             {
+                index.resolve(classes);
                 relation.index = Some(index);
             }
         });
     }
+
+    fn read_sequences(
+        &mut self,
+        relations: &BTreeMap<Oid, Relation>,
+    ) -> BTreeMap<Oid, SequenceBounds> {
+        let mut sequences = BTreeMap::new();
+        if let Some(relation) = relations.get(&PG_SEQUENCE) {
+            self.rows_of(relation, &mut |names, row| {
+                let [oid, min, max] =
+                    ["seqrelid", "seqmin", "seqmax"].map(|name| names.index(name));
+                if let (Some(oid), Some(min), Some(max)) =
+                    (row.u32(oid), row.i64(min), row.i64(max))
+                {
+                    sequences.insert(oid, SequenceBounds { min, max });
+                }
+            });
+        }
+        sequences
+    }
+
+    fn read_collations(
+        &mut self,
+        relations: &BTreeMap<Oid, Relation>,
+        database: Oid,
+    ) -> BTreeMap<Oid, Collation> {
+        let mut collations = BTreeMap::new();
+        if let Some(relation) = relations.get(&PG_COLLATION) {
+            self.rows_of(relation, &mut |names, row| {
+                let collation = Collation::of_row(names, &row);
+                collations.extend(collation.map(|collation| (collation.oid, collation)));
+            });
+        }
+        let Some(relation) = relations.get(&PG_DATABASE) else {
+            return collations;
+        };
+        self.rows_of(relation, &mut |names, row| {
+            if row.u32(names.index("oid")) == Some(database)
+                && let Some(own) = Collation::of_database(names, &row)
+            {
+                collations.insert(DEFAULT_COLLATION, own);
+            }
+        });
+        collations
+    }
 }
 
-fn index_of(names: &ColumnNames, row: &RawRow<'_>) -> Option<Index> {
-    /// Bytes of the header of a one-dimensional array behind its varlena header.
-    const INT2VECTOR_HEADER: usize = 20;
-    let keys = row
-        .payload(names.index("indkey"))?
-        .get(INT2VECTOR_HEADER..)?;
-    Some(Index {
-        table: row.u32(names.index("indrelid"))?,
-        unique: row.bool(names.index("indisunique"))?,
-        valid: row.bool(names.index("indisvalid"))?,
-        key_count: u16::try_from(row.i16(names.index("indnkeyatts"))?).ok()?,
-        keys: keys
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|key| i16::from_le_bytes(*key))
-            .collect(),
-    })
+/// The element of a one-dimensional array of one element, with its header where it has one.
+fn only_element(array: &[u8], attlen: i16) -> Option<Vec<u8>> {
+    /// Dimensions, offset of the data, element type, then length and lower bound.
+    const HEADER: usize = 20;
+    let element = array.get(HEADER..)?;
+    let len = match usize::try_from(attlen) {
+        Ok(len) => len,
+        Err(_) if attlen == -1 => pgclinic_format::varlena::total_len(element).ok()?,
+        Err(_) => element.iter().position(|byte| *byte == 0)? + 1,
+    };
+    Some(element.get(..len)?.to_vec())
 }
 
 /// Columns count only when none is missing: a walk with a gap would read nonsense.
@@ -445,7 +589,9 @@ struct AttributePlaces {
     align: usize,
     storage: usize,
     not_null: usize,
+    collation: usize,
     dropped: usize,
+    has_missing: usize,
 }
 
 impl AttributePlaces {
@@ -460,7 +606,9 @@ impl AttributePlaces {
             align: names.index("attalign"),
             storage: names.index("attstorage"),
             not_null: names.index("attnotnull"),
+            collation: names.index("attcollation"),
             dropped: names.index("attisdropped"),
+            has_missing: names.index("atthasmissing"),
         }
     }
 
@@ -481,6 +629,7 @@ impl AttributePlaces {
             name: row.name(self.name)?,
             type_oid: row.u32(self.type_oid)?,
             typmod: row.u32(self.typmod)?.cast_signed(),
+            collation: row.u32(self.collation)?,
             not_null: row.bool(self.not_null)?,
             dropped: row.bool(self.dropped)?,
             storage: row.u8(self.storage)?,
@@ -488,6 +637,8 @@ impl AttributePlaces {
                 attlen: row.i16(self.len)?,
                 attalign,
             },
+            missing: None,
+            has_missing: row.bool(self.has_missing)?,
         };
         Some((row.u32(self.relation)?, column))
     }

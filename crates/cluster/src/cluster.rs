@@ -1,14 +1,15 @@
 //! The facade: one cluster, opened.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
-use pgclinic_format::{ControlFile, Fork, Layout, Lsn, Oid, RelationMap};
+use pgclinic_format::{ControlFile, Fork, Layout, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::{Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
+use crate::collation::MachineCollations;
+use crate::collator::Collator;
 use crate::columns::ColumnNames;
 use crate::error::{OpenError, Trouble};
 use crate::files::{ForkFiles, Home, homes, list_folder};
@@ -16,6 +17,7 @@ use crate::heap_rows::HeapRows;
 use crate::multixact::MultiXacts;
 use crate::transaction_log::TransactionLog;
 use crate::visibility::{RowState, row_state};
+use crate::wal::{Chain, Recovery, Replay, WalSurvey};
 
 /// `DATABASE_RELATION_ID`.
 const PG_DATABASE: Oid = 1262;
@@ -92,6 +94,10 @@ pub struct Database {
     pub tablespace: Oid,
     /// Dropping it was interrupted: its files may be gone.
     pub invalid: bool,
+    /// `datfrozenxid`: no row of it needs the status of an older transaction.
+    pub frozen_xid: Option<Xid>,
+    /// `datminmxid`: no row of it needs the members of an older multixact.
+    pub min_multi: Option<MultiXactId>,
 }
 
 /// An opened cluster.
@@ -113,7 +119,15 @@ pub struct Cluster {
     pub homes: Vec<Home>,
     /// What could not be read while opening.
     pub troubles: Vec<Trouble>,
-    replay: OnceLock<Option<Range<Lsn>>>,
+    /// What the libraries of this machine say, for who knows it to fill in.
+    pub machine: MachineCollations,
+    /// Who can order text under the collations of this machine's libraries, for who has one.
+    pub collator: Option<Box<dyn Collator>>,
+    labelled: bool,
+    recovery: OnceLock<Option<Recovery>>,
+    replay: OnceLock<Option<Replay>>,
+    survey: OnceLock<Option<WalSurvey>>,
+    older: OnceLock<Option<Chain>>,
 }
 
 impl Cluster {
@@ -122,12 +136,14 @@ impl Cluster {
         let major = read_version(source.as_ref())?;
         let control = read_control(source.as_ref())?;
         let layout = choose_layout(major, &control)?;
+        refuse_other_names(&control)?;
         let mut troubles = Vec::new();
         let trusted = control.trusted();
         let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
+        let labelled = source.len("backup_label").is_ok();
         let settled = trusted
-            .filter(|control| control.is_shut_down())
+            .filter(|control| control.is_shut_down() && !labelled)
             .map(|control| &control.checkpoint);
         let next_multi =
             settled.map(|checkpoint| (checkpoint.next_multi, checkpoint.next_multi_offset));
@@ -144,7 +160,13 @@ impl Cluster {
             databases: BTreeMap::new(),
             homes,
             troubles,
+            machine: MachineCollations::default(),
+            collator: None,
+            labelled,
+            recovery: OnceLock::new(),
             replay: OnceLock::new(),
+            survey: OnceLock::new(),
+            older: OnceLock::new(),
         };
         cluster.databases = cluster.read_databases();
         Ok(cluster)
@@ -155,30 +177,58 @@ impl Cluster {
         &self.source
     }
 
-    /// The server was not shut down in good order, or nothing tells.
+    /// The server was not shut down in good order, or a `backup_label` sends it back to an earlier
+    /// checkpoint.
     pub fn needs_recovery(&self) -> bool {
-        self.control
-            .trusted()
-            .is_some_and(|control| control.state != State::ShutDown)
+        let begun = |control: &ControlFile| control.state != State::ShutDown || self.labelled;
+        self.control.trusted().is_some_and(begun)
     }
 
-    /// The WAL that recovery would replay, at most: from the redo point to the end of the last
-    /// segment there is. A page whose LSN lies there gets a full image back, if the cluster writes
-    /// them. `None` for a cluster that needs no recovery.
-    pub fn replay(&self) -> Option<Range<Lsn>> {
-        self.replay.get_or_init(|| self.find_replay()).clone()
+    /// Where recovery would begin, and what lies in `pg_wal`. `None` without a control file to
+    /// trust.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        let plan = || Recovery::plan(self.source.as_ref(), self.layout, self.control.trusted()?);
+        self.recovery.get_or_init(plan).as_ref()
     }
 
-    fn find_replay(&self) -> Option<Range<Lsn>> {
-        let control = self
-            .control
-            .trusted()
-            .filter(|control| control.state != State::ShutDown)?;
-        let entries = self.source.list("pg_wal").ok()?;
-        let ends = entries
-            .iter()
-            .filter_map(|entry| segment_end(&entry.name, control.xlog_seg_size));
-        Some(control.checkpoint.redo..ends.max()?)
+    /// What recovery would do, read once from the WAL that is there. `None` for a cluster that
+    /// needs no recovery, and without a control file to trust.
+    pub fn replay(&self) -> Option<&Replay> {
+        let read = || {
+            let recovery = self.recovery().filter(|_| self.needs_recovery())?;
+            let control = self.control.trusted()?;
+            Some(Replay::read(self.source.as_ref(), recovery, control))
+        };
+        self.replay.get_or_init(read).as_ref()
+    }
+
+    /// The checkpoint record and the heads of WAL segments, read once. `None` without a control file
+    /// to trust, and where `pg_wal` cannot be listed.
+    pub fn wal_survey(&self) -> Option<&WalSurvey> {
+        let take = || {
+            let known = |recovery: &&Recovery| !recovery.files.is_unreadable;
+            let recovery = self.recovery().filter(known)?;
+            Some(WalSurvey::take(self.source.as_ref(), recovery))
+        };
+        self.survey.get_or_init(take).as_ref()
+    }
+
+    /// The records of segments that are older than the redo point, read once.
+    pub fn older_wal(&self) -> Option<&Chain> {
+        let read = || {
+            let (recovery, survey) = (self.recovery()?, self.wal_survey()?);
+            Some(survey.older(self.source.as_ref(), recovery))
+        };
+        self.older.get_or_init(read).as_ref()
+    }
+
+    /// A server at work has written WAL since it was read: what is compared with its end tells
+    /// nothing.
+    pub fn wal_has_grown(&self) -> bool {
+        let (Some(replay), Some(recovery)) = (self.replay(), self.recovery()) else {
+            return false;
+        };
+        replay.has_grown(self.source.as_ref(), recovery)
     }
 
     /// Data checksums are on; unknown without a control file to trust.
@@ -256,6 +306,8 @@ impl Cluster {
                 encoding: None,
                 tablespace: home.tablespace,
                 invalid: false,
+                frozen_xid: None,
+                min_multi: None,
             };
             databases.entry(home.database).or_insert(unnamed);
         }
@@ -275,6 +327,7 @@ impl Cluster {
         let (oid, name) = (columns.index("oid"), columns.index("datname"));
         let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
         let limit = columns.index("datconnlimit");
+        let (frozen, min_multi) = (columns.index("datfrozenxid"), columns.index("datminmxid"));
         rows.for_each(self.build.segment_bytes, |row| {
             let state = row_state(row.tuple, &self.transactions, &self.multixacts);
             if !matches!(state, RowState::Live | RowState::Unknown) {
@@ -289,6 +342,8 @@ impl Cluster {
                 encoding: row.u32(encoding).map(u32::cast_signed),
                 tablespace: row.u32(tablespace).unwrap_or(1663),
                 invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
+                frozen_xid: row.u32(frozen).map(Xid),
+                min_multi: row.u32(min_multi).map(MultiXactId),
             };
             databases.insert(oid, database);
         });
@@ -303,15 +358,6 @@ impl Cluster {
         }
         databases
     }
-}
-
-/// Where the WAL segment of this name ends: timeline, upper half and number, 8 digits each.
-fn segment_end(name: &str, segment_bytes: u32) -> Option<Lsn> {
-    let digits = name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let upper = u64::from_str_radix(name.get(8..16).filter(|_| digits)?, 16).ok()?;
-    let number = u64::from_str_radix(name.get(16..24)?, 16).ok()?;
-    let within = (number + 1).checked_mul(u64::from(segment_bytes))?;
-    (upper << 32).checked_add(within).map(Lsn)
 }
 
 fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {
@@ -353,6 +399,15 @@ fn read_control(source: &dyn Source) -> Result<ControlState, OpenError> {
         Err(ControlFault::BigEndian) => Err(OpenError::ByteOrder),
         Err(fault) => Ok(ControlState::Fault(fault)),
     }
+}
+
+/// A build with longer or shorter names is legal, and every catalog looks different there. Lengths
+/// that no build has are left to the checks.
+fn refuse_other_names(control: &ControlState) -> Result<(), OpenError> {
+    let bytes = control.trusted().map(|control| control.name_data_len);
+    let other = bytes
+        .filter(|bytes| *bytes != 64 && (16..=8192).contains(bytes) && bytes.is_multiple_of(4));
+    other.map_or(Ok(()), |bytes| Err(OpenError::NameLength { bytes }))
 }
 
 /// A right control file decides; without one, `PG_VERSION` does.

@@ -19,6 +19,11 @@ pub enum OpenError {
     },
     /// Big-endian.
     ByteOrder,
+    /// Built with options that decide where names end.
+    NameLength {
+        /// `NAMEDATALEN`.
+        bytes: u32,
+    },
     /// The control file and `PG_VERSION` disagree, and neither can be trusted.
     Contradiction {
         /// In words.
@@ -39,6 +44,9 @@ impl fmt::Display for OpenError {
             }
             OpenError::ByteOrder => {
                 f.write_str("this cluster was written by a big-endian machine; only little-endian clusters can be read")
+            }
+            OpenError::NameLength { bytes } => {
+                write!(f, "this cluster was built with names of {bytes} bytes (NAMEDATALEN); only the usual 64 can be read")
             }
             OpenError::Contradiction { why } => f.write_str(why),
             OpenError::Source(error) => error.fmt(f),

@@ -39,6 +39,11 @@ impl<'a> RawRow<'a> {
         Some(u32::from_le_bytes(*self.bytes(index)?.first_chunk()?))
     }
 
+    /// An 8-byte number.
+    pub fn i64(&self, index: usize) -> Option<i64> {
+        Some(i64::from_le_bytes(*self.bytes(index)?.first_chunk()?))
+    }
+
     /// A 2-byte number.
     pub fn i16(&self, index: usize) -> Option<i16> {
         Some(i16::from_le_bytes(*self.bytes(index)?.first_chunk()?))

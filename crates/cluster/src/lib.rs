@@ -7,24 +7,34 @@
 
 mod catalog;
 mod cluster;
+mod collation;
+mod collator;
 mod columns;
 mod error;
 mod file_name;
 mod files;
 mod heap_rows;
+mod index;
 mod multixact;
+mod order;
 mod relation;
+mod status_files;
 mod transaction_log;
 mod types;
 mod visibility;
+pub mod wal;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, SequenceBounds};
 pub use cluster::{Build, Cluster, ControlState, Database};
+pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
+pub use collator::Collator;
 pub use error::{OpenError, Trouble};
 pub use file_name::{RelationFileName, fork_path};
 pub use files::{ForkFiles, Home, Segment};
 pub use heap_rows::{HeapRows, RawRow};
+pub use index::{Index, OpClass};
 pub use multixact::{Member, MemberStatus, MultiXacts};
-pub use relation::{Column, Index, Persistence, RelKind, Relation};
-pub use transaction_log::{TransactionLog, XactStatus};
+pub use relation::{Column, Persistence, RelKind, Relation};
+pub use status_files::StatusFile;
+pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pgclinic_format::{MultiXactId, Xid};
 use pgclinic_source::Source;
 
-use crate::transaction_log::SlruPages;
+use crate::transaction_log::{PAGES_PER_FILE, SlruPages};
 
 const GROUP_BYTES: u64 = 20;
 const GROUP_MEMBERS: u64 = 4;
@@ -80,6 +80,25 @@ impl MultiXacts {
                 .find(|member| member.status != MemberStatus::Lock)
                 .map(|member| member.xid),
         )
+    }
+
+    /// File and offset of the transaction of the member that changed the row.
+    pub fn updater_place(&self, multi: MultiXactId) -> Option<(String, u64)> {
+        let (start, end) = (self.offset(multi)?, self.end(multi)?);
+        let count = end.wrapping_sub(start);
+        (start != 0 && count <= MEMBERS_MAX).then_some(())?;
+        let numbers = (0..count).map(|index| start.wrapping_add(index));
+        let changed = |number: &u32| {
+            let member = self.member(*number);
+            member.is_some_and(|member| member.status != MemberStatus::Lock)
+        };
+        let number = u64::from(numbers.filter(|number| *number != 0).find(changed)?);
+        let groups_per_page = self.page_bytes / GROUP_BYTES;
+        let group = number / GROUP_MEMBERS;
+        let page = group / groups_per_page;
+        let within = group % groups_per_page * GROUP_BYTES + 4 + number % GROUP_MEMBERS * 4;
+        let path = format!("pg_multixact/members/{:04X}", page / PAGES_PER_FILE);
+        Some((path, page % PAGES_PER_FILE * self.page_bytes + within))
     }
 
     fn end(&self, multi: MultiXactId) -> Option<u32> {

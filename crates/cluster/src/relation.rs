@@ -3,6 +3,8 @@
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, MultiXactId, Oid, Xid};
 
+use crate::index::Index;
+
 /// `relkind`; truth: `src/include/catalog/pg_class.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RelKind {
@@ -73,6 +75,8 @@ pub struct Column {
     pub type_oid: Oid,
     /// `atttypmod`.
     pub typmod: i32,
+    /// `attcollation`; 0 where values have none.
+    pub collation: Oid,
     /// `attnotnull`.
     pub not_null: bool,
     /// `attisdropped`.
@@ -81,21 +85,10 @@ pub struct Column {
     pub storage: u8,
     /// How to walk it.
     pub layout: ColumnLayout,
-}
-
-/// What `pg_index` says of an index.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Index {
-    /// OID of its table.
-    pub table: Oid,
-    /// `indisunique`.
-    pub unique: bool,
-    /// `indisvalid`.
-    pub valid: bool,
-    /// `indnkeyatts`.
-    pub key_count: u16,
-    /// `indkey`: column numbers of the table, 0 for an expression.
-    pub keys: Vec<i16>,
+    /// `attmissingval`: the value, with its header, of rows from before the column was added; none is null.
+    pub missing: Option<Vec<u8>>,
+    /// `atthasmissing`: such rows have the value above, or one that could not be read here.
+    pub has_missing: bool,
 }
 
 /// A relation.

@@ -2,8 +2,9 @@
 //!
 //! Truth: `src/backend/access/transam/clog.c`, `slru.c`.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pgclinic_format::Xid;
 use pgclinic_source::Source;
@@ -75,6 +76,7 @@ pub struct TransactionLog {
     pages: SlruPages,
     per_page: u64,
     next: Option<Xid>,
+    prepared: OnceLock<HashSet<Xid>>,
 }
 
 impl TransactionLog {
@@ -85,31 +87,48 @@ impl TransactionLog {
             pages,
             per_page: page_bytes as u64 * 4,
             next,
+            prepared: OnceLock::new(),
         }
     }
 
     /// What became of `xid`; nothing when the log does not tell.
     pub fn status(&self, xid: Xid) -> Option<XactStatus> {
-        if !xid.is_normal() {
-            return Some(if xid == Xid::INVALID {
-                XactStatus::Aborted
-            } else {
-                XactStatus::Committed
-            });
-        }
-        if self.next.is_some_and(|next| !xid.precedes(next)) {
-            return Some(XactStatus::InProgress);
+        if let Some(status) = self.without_log(xid) {
+            return Some(status);
         }
         let number = u64::from(xid.0);
         let page = self.pages.page(number / self.per_page)?;
-        let within = usize::try_from(number % self.per_page).ok()?;
-        let bits = page.get(within / 4)? >> ((within % 4) * 2) & 3;
-        Some(match bits {
-            0 => XactStatus::InProgress,
-            1 => XactStatus::Committed,
-            2 => XactStatus::Aborted,
-            _ => XactStatus::SubCommitted,
-        })
+        status_on(&page, number % self.per_page)
+    }
+
+    /// What needs no look at the log.
+    #[inline]
+    fn without_log(&self, xid: Xid) -> Option<XactStatus> {
+        match xid {
+            Xid::INVALID => Some(XactStatus::Aborted),
+            _ if !xid.is_normal() => Some(XactStatus::Committed),
+            _ if self.next.is_some_and(|next| !xid.precedes(next)) => Some(XactStatus::InProgress),
+            _ => None,
+        }
+    }
+
+    /// The transaction was prepared for a commit in two phases and is still open. Its
+    /// subtransactions are not known.
+    pub fn is_prepared(&self, xid: Xid) -> bool {
+        let prepared = self.prepared.get_or_init(|| {
+            let entries = self.pages.source.list("pg_twophase").unwrap_or_default();
+            let names = entries.iter().map(|entry| entry.name.as_str());
+            names.filter_map(prepared_xid).collect()
+        });
+        prepared.contains(&xid)
+    }
+
+    /// For one thread that asks for the status of row after row.
+    pub fn reader(&self) -> LogReader<'_> {
+        LogReader {
+            log: self,
+            kept: RefCell::default(),
+        }
     }
 
     /// The file that holds the status of `xid`, from the root of the data directory.
@@ -118,5 +137,73 @@ impl TransactionLog {
             "pg_xact/{:04X}",
             u64::from(xid.0) / self.per_page / PAGES_PER_FILE
         )
+    }
+}
+
+/// The status at a position of a page.
+#[inline]
+fn status_on(page: &[u8], within: u64) -> Option<XactStatus> {
+    let within = usize::try_from(within).ok()?;
+    Some(match page.get(within / 4)? >> ((within % 4) * 2) & 3 {
+        0 => XactStatus::InProgress,
+        1 => XactStatus::Committed,
+        2 => XactStatus::Aborted,
+        _ => XactStatus::SubCommitted,
+    })
+}
+
+/// The file of a prepared transaction is named by its number, from 17 on behind the epoch.
+fn prepared_xid(name: &str) -> Option<Xid> {
+    let digits = name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = name
+        .len()
+        .checked_sub(8)
+        .filter(|at| digits && matches!(at, 0 | 8))?;
+    u32::from_str_radix(name.get(number..)?, 16).ok().map(Xid)
+}
+
+/// Pages that a [`LogReader`] keeps, by the last digits of their numbers.
+const READER_PAGES: usize = 16;
+
+/// Number and bytes of a page of the log.
+type KeptPage = (u64, Arc<[u8]>);
+
+/// Reads the log without asking for a lock where the page is the one of a moment ago.
+pub struct LogReader<'a> {
+    log: &'a TransactionLog,
+    kept: RefCell<[Option<KeptPage>; READER_PAGES]>,
+}
+
+impl LogReader<'_> {
+    /// As [`TransactionLog::status`].
+    #[inline]
+    pub fn status(&self, xid: Xid) -> Option<XactStatus> {
+        if let Some(status) = self.log.without_log(xid) {
+            return Some(status);
+        }
+        let number = u64::from(xid.0);
+        let (page, within) = (number / self.log.per_page, number % self.log.per_page);
+        let mut kept = self.kept.borrow_mut();
+        let slot = kept.get_mut(usize::try_from(page).ok()? % READER_PAGES)?;
+        if let Some((_, bytes)) = slot.as_ref().filter(|(of, _)| *of == page) {
+            return status_on(bytes, within);
+        }
+        let bytes = self.log.pages.page(page)?;
+        let status = status_on(&bytes, within);
+        *slot = Some((page, bytes));
+        status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prepared_transactions_are_named_by_their_numbers() {
+        assert_eq!(prepared_xid("000002EF"), Some(Xid(751)));
+        assert_eq!(prepared_xid("00000001000002EF"), Some(Xid(751)));
+        assert_eq!(prepared_xid("000002EG"), None);
+        assert_eq!(prepared_xid("2EF"), None);
     }
 }

@@ -33,14 +33,24 @@ struct TypeRow {
     base: Oid,
 }
 
+/// A row of `pg_range`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RangeRow {
+    subtype: Oid,
+    /// `rngsubopc`.
+    pub(crate) class: Oid,
+    /// `rngcollation`, 0 for none.
+    pub(crate) collation: Oid,
+}
+
 /// The types of a database.
 #[derive(Default)]
 pub(crate) struct TypeRows {
     types: HashMap<Oid, TypeRow>,
-    /// Sort position, OID and label by enum type.
+    /// OID and label by enum type, in their order.
     labels: HashMap<Oid, Vec<(u32, String)>>,
-    /// Subtype by range or multirange type.
-    subtypes: HashMap<Oid, Oid>,
+    /// What `pg_range` says, by range or multirange type.
+    ranges: HashMap<Oid, RangeRow>,
 }
 
 /// How far the putting together of one type has come.
@@ -71,7 +81,11 @@ impl TypeRows {
             rows_of(relation, &mut |names, row| types.take_type(names, &row));
         }
         if let Some(relation) = relations.get(&PG_ENUM) {
-            rows_of(relation, &mut |names, row| types.take_label(names, &row));
+            let mut labels = Vec::new();
+            rows_of(relation, &mut |names, row| {
+                labels.extend(label_row(names, &row));
+            });
+            types.take_labels(labels);
         }
         if let Some(relation) = relations.get(&PG_RANGE) {
             rows_of(relation, &mut |names, row| types.take_range(names, &row));
@@ -102,28 +116,52 @@ impl TypeRows {
         self.types.extend(read());
     }
 
-    fn take_label(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
-        let read = || {
-            let label = (
-                row.u32(names.index("oid"))?,
-                row.name(names.index("enumlabel"))?,
-            );
-            Some((row.u32(names.index("enumtypid"))?, label))
-        };
-        if let Some((of, label)) = read() {
-            self.labels.entry(of).or_default().push(label);
+    fn take_labels(&mut self, mut labels: Vec<LabelRow>) {
+        labels.sort_by(|a, b| a.position.total_cmp(&b.position));
+        for row in labels {
+            let of = self.labels.entry(row.of).or_default();
+            of.push((row.oid, row.label));
         }
     }
 
     fn take_range(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
-        let Some(subtype) = row.u32(names.index("rngsubtype")) else {
+        let read = || {
+            Some(RangeRow {
+                subtype: row.u32(names.index("rngsubtype"))?,
+                class: row.u32(names.index("rngsubopc"))?,
+                collation: row.u32(names.index("rngcollation"))?,
+            })
+        };
+        let Some(facts) = read() else {
             return;
         };
         for column in ["rngtypid", "rngmultitypid"] {
-            self.subtypes
-                .extend(row.u32(names.index(column)).map(|range| (range, subtype)));
+            self.ranges
+                .extend(row.u32(names.index(column)).map(|range| (range, facts)));
         }
     }
+
+    /// The `pg_range` row of a range or multirange type.
+    pub(crate) fn range(&self, oid: Oid) -> Option<RangeRow> {
+        self.ranges.get(&oid).copied()
+    }
+}
+
+/// A row of `pg_enum`.
+struct LabelRow {
+    of: Oid,
+    position: f32,
+    oid: Oid,
+    label: String,
+}
+
+fn label_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<LabelRow> {
+    Some(LabelRow {
+        of: row.u32(names.index("enumtypid"))?,
+        position: f32::from_bits(row.u32(names.index("enumsortorder"))?),
+        oid: row.u32(names.index("oid"))?,
+        label: row.name(names.index("enumlabel"))?,
+    })
 }
 
 impl Catalog {
@@ -165,7 +203,7 @@ impl Catalog {
 
     fn kind_of(&self, oid: Oid, row: &TypeRow, way: Way<'_>) -> TypeKind {
         let inner = |oid| Arc::new(self.type_to_depth(oid, way));
-        let subtype = || self.types.subtypes.get(&oid).copied();
+        let subtype = || self.types.range(oid).map(|row| row.subtype);
         match row.typtype {
             b'b' if row.element != 0 && row.len == -1 => TypeKind::Array(inner(row.element)),
             b'b' => TypeKind::Base,
@@ -193,6 +231,7 @@ impl Catalog {
             Field {
                 name: column.name.clone(),
                 ty: Arc::new(ty),
+                collation: column.collation,
                 dropped: column.dropped,
             }
         });

@@ -1,0 +1,147 @@
+//! What lies in `pg_wal`: segments by number and timeline, and the histories of timelines.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::wal::{History, HistoryFault, Shape};
+use pgclinic_source::{EntryKind, Source, SourceErrorKind, read_all};
+
+use crate::error::Trouble;
+
+/// Bytes of a history file that are read.
+const HISTORY_BYTES: u64 = 1 << 20;
+
+/// A whole segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WalFile {
+    /// The timeline in its name.
+    pub timeline: u32,
+    /// Bytes; a segment's full size unless something went wrong.
+    pub len: u64,
+}
+
+/// Segments and histories.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WalFiles {
+    /// Segments by their number, each with its timelines in rising order.
+    pub segments: BTreeMap<u64, Vec<WalFile>>,
+    /// Histories by timeline, or what is wrong with them.
+    pub histories: BTreeMap<u32, Result<History, HistoryFault>>,
+    /// What could not be read.
+    pub troubles: Vec<Trouble>,
+    /// The folder cannot be listed, so that nothing is known of what lies there.
+    pub is_unreadable: bool,
+}
+
+impl WalFiles {
+    /// Lists `pg_wal` and reads the histories.
+    pub fn list(source: &dyn Source, shape: &Shape) -> Self {
+        let mut files = WalFiles::default();
+        let entries = match source.list("pg_wal") {
+            Ok(entries) => entries,
+            // Without the folder, the server does not start: all that is needed of it is missing.
+            Err(error) if error.kind == SourceErrorKind::NotFound => return files,
+            Err(error) => {
+                files.troubles.push(Trouble::new("pg_wal", error));
+                files.is_unreadable = true;
+                return files;
+            }
+        };
+        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
+            if let Some((timeline, number)) = shape.parse_name(&entry.name) {
+                let file = WalFile {
+                    timeline,
+                    len: entry.len,
+                };
+                files.segments.entry(number).or_default().push(file);
+            } else if let Some(timeline) = history_name(&entry.name) {
+                files.read_history(source, timeline);
+            }
+        }
+        for timelines in files.segments.values_mut() {
+            timelines.sort_by_key(|file| file.timeline);
+        }
+        files
+    }
+
+    fn read_history(&mut self, source: &dyn Source, timeline: u32) {
+        let path = history_path(timeline);
+        match read_all(source, &path, HISTORY_BYTES) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                let history = History::parse(timeline, &text);
+                self.histories.insert(timeline, history);
+            }
+            Err(error) => self.troubles.push(Trouble::new(path, error)),
+        }
+    }
+
+    /// The history of a timeline, if it is there and can be read.
+    pub fn history(&self, timeline: u32) -> Option<&History> {
+        self.histories.get(&timeline)?.as_ref().ok()
+    }
+
+    /// The segment's file of this timeline.
+    pub fn file(&self, number: u64, timeline: u32) -> Option<WalFile> {
+        let files = self.segments.get(&number)?;
+        files.iter().find(|file| file.timeline == timeline).copied()
+    }
+}
+
+/// `pg_wal/00000002.history`.
+pub(crate) fn history_path(timeline: u32) -> String {
+    format!("pg_wal/{timeline:08X}.history")
+}
+
+fn history_name(name: &str) -> Option<u32> {
+    let digits = name.strip_suffix(".history")?;
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
+    (digits.len() == 8 && digits.bytes().all(digit)).then_some(())?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// The way through the timelines to one of them: which file holds a segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Timelines {
+    /// Newest first: a timeline, and the number of the segment in which it begins.
+    way: Vec<(u32, u64)>,
+}
+
+impl Timelines {
+    /// The way to `target`. Without its history, it is the only timeline there is.
+    pub fn to(target: u32, files: &WalFiles, shape: &Shape) -> Self {
+        let mut way = Vec::new();
+        let mut begin = 0;
+        for switch in files.history(target).iter().flat_map(|own| &own.switches) {
+            way.push((switch.timeline, begin));
+            begin = shape.segment_number(switch.at);
+        }
+        way.push((target, begin));
+        way.reverse();
+        Timelines { way }
+    }
+
+    /// The timeline whose file the server reads for a segment: the newest one on the way that has
+    /// begun by then and whose file is there.
+    pub fn choose(&self, files: &WalFiles, number: u64) -> Option<WalFile> {
+        let begun = self.way.iter().filter(|(_, begin)| *begin <= number);
+        begun
+            .filter_map(|(timeline, _)| files.file(number, *timeline))
+            .next()
+    }
+
+    /// The newest timeline on the way that has begun by then, whether or not its file is there.
+    pub fn expected(&self, number: u64) -> Option<u32> {
+        let mut begun = self.way.iter().filter(|(_, begin)| *begin <= number);
+        begun.next().map(|(timeline, _)| *timeline)
+    }
+
+    /// The timeline at the end of the way.
+    pub fn target(&self) -> u32 {
+        self.way.first().map_or(1, |(timeline, _)| *timeline)
+    }
+
+    /// It lies on the way.
+    pub fn passes(&self, timeline: u32) -> bool {
+        self.way.iter().any(|(own, _)| *own == timeline)
+    }
+}

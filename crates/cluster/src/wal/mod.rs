@@ -1,0 +1,15 @@
+//! The WAL of a cluster: its files, where recovery begins, and what it will do.
+
+mod files;
+mod pages;
+mod recovery;
+mod replay;
+mod survey;
+mod touched;
+
+pub use files::{Timelines, WalFile, WalFiles};
+pub use pages::SegmentPages;
+pub use recovery::{LabelState, Recovery, Start, StartKind};
+pub use replay::{Replay, Stop};
+pub use survey::{Chain, CheckpointState, HeadFault, WalSurvey};
+pub use touched::Fate;

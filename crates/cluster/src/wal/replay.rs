@@ -1,0 +1,268 @@
+//! What recovery will do, read from the WAL that is there.
+
+use pgclinic_format::control_file::Checkpoint;
+use pgclinic_format::wal::{
+    EndReason, Event, FileNumber, PageHeader, Record, WalEnd, WalPages, WalReader,
+};
+use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, Xid};
+use pgclinic_source::Source;
+
+use crate::error::Trouble;
+use crate::wal::files::WalFiles;
+use crate::wal::recovery::{LabelState, Recovery, StartKind};
+use crate::wal::touched::{Fate, Touched};
+
+/// Behind a redo point without WAL, pages are taken for younger up to here.
+const YOUNGER_MAX: u64 = 1 << 40;
+
+/// Whether the WAL that is there is all that replay will see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// All of it.
+    End,
+    /// Sound pages lie behind the place where reading ends.
+    GoesOn {
+        /// The first of them.
+        page: Lsn,
+    },
+    /// More is needed from an archive or another server before the files fit together.
+    Elsewhere,
+}
+
+/// What recovery will do.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The redo point.
+    pub start: Lsn,
+    /// Where the records end, and why.
+    pub end: WalEnd,
+    /// Whether that is the end of all WAL.
+    pub stop: Stop,
+    /// The newest timeline that was seen.
+    pub timeline: u32,
+    /// Records that were read.
+    pub records: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// No transaction on disk has this number or a later one.
+    pub next_xid: Xid,
+    /// No multixact on disk has this number or a later one.
+    pub next_multi: MultiXactId,
+    /// The next offset among members of multixacts.
+    pub next_multi_offset: u32,
+    /// The next object identifier.
+    pub next_oid: Oid,
+    /// Full images of pages are written.
+    pub full_page_writes: bool,
+    /// The checkpoint record, where replay met it.
+    pub checkpoint: Option<Checkpoint>,
+    /// What could not be read though it is there.
+    pub troubles: Vec<Trouble>,
+    touched: Touched,
+    files_end: Option<Lsn>,
+    backup_ended: bool,
+}
+
+impl Replay {
+    /// Reads from the redo point to the end.
+    pub fn read(source: &dyn Source, recovery: &Recovery, control: &ControlFile) -> Self {
+        let start = recovery.start;
+        let mut reader = WalReader::new(recovery.pages(source), recovery.shape, start.redo);
+        let mut replay = Replay::new(recovery, control);
+        let end = loop {
+            match reader.read() {
+                Ok(record) => replay.record(&record, recovery),
+                Err(end) => break end,
+            }
+        };
+        replay.end = end;
+        replay.timeline = reader.timeline().unwrap_or(start.timeline);
+        replay.bytes = reader.pages().bytes_read;
+        replay.troubles.clone_from(&reader.pages().troubles);
+        replay.stop = replay.judge_stop(source, recovery, control);
+        replay
+    }
+
+    fn new(recovery: &Recovery, control: &ControlFile) -> Self {
+        let (start, checkpoint) = (recovery.start, &control.checkpoint);
+        let shape = &recovery.shape;
+        let last = recovery.files.segments.keys().next_back();
+        Replay {
+            start: start.redo,
+            end: WalEnd {
+                record: start.redo,
+                at: start.redo,
+                why: EndReason::NoPage,
+            },
+            stop: Stop::Elsewhere,
+            timeline: start.timeline,
+            records: 0,
+            bytes: 0,
+            next_xid: checkpoint.next_xid(),
+            next_multi: checkpoint.next_multi,
+            next_multi_offset: checkpoint.next_multi_offset,
+            next_oid: checkpoint.next_oid,
+            full_page_writes: true,
+            checkpoint: None,
+            troubles: Vec::new(),
+            touched: Touched::default(),
+            files_end: last.and_then(|last| {
+                let end = last.checked_add(1)?;
+                end.checked_mul(u64::from(shape.segment_bytes)).map(Lsn)
+            }),
+            backup_ended: false,
+        }
+    }
+
+    /// The numbers below which everything on disk must lie hold: all WAL was read.
+    pub fn is_complete(&self) -> bool {
+        self.stop == Stop::End
+    }
+
+    /// The LSNs that pages can have which replay will find newer than the redo point.
+    pub fn range(&self) -> std::ops::Range<Lsn> {
+        let end = match (self.stop, self.files_end) {
+            (Stop::End, _) => self.end.record,
+            (_, Some(end)) => end,
+            (_, None) => Lsn(self.start.0.saturating_add(YOUNGER_MAX)),
+        };
+        self.start..end
+    }
+
+    /// What becomes of a block.
+    pub fn fate(&self, file: FileNumber, fork: Fork, block: BlockNo) -> Fate {
+        self.touched.fate(file, fork, block)
+    }
+
+    /// The relation got its files after the redo point.
+    pub fn creates(&self, file: FileNumber) -> bool {
+        self.touched.created.contains(&file)
+    }
+
+    /// A record can be read now where there was none: the server is at work.
+    pub fn has_grown(&self, source: &dyn Source, recovery: &Recovery) -> bool {
+        let files = std::sync::Arc::new(WalFiles::list(source, &recovery.shape));
+        let now = Recovery {
+            files,
+            ..recovery.clone()
+        };
+        let pages = now.pages(source);
+        WalReader::new(pages, recovery.shape, self.end.record)
+            .read()
+            .is_ok()
+    }
+
+    fn record(&mut self, record: &Record<'_>, recovery: &Recovery) {
+        self.records += 1;
+        self.raise_xid(record.header.xid);
+        for block in &record.blocks {
+            self.touched
+                .block(block.file, block.fork, block.block, block.rewrites());
+        }
+        match Event::of(record, recovery.shape.major) {
+            Event::Checkpoint { checkpoint, .. } => {
+                self.raise_to(checkpoint.next_xid());
+                self.raise_multi(checkpoint.next_multi, checkpoint.next_multi_offset);
+                if record.lsn == recovery.start.checkpoint {
+                    self.checkpoint = Some(checkpoint);
+                }
+            }
+            Event::NextOid(next) => self.next_oid = next,
+            Event::BackupEnd(start) => self.backup_ended |= start == recovery.start.redo,
+            Event::FullPageWrites(on) => self.full_page_writes &= on,
+            Event::Ended(ended) => {
+                self.raise_xid(ended.xid);
+                ended.subxids().for_each(|xid| self.raise_xid(xid));
+                ended.files().for_each(|file| self.touched.drop_file(file));
+            }
+            Event::MultiXact {
+                multi,
+                offset,
+                count,
+                newest,
+            } => {
+                self.raise_xid(newest);
+                let next = match multi.0.wrapping_add(1) {
+                    0 => MultiXactId(1),
+                    next => MultiXactId(next),
+                };
+                self.raise_multi(next, offset.wrapping_add(count));
+            }
+            Event::Running { next } => self.raise_to(next),
+            Event::Created(of) => self.touched.create(of.file),
+            Event::Truncated { file, blocks } => self.touched.truncate(file, blocks),
+            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
+                self.touched.database(database);
+            }
+            Event::TablespaceDropped(tablespace) => self.touched.tablespace(tablespace),
+            _ => {}
+        }
+    }
+
+    fn raise_xid(&mut self, xid: Xid) {
+        if xid.is_normal() && !xid.precedes(self.next_xid) {
+            let next = xid.0.wrapping_add(1);
+            self.next_xid = Xid(next.max(Xid::FIRST_NORMAL.0));
+        }
+    }
+
+    fn raise_to(&mut self, next: Xid) {
+        if next.is_normal() && self.next_xid.precedes(next) {
+            self.next_xid = next;
+        }
+    }
+
+    fn raise_multi(&mut self, next: MultiXactId, offset: u32) {
+        if self.next_multi.precedes(next) {
+            self.next_multi = next;
+            self.next_multi_offset = offset;
+        }
+    }
+
+    fn judge_stop(&self, source: &dyn Source, recovery: &Recovery, control: &ControlFile) -> Stop {
+        let reached = |least: Lsn| least.0 != 0 && self.end.record >= least;
+        let begun_backup = control.backup_start.0 != 0 && !self.backup_ended;
+        let whole = match (recovery.start.kind, &recovery.label) {
+            (StartKind::Settled | StartKind::Crash, _) => true,
+            (StartKind::Archive, _) => reached(control.min_recovery_point) && !begun_backup,
+            (StartKind::Backup, LabelState::Read(label)) if label.from_standby => {
+                reached(control.min_recovery_point)
+            }
+            (StartKind::Backup, _) => self.backup_ended,
+        };
+        if !whole || recovery.files.is_unreadable {
+            return Stop::Elsewhere;
+        }
+        match goes_on(source, recovery, self.end) {
+            Some(page) if recovery.start.kind == StartKind::Crash => Stop::GoesOn { page },
+            _ => Stop::End,
+        }
+    }
+}
+
+/// The first sound page behind the end: on a later page of its segment, or at the head of a later
+/// segment.
+pub(crate) fn goes_on(source: &dyn Source, recovery: &Recovery, end: WalEnd) -> Option<Lsn> {
+    let shape = &recovery.shape;
+    let mut pages = recovery.pages(source);
+    let mut sound = |at: Lsn| {
+        let header = pages.page(at).and_then(PageHeader::parse);
+        header.is_some_and(|header| header.check(at, shape).is_ok())
+    };
+    let page = shape.page_of(end.at.max(end.record));
+    let number = shape.segment_number(page);
+    let segment_end = shape
+        .segment_of(page)
+        .0
+        .saturating_add(u64::from(shape.segment_bytes));
+    let mut later = (page.0.saturating_add(u64::from(shape.page_bytes))..segment_end)
+        .step_by(usize::try_from(shape.page_bytes).unwrap_or(8192))
+        .map(Lsn);
+    if let Some(found) = later.find(|at| sound(*at)) {
+        return Some(found);
+    }
+    let heads = recovery.files.segments.range(number + 1..);
+    let mut heads =
+        heads.filter_map(|(number, _)| number.checked_mul(u64::from(shape.segment_bytes)).map(Lsn));
+    heads.find(|at| sound(*at))
+}

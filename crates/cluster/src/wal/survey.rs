@@ -1,0 +1,253 @@
+//! The WAL that must be whole: the checkpoint record, the heads of segments, and the records of
+//! older segments.
+
+use pgclinic_format::control_file::{Checkpoint, State};
+use pgclinic_format::wal::{Event, PageFault, PageHeader, WalEnd, WalPages, WalReader};
+use pgclinic_format::{ControlFile, Lsn, MultiXactId};
+use pgclinic_source::Source;
+
+use crate::wal::recovery::Recovery;
+
+/// Breaks of older WAL that are told.
+const BREAKS_MAX: usize = 100;
+
+/// What stands where the checkpoint record should.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CheckpointState {
+    /// A checkpoint record.
+    Found {
+        /// What it says.
+        checkpoint: Checkpoint,
+        /// The server was shut down with it.
+        shutdown: bool,
+    },
+    /// Its segment is not there.
+    NoSegment,
+    /// No record.
+    NoRecord(WalEnd),
+    /// A record of something else.
+    Other {
+        /// `xl_rmid`.
+        manager: u8,
+        /// `xl_info`.
+        info: u8,
+    },
+}
+
+/// A segment that does not begin as it must.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeadFault {
+    /// The file.
+    pub path: String,
+    /// The number of the segment.
+    pub number: u64,
+    /// What is wrong with its first page; `None` when the file has another length.
+    pub fault: Option<PageFault>,
+    /// Bytes of the file.
+    pub len: u64,
+}
+
+/// Records of a run of segments, older than what recovery needs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Chain {
+    /// Where the first one begins.
+    pub from: Option<Lsn>,
+    /// Places where the links break.
+    pub breaks: Vec<WalEnd>,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Records that are right.
+    pub records: u64,
+}
+
+/// What was seen without reading all of the WAL.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WalSurvey {
+    /// What stands where the checkpoint record should.
+    pub checkpoint: CheckpointState,
+    /// Segments up to the one with the checkpoint that do not begin as they must, in order.
+    pub heads: Vec<HeadFault>,
+    /// Segments between the redo point and the checkpoint that are not there.
+    pub missing: Vec<u64>,
+    /// The lowest segment from which on none is missing up to the redo point.
+    pub oldest: u64,
+}
+
+impl WalSurvey {
+    /// Reads the checkpoint record and the first pages of segments.
+    pub fn take(source: &dyn Source, recovery: &Recovery) -> Self {
+        let (shape, start) = (&recovery.shape, recovery.start);
+        let redo = shape.segment_number(start.redo.min(start.checkpoint));
+        let last = shape.segment_number(start.checkpoint);
+        // A redo point that lies far before its checkpoint is damage of the control file.
+        let needed = redo.max(last.saturating_sub(1 << 20))..=last;
+        let there = |number: &u64| {
+            recovery
+                .timelines
+                .choose(&recovery.files, *number)
+                .is_some()
+        };
+        let oldest = oldest_in_line(recovery, redo);
+        let missing: Vec<u64> = needed.filter(|number| !there(number)).take(1000).collect();
+        let numbers = recovery.files.segments.range(oldest..=last);
+        WalSurvey {
+            checkpoint: read_checkpoint(source, recovery),
+            heads: numbers
+                .filter_map(|(number, _)| head_fault(source, recovery, *number))
+                .collect(),
+            missing,
+            oldest,
+        }
+    }
+
+    /// Reads all records from the oldest segment in line up to the redo point.
+    pub fn older(&self, source: &dyn Source, recovery: &Recovery) -> Chain {
+        let shape = &recovery.shape;
+        let until = recovery.start.redo;
+        let mut chain = Chain::default();
+        let mut number = self.oldest;
+        while number <= shape.segment_number(until) && chain.breaks.len() < BREAKS_MAX {
+            let Some(begin) = number.checked_mul(u64::from(shape.segment_bytes)) else {
+                break;
+            };
+            let mut reader = WalReader::new(recovery.pages(source), *shape, Lsn(begin));
+            let broken = match reader.find_first() {
+                Ok(first) => {
+                    chain.from.get_or_insert(first);
+                    follow(&mut reader, until, &mut chain.records)
+                }
+                Err(end) => Some(end),
+            };
+            chain.bytes += reader.pages().bytes_read;
+            let Some(end) = broken else { break };
+            number = shape
+                .segment_number(end.at.max(Lsn(begin)))
+                .saturating_add(1);
+            chain.breaks.push(end);
+        }
+        chain
+    }
+}
+
+/// Reads up to `until`; the place where the links break before it.
+fn follow(reader: &mut WalReader<impl WalPages>, until: Lsn, records: &mut u64) -> Option<WalEnd> {
+    while reader.position() < until {
+        match reader.read() {
+            Ok(_) => *records += 1,
+            Err(end) if end.record >= until => return None,
+            Err(end) => return Some(end),
+        }
+    }
+    None
+}
+
+/// Backwards from the segment of the redo point as long as each segment is there, on the timeline
+/// on which it was written last.
+fn oldest_in_line(recovery: &Recovery, redo: u64) -> u64 {
+    let mut oldest = redo;
+    while let Some(before) = oldest.checked_sub(1) {
+        let expected = recovery.timelines.expected(before);
+        let there = expected.and_then(|timeline| recovery.files.file(before, timeline));
+        if there.is_none() {
+            break;
+        }
+        oldest = before;
+    }
+    oldest
+}
+
+fn read_checkpoint(source: &dyn Source, recovery: &Recovery) -> CheckpointState {
+    let (shape, start) = (&recovery.shape, recovery.start);
+    let number = shape.segment_number(start.checkpoint);
+    if recovery.timelines.choose(&recovery.files, number).is_none() {
+        return CheckpointState::NoSegment;
+    }
+    let mut reader = WalReader::new(recovery.pages(source), *shape, start.checkpoint);
+    let record = match reader.read() {
+        Ok(record) if record.lsn == start.checkpoint => record,
+        Ok(record) => {
+            return CheckpointState::Other {
+                manager: record.header.manager,
+                info: record.header.info,
+            };
+        }
+        Err(end) => return CheckpointState::NoRecord(end),
+    };
+    match Event::of(&record, shape.major) {
+        Event::Checkpoint {
+            checkpoint,
+            shutdown,
+            ..
+        } => CheckpointState::Found {
+            checkpoint,
+            shutdown,
+        },
+        _ => CheckpointState::Other {
+            manager: record.header.manager,
+            info: record.header.info,
+        },
+    }
+}
+
+fn head_fault(source: &dyn Source, recovery: &Recovery, number: u64) -> Option<HeadFault> {
+    let shape = &recovery.shape;
+    let file = recovery.timelines.choose(&recovery.files, number)?;
+    let at = Lsn(number.checked_mul(u64::from(shape.segment_bytes))?);
+    let path = format!("pg_wal/{}", shape.segment_name(file.timeline, number));
+    let fault = |fault| HeadFault {
+        path: path.clone(),
+        number,
+        fault,
+        len: file.len,
+    };
+    if file.len != u64::from(shape.segment_bytes) {
+        return Some(fault(None));
+    }
+    let mut page = vec![0; 40];
+    let read = source.read_at(&path, 0, &mut page).ok()?;
+    let header = PageHeader::parse(page.get(..read)?)?;
+    let wrong = header.check(at, shape).err()?;
+    Some(fault(Some(wrong)))
+}
+
+impl CheckpointState {
+    /// The field in which the record differs from the copy in `control`, with both values. While it replays, and until
+    /// the first checkpoint after it, the server takes a later `nextXid` into the copy (`xlog_redo` in `xlog.c`).
+    pub fn difference(&self, control: &ControlFile) -> Option<(&'static str, String, String)> {
+        let CheckpointState::Found { checkpoint, .. } = self else {
+            return None;
+        };
+        let differs =
+            |name, record: String, file: String| (record != file).then_some((name, record, file));
+        let (a, b) = (checkpoint, &control.checkpoint);
+        let may_be_ahead = control.state != State::ShutDown;
+        let multi = |multi: MultiXactId| multi.to_string();
+        None.or_else(|| differs("redo", a.redo.to_string(), b.redo.to_string()))
+            .or_else(|| {
+                differs(
+                    "ThisTimeLineID",
+                    a.timeline.to_string(),
+                    b.timeline.to_string(),
+                )
+            })
+            .or_else(|| {
+                let (a, b) = (a.next_full_xid, b.next_full_xid);
+                let ahead = may_be_ahead && b > a;
+                differs("nextXid", a.to_string(), b.to_string()).filter(|_| !ahead)
+            })
+            .or_else(|| differs("nextOid", a.next_oid.to_string(), b.next_oid.to_string()))
+            .or_else(|| differs("nextMulti", multi(a.next_multi), multi(b.next_multi)))
+            .or_else(|| {
+                let (a, b) = (a.next_multi_offset, b.next_multi_offset);
+                differs("nextMultiOffset", a.to_string(), b.to_string())
+            })
+            .or_else(|| {
+                differs(
+                    "oldestXid",
+                    a.oldest_xid.0.to_string(),
+                    b.oldest_xid.0.to_string(),
+                )
+            })
+            .or_else(|| differs("oldestMulti", multi(a.oldest_multi), multi(b.oldest_multi)))
+    }
+}

@@ -1,0 +1,179 @@
+//! What recovery does to blocks and files, kept in two bits a block.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use pgclinic_format::wal::{FileNumber, ForkOf};
+use pgclinic_format::{BlockNo, Fork, Oid};
+
+/// Groups of 32 blocks that are kept: some 60 MiB.
+const GROUPS_MAX: usize = 1 << 20;
+/// Files that are kept by name.
+const FILES_MAX: usize = 1 << 18;
+const TOUCHED: u64 = 1;
+const REWRITTEN: u64 = 2;
+
+/// What recovery does to a page as it lies on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is written anew before anything reads it.
+    Rewritten,
+    /// Its file is removed, cut or copied anew.
+    Removed,
+    /// It is read and changed as it is.
+    Read,
+    /// It is left alone.
+    Kept,
+    /// There were too many blocks to remember.
+    Unknown,
+}
+
+/// Blocks and files that records speak of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touched {
+    forks: HashMap<ForkOf, BTreeMap<u32, u64>>,
+    groups: usize,
+    overflowed: bool,
+    pub(crate) created: BTreeSet<FileNumber>,
+    dropped: BTreeSet<FileNumber>,
+    truncated: BTreeMap<FileNumber, u32>,
+    databases: BTreeSet<Oid>,
+    tablespaces: BTreeSet<Oid>,
+}
+
+impl Touched {
+    /// A record speaks of the block; only the first one counts.
+    pub(crate) fn block(&mut self, file: FileNumber, fork: Fork, block: BlockNo, rewrites: bool) {
+        if self.overflowed {
+            return;
+        }
+        let groups = self.forks.entry(ForkOf { file, fork }).or_default();
+        let before = groups.len();
+        let group = groups.entry(block / 32).or_default();
+        let shift = block % 32 * 2;
+        if *group >> shift & TOUCHED == 0 {
+            let bits = if rewrites {
+                TOUCHED | REWRITTEN
+            } else {
+                TOUCHED
+            };
+            *group |= bits << shift;
+        }
+        self.groups += groups.len() - before;
+        if self.groups > GROUPS_MAX {
+            self.overflow();
+        }
+    }
+
+    fn overflow(&mut self) {
+        self.overflowed = true;
+        self.forks = HashMap::new();
+    }
+
+    pub(crate) fn create(&mut self, file: FileNumber) {
+        self.created.insert(file);
+        self.bound_files();
+    }
+
+    pub(crate) fn drop_file(&mut self, file: FileNumber) {
+        self.dropped.insert(file);
+        self.bound_files();
+    }
+
+    pub(crate) fn truncate(&mut self, file: FileNumber, blocks: u32) {
+        let least = self.truncated.entry(file).or_insert(blocks);
+        *least = blocks.min(*least);
+        self.bound_files();
+    }
+
+    /// The database's folder is removed or made anew.
+    pub(crate) fn database(&mut self, database: Oid) {
+        self.databases.insert(database);
+        self.bound_files();
+    }
+
+    pub(crate) fn tablespace(&mut self, tablespace: Oid) {
+        self.tablespaces.insert(tablespace);
+        self.bound_files();
+    }
+
+    fn bound_files(&mut self) {
+        let files = self.created.len() + self.dropped.len() + self.truncated.len();
+        let folders = self.databases.len() + self.tablespaces.len();
+        if files + folders > FILES_MAX {
+            self.overflow();
+        }
+    }
+
+    /// What becomes of a block.
+    pub(crate) fn fate(&self, file: FileNumber, fork: Fork, block: BlockNo) -> Fate {
+        if self.overflowed {
+            return Fate::Unknown;
+        }
+        let group = self
+            .forks
+            .get(&ForkOf { file, fork })
+            .and_then(|groups| groups.get(&(block / 32)));
+        let bits = group.map_or(0, |group| group >> (block % 32 * 2) & 3);
+        // Both maps are read with leave to throw a bad page away.
+        let map = matches!(fork, Fork::Fsm | Fork::Vm);
+        let gone = self.databases.contains(&file.database)
+            || self.tablespaces.contains(&file.tablespace)
+            || self.dropped.contains(&file)
+            || self
+                .truncated
+                .get(&file)
+                .is_some_and(|blocks| block >= *blocks || map);
+        match (bits & TOUCHED != 0, bits & REWRITTEN != 0) {
+            (_, true) => Fate::Rewritten,
+            (true, _) if map => Fate::Rewritten,
+            (true, _) => Fate::Read,
+            _ if gone => Fate::Removed,
+            _ => Fate::Kept,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileNumber = FileNumber {
+        tablespace: 1663,
+        database: 5,
+        filenode: 16384,
+    };
+
+    #[test]
+    fn the_first_record_decides() {
+        let mut touched = Touched::default();
+        touched.block(FILE, Fork::Main, 7, true);
+        touched.block(FILE, Fork::Main, 7, false);
+        touched.block(FILE, Fork::Main, 8, false);
+        touched.block(FILE, Fork::Main, 8, true);
+        touched.block(FILE, Fork::Vm, 0, false);
+        let fate = |fork, block| touched.fate(FILE, fork, block);
+        assert_eq!(fate(Fork::Main, 7), Fate::Rewritten);
+        assert_eq!(fate(Fork::Main, 8), Fate::Read);
+        assert_eq!(fate(Fork::Main, 39), Fate::Kept);
+        assert_eq!(fate(Fork::Vm, 0), Fate::Rewritten);
+    }
+
+    #[test]
+    fn files_that_go_take_their_blocks_along() {
+        let mut touched = Touched::default();
+        touched.truncate(FILE, 10);
+        assert_eq!(touched.fate(FILE, Fork::Main, 9), Fate::Kept);
+        assert_eq!(touched.fate(FILE, Fork::Main, 10), Fate::Removed);
+        touched.database(5);
+        assert_eq!(touched.fate(FILE, Fork::Main, 9), Fate::Removed);
+    }
+
+    #[test]
+    fn too_many_blocks_are_not_remembered() {
+        let mut touched = Touched::default();
+        for group in 0..=GROUPS_MAX as u32 {
+            touched.block(FILE, Fork::Main, group * 32, true);
+        }
+        assert_eq!(touched.fate(FILE, Fork::Main, 0), Fate::Unknown);
+    }
+}

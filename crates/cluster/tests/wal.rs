@@ -1,0 +1,113 @@
+//! WAL of real clusters, read from their files.
+
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{CheckpointState, StartKind, Stop};
+use pgclinic_servers::{Checksums, InitOptions, Scratch, Server, StartOptions, StopMode, initdb};
+use pgclinic_source::DataDirectory;
+use pgclinic_testkit::{all_majors, copy_of, run_as, seed};
+
+fn open(pgdata: &std::path::Path) -> Cluster {
+    let source = DataDirectory::open(pgdata).expect("a folder");
+    Cluster::open(Arc::new(source)).expect("a cluster")
+}
+
+/// The checkpoint is found, segments begin as they must, and every older record is right.
+#[track_caller]
+fn all_is_right(cluster: &Cluster) -> u64 {
+    let recovery = cluster.recovery().expect("a control file");
+    let survey = cluster.wal_survey().expect("a control file");
+    let control = cluster.control.trusted().expect("a control file");
+    assert!(
+        matches!(survey.checkpoint, CheckpointState::Found { .. }),
+        "{survey:?}"
+    );
+    assert_eq!(survey.checkpoint.difference(control), None);
+    assert_eq!(
+        (survey.heads.len(), survey.missing.len()),
+        (0, 0),
+        "{survey:?}"
+    );
+    let older = survey.older(cluster.source().as_ref(), recovery);
+    assert_eq!(older.breaks, [], "{older:?}");
+    older.records
+}
+
+#[test]
+fn the_wal_of_a_stopped_cluster_is_whole() {
+    for installation in all_majors() {
+        let cluster = open(&seed(&installation, Checksums::On).pgdata);
+        assert_eq!(
+            cluster.recovery().expect("a plan").start.kind,
+            StartKind::Settled
+        );
+        assert!(cluster.replay().is_none());
+        all_is_right(&cluster);
+    }
+}
+
+#[test]
+fn after_a_crash_the_wal_raises_the_limits() {
+    for installation in all_majors() {
+        if ![13, 15, 18].contains(&installation.major) {
+            continue;
+        }
+        let copy = copy_of(&seed(&installation, Checksums::On));
+        let mut server = copy.start().expect("a server");
+        let mut session = server.connect("clinic").expect("a session");
+        session
+            .execute("CREATE TABLE public.load (id int PRIMARY KEY, what text); CHECKPOINT")
+            .expect("a table");
+        let load = "DO $$BEGIN FOR i IN 1..3000 LOOP
+            INSERT INTO public.load VALUES (i, repeat(md5(i::text), 30));
+            PERFORM 1 FROM public.load WHERE id = i / 2 FOR KEY SHARE;
+            BEGIN
+              UPDATE public.load SET what = what || 'x' WHERE id = i / 2;
+            EXCEPTION WHEN division_by_zero THEN NULL;
+            END;
+            COMMIT;
+          END LOOP; END$$";
+        session.execute(load).expect("load");
+        let mut number = |sql: &str| -> u64 {
+            let value = session.query_value(sql).expect(sql).expect("a value");
+            value.parse().expect("a number")
+        };
+        let next = number("SELECT pg_snapshot_xmax(pg_current_snapshot())");
+        let multi = number("SELECT next_multixact_id::text::bigint FROM pg_control_checkpoint()");
+        server.kill();
+        let cluster = open(&copy.pgdata);
+        let replay = cluster.replay().expect("it needs recovery");
+        assert_eq!(replay.stop, Stop::End, "{}", replay.end);
+        assert_eq!(u64::from(replay.next_xid.0), next, "{}", replay.end);
+        assert!(u64::from(replay.next_multi.0) > multi + 1000);
+        assert!(replay.records > 6000 && !cluster.wal_has_grown());
+        all_is_right(&cluster);
+    }
+}
+
+#[test]
+fn small_and_large_segments() {
+    let installation = all_majors().pop().expect("the newest");
+    for megabytes in [1, 64] {
+        let scratch = Scratch::new(&run_as(), None).expect("a folder");
+        let pgdata = scratch.folder("data").expect("a folder");
+        let options = InitOptions {
+            wal_segsize_mb: Some(megabytes),
+            ..InitOptions::default()
+        };
+        initdb(&installation, &run_as(), &pgdata, &options).expect("a cluster");
+        let keep = StartOptions::default().with("wal_keep_size", "1GB");
+        let mut server = Server::start(&installation, &run_as(), &pgdata, &keep).expect("a server");
+        let mut session = server.connect("postgres").expect("a session");
+        let sql =
+            "CREATE TABLE t AS SELECT i, repeat('x', 200) FROM generate_series(1, 40000) AS i;
+            SELECT pg_switch_wal(); CHECKPOINT; UPDATE t SET i = i + 1; SELECT pg_switch_wal();
+            SELECT pg_logical_emit_message(true, 'long', repeat('y', 3000000))";
+        session.execute(sql).expect("WAL");
+        drop(session);
+        server.stop(StopMode::Fast).expect("a stop");
+        let records = all_is_right(&open(&pgdata));
+        assert!(records > 40_000, "{records} records");
+    }
+}
