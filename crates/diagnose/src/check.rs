@@ -1,13 +1,17 @@
 //! What a check is, and what it is given.
 
+use pgclinic_cluster::wal::{Replay, Stop};
 use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Relation};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
 
 use pgclinic_source::Source;
 
+use crate::btree::KeyOrder;
 use crate::document::{Kind, Level};
 use crate::findings::Findings;
+use crate::heap_aids::HeapAids;
 use crate::rule::Rule;
 
 /// A check that needs one page and remembers nothing.
@@ -16,6 +20,11 @@ pub trait PageCheck: Sync {
     fn rules(&self) -> &'static [&'static Rule];
     /// Which pages it is handed.
     fn wants(&self) -> Wants;
+    /// For a screened check: the screen stands in for it only on pages whose rows are all plain,
+    /// [`crate::screen::Glance::Plain`].
+    fn passes_plain_rows_only(&self) -> bool {
+        false
+    }
     /// Looks at the page. Pages of zeros only are never handed out.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings);
 }
@@ -91,6 +100,8 @@ pub enum PageClass {
     Sequence,
     /// Visibility map.
     VisibilityMap,
+    /// Free space map.
+    FreeSpaceMap,
 }
 
 /// Numbers that no transaction, multixact or WAL position on disk can reach, in a cluster that
@@ -147,15 +158,62 @@ pub struct ForkCx<'a> {
     pub method: Option<AccessMethod>,
     /// The walk over its rows.
     pub columns: Option<&'a [ColumnLayout]>,
+    /// The order of a btree's keys.
+    pub key_order: Option<KeyOrder>,
     /// Blocks in the fork.
     pub blocks: u64,
     /// Limits, in a cluster that was shut down in good order.
     pub limits: Option<Limits>,
     /// Level of this run.
     pub level: Level,
+    /// What checks of heap pages may ask beside.
+    pub heap: HeapAids<'a>,
 }
 
 impl ForkCx<'_> {
+    /// Numbers that nothing on disk can reach: the limits of a cluster that was shut down, or those
+    /// that its WAL raises them to in one that needs recovery, if all of that WAL is there. There,
+    /// the oldest numbers hold for no single page, and `is_overtaken` must be asked before telling.
+    pub fn reach(&self) -> Option<Limits> {
+        self.limits.or_else(|| {
+            let cluster = self.cluster?;
+            let replay = cluster.replay().filter(|replay| replay.is_complete())?;
+            let checkpoint = &cluster.control.trusted()?.checkpoint;
+            Some(Limits {
+                next_xid: replay.next_xid,
+                oldest_xid: checkpoint.oldest_xid,
+                next_multi: replay.next_multi,
+                oldest_multi: checkpoint.oldest_multi,
+                wal_end: replay.end.record,
+            })
+        })
+    }
+
+    /// The end of the WAL that is there; nothing where more of it lies elsewhere.
+    pub fn wal_end(&self) -> Option<Lsn> {
+        let here = |replay: &&Replay| replay.stop != Stop::Elsewhere;
+        let replayed = || self.cluster?.replay().filter(here);
+        match self.limits {
+            Some(limits) => Some(limits.wal_end),
+            None => replayed().map(|replay| replay.end.record),
+        }
+    }
+
+    /// A server is at work, and has gone on since its WAL was read.
+    pub fn is_overtaken(&self) -> bool {
+        self.limits.is_none() && self.cluster.is_some_and(Cluster::wal_has_grown)
+    }
+
+    /// The fork's files, as WAL names them.
+    pub fn file_number(&self) -> FileNumber {
+        let home = &self.files.home;
+        FileNumber {
+            tablespace: home.tablespace,
+            database: home.database,
+            filenode: self.files.filenode,
+        }
+    }
+
     /// The fork.
     pub fn fork(&self) -> Fork {
         self.files.fork

@@ -1,5 +1,7 @@
 //! What follows from findings of a page: what the server says, which rows are at risk, what to do.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{Fate, Stop};
 use pgclinic_format::{Fork, LpFlags, Page};
 
 use crate::check::{Checksum, PageCx};
@@ -33,11 +35,51 @@ pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
     }
 }
 
-/// The cluster needs recovery, and the page was changed after the redo point: its first change
-/// since then put an image of the whole page into the WAL.
+/// The cluster needs recovery, and that writes the page anew before anything reads it, or removes
+/// its file. Where the WAL that is here does not tell, the page's LSN does: its first change since
+/// the redo point put an image of the whole page into the WAL.
 fn replay_will_mend(page: Page<'_>, cx: &PageCx<'_>) -> bool {
-    let range = cx.fork.cluster.and_then(pgclinic_cluster::Cluster::replay);
-    range.is_some_and(|range| range.contains(&page.pd_lsn()))
+    let fork = cx.fork;
+    let Some(replay) = fork.cluster.and_then(Cluster::replay) else {
+        return false;
+    };
+    let (file, lsn) = (fork.file_number(), page.pd_lsn());
+    match replay.fate(file, fork.fork(), cx.block) {
+        Fate::Rewritten | Fate::Removed => true,
+        Fate::Unknown => replay.range().contains(&lsn),
+        // Nobody has committed what made these files.
+        _ if fork.relation.is_none() && replay.creates(file) => true,
+        _ if replay.stop == Stop::Elsewhere => replay.range().contains(&lsn),
+        _ => lsn >= replay.start && fork.is_overtaken(),
+    }
+}
+
+/// Leaves out what a server at work has made untrue since its WAL was read.
+pub(crate) fn drop_overtaken(drafts: &mut Vec<Draft>, cx: &PageCx<'_>) {
+    let overtaken = |draft: &Draft| OF_THE_FUTURE.contains(&draft.rule.name);
+    if cx.fork.limits.is_none() && drafts.iter().any(overtaken) && cx.fork.is_overtaken() {
+        drafts.retain(|draft| !overtaken(draft));
+    }
+}
+
+/// Rules that compare with the end of the WAL.
+const OF_THE_FUTURE: &[&str] = &[
+    "lsn-beyond-wal",
+    "prune-xid-in-the-future",
+    "xmin-in-the-future",
+    "xmax-in-the-future",
+    "multixact-in-the-future",
+];
+
+/// Recovery writes what pages of a relation disagree about.
+pub(crate) fn leave_to_recovery(draft: &mut Draft) {
+    if draft.severity != Severity::Note {
+        draft
+            .message
+            .push_str("; the cluster needs recovery, after which it may be right");
+    }
+    draft.severity = Severity::Note;
+    draft.rows = Some(0);
 }
 
 fn leave_to_replay(draft: &mut Draft) {

@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 use pgclinic_format::{BlockNo, Fork};
 use serde_json::{Map, Value};
 
-use crate::document::{AtRisk, AttributePlace, Cause, Finding, Place, Remedy};
+use crate::check::ForkCx;
+use crate::document::check::{Origin, Story};
+use crate::document::{AtRisk, AttributePlace, Cause, Finding, NotChecked, Place, Remedy};
 use crate::plan::Safety;
 use crate::rule::{Rule, Severity};
 
 /// Findings kept of one rule in one relation.
 pub const KEPT_PER_RULE: usize = 1000;
+/// Drafts of one rule in one file that a comparison of whole relations holds; the rest is counted.
+const DRAFTS_PER_RULE: u64 = 10_000;
 
 /// A finding without its place; what stays `None` is filled in from the page.
 #[derive(Clone, Debug)]
@@ -28,6 +32,7 @@ pub struct Draft {
     pub(crate) remedies: Vec<Remedy>,
     pub(crate) cause: Option<Cause>,
     pub(crate) place: Option<Place>,
+    pub(crate) story: Story,
 }
 
 impl Draft {
@@ -46,6 +51,7 @@ impl Draft {
             remedies: Vec::new(),
             cause: None,
             place: None,
+            story: Story::default(),
         }
     }
 
@@ -101,6 +107,26 @@ impl Draft {
         self
     }
 
+    /// Explained by damage on this block of the fork, if there is any.
+    pub fn follows(self, fork: &ForkCx<'_>, block: BlockNo) -> Self {
+        self.follows_from(fork, Some(block))
+    }
+
+    /// Explained by damage anywhere in the fork, if there is any.
+    pub fn follows_fork(self, fork: &ForkCx<'_>) -> Self {
+        self.follows_from(fork, None)
+    }
+
+    fn follows_from(mut self, fork: &ForkCx<'_>, block: Option<BlockNo>) -> Self {
+        self.story.follows.push(Origin {
+            database: fork.files.home.database,
+            filenode: fork.files.filenode,
+            fork: fork.fork(),
+            block,
+        });
+        self
+    }
+
     /// At another place than the one at hand.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
@@ -124,17 +150,60 @@ struct Kept {
     total: u64,
 }
 
+/// A rule, and the file that a draft is about.
+type RuleInFile = (&'static str, Option<u32>);
+
+/// How many drafts there were, and one of those that are only counted.
+#[derive(Default, Debug)]
+struct Told {
+    count: u64,
+    surplus: Option<Draft>,
+}
+
 /// Drafts of the page at hand, and everything found so far.
 #[derive(Default, Debug)]
 pub struct Findings {
     pub(crate) drafts: Vec<Draft>,
+    pub(crate) not_checked: Vec<NotChecked>,
+    told: Option<BTreeMap<RuleInFile, Told>>,
     kept: BTreeMap<(String, String), Kept>,
 }
 
 impl Findings {
+    /// For a comparison that looks at whole relations before anybody takes its drafts.
+    pub(crate) fn of_relation() -> Self {
+        Findings {
+            told: Some(BTreeMap::new()),
+            ..Findings::default()
+        }
+    }
+
     /// Tells of a defect at the place at hand.
     pub fn add(&mut self, draft: Draft) {
+        if let Some(told) = &mut self.told {
+            let file = draft.place.as_ref().and_then(|place| place.filenode);
+            let told = told.entry((draft.rule.name, file)).or_default();
+            told.count += 1;
+            if told.count > DRAFTS_PER_RULE {
+                told.surplus = Some(draft);
+                return;
+            }
+        }
         self.drafts.push(draft);
+    }
+
+    /// What was told beyond the drafts: one of each rule and file, and how many there were.
+    pub(crate) fn take_surplus(&mut self) -> Vec<(Draft, u64)> {
+        let told = self.told.take().unwrap_or_default().into_values();
+        told.filter_map(|told| Some((told.surplus?, told.count.saturating_sub(DRAFTS_PER_RULE))))
+            .collect()
+    }
+
+    /// Tells what could not be looked at, once.
+    pub fn not_checked(&mut self, entry: NotChecked) {
+        if !self.not_checked.contains(&entry) {
+            self.not_checked.push(entry);
+        }
     }
 
     /// The drafts since the last page, in the order in which they were told.
@@ -149,6 +218,17 @@ impl Findings {
 
     /// Keeps a finding with its place, or only counts it.
     pub(crate) fn keep(&mut self, finding: Finding) {
+        let kept = self.kept_like(&finding);
+        kept.total += 1;
+        kept.insert(finding);
+    }
+
+    /// Counts findings of the rule and relation of this one.
+    pub(crate) fn count(&mut self, like: &Finding, more: u64) {
+        self.kept_like(like).total += more;
+    }
+
+    fn kept_like(&mut self, finding: &Finding) -> &mut Kept {
         let place = &finding.place;
         let relation = match place.filenode {
             Some(filenode) => format!(
@@ -157,16 +237,17 @@ impl Findings {
             ),
             None => place.path.clone(),
         };
-        let kept = self
-            .kept
+        self.kept
             .entry((relation, finding.rule.clone()))
-            .or_default();
-        kept.total += 1;
-        kept.insert(finding);
+            .or_default()
     }
 
     /// Joins what another thread found.
     pub(crate) fn absorb(&mut self, other: Findings) {
+        other
+            .not_checked
+            .into_iter()
+            .for_each(|entry| self.not_checked(entry));
         for (key, theirs) in other.kept {
             let ours = self.kept.entry(key).or_default();
             ours.total += theirs.total;
@@ -229,6 +310,7 @@ impl Draft {
             server_says: self.server_says,
             at_risk: AtRisk { rows: self.rows },
             remedies: self.remedies,
+            story: self.story,
         }
     }
 }
@@ -247,4 +329,21 @@ fn finding_id(system_identifier: u64, rule: &str, place: &Place) -> String {
         .chars()
         .take(16)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::unique_key_doubled::UNIQUE_KEY_DOUBLED;
+
+    #[test]
+    fn a_comparison_holds_so_many_drafts_and_counts_the_rest() {
+        let mut findings = Findings::of_relation();
+        for _ in 0..DRAFTS_PER_RULE + 7 {
+            findings.add(Draft::new(&UNIQUE_KEY_DOUBLED, "again"));
+        }
+        assert_eq!(findings.take_drafts().len() as u64, DRAFTS_PER_RULE);
+        let surplus = findings.take_surplus();
+        assert!(matches!(surplus.as_slice(), [(_, 7)]));
+    }
 }

@@ -83,9 +83,11 @@ impl ForkTrial {
             kind: Kind::Unknown,
             method: Some(self.method),
             columns: None,
+            key_order: None,
             blocks: self.pages.len() as u64,
             limits: self.limits,
             level: Level::Structure,
+            heap: crate::heap_aids::HeapAids::default(),
         };
         let page = &self.pages[block as usize];
         let page = Page::parse(page).expect("a page of 8 kB");

@@ -2,23 +2,49 @@
 #![forbid(unsafe_code)]
 
 pub mod anatomy;
+pub(crate) mod brin;
+pub mod btree;
+mod catalog_references;
+mod catalog_rows;
 pub mod causes;
 pub mod check;
 pub mod checks;
 mod chunks;
 pub mod consequences;
 pub mod document;
+mod entries;
+mod fates;
 pub mod findings;
+pub mod gin;
+mod gist_keys;
+mod gist_tree;
+mod heap_aids;
 pub mod inventory;
 mod line_pointers;
+mod multixact_walk;
+mod oid_set;
 pub mod places;
 pub mod plan;
+mod ranges;
+pub mod relation_check;
 pub mod rule;
 pub mod screen;
 pub mod server_messages;
+mod small_files;
+mod spgist_chains;
+mod spgist_nodes;
+mod spgist_tree;
+mod status_gaps;
+mod status_limits;
+mod status_pages;
+mod stored_values;
+mod toast;
 #[cfg(test)]
 mod trial;
 mod tuples;
+mod update_chains;
+mod visibility_bits;
+mod wal_breaks;
 pub mod walker;
 
 #[cfg(test)]
@@ -32,11 +58,17 @@ pub use check::{
     Checksum, ClusterCheck, DatabaseCheck, DatabaseCx, ForkCx, Limits, PageCheck, PageClass,
     PageCx, Wants,
 };
-pub use checks::{CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, rule_named, rules};
+pub use checks::{
+    CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, RELATION_CHECKS, is_comparison, level_of,
+    rule_named, rules,
+};
 pub use document::{CheckDocument, Finding, Level, Place, Verdict};
 pub use findings::{Draft, Findings};
+pub use heap_aids::HeapAids;
+pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use rule::{Rule, Severity};
+pub use visibility_bits::VisibilityBits;
 pub use walker::{
     CheckOptions, Glob, Progress, Selection, check_cluster, check_file, check_page, fork_cx,
-    target_of,
+    is_expected, target_of,
 };

@@ -5,21 +5,38 @@
 //! other costs more than reading the disk. A page that passes here is one on which every check
 //! that says [`screened`](crate::check::Wants::screened) stays silent; a test holds the screen to
 //! that over damaged pages. It may be stricter than the checks, never laxer.
+//!
+//! A page whose rows were updated, deleted or locked passes too, but for the checks that follow
+//! update chains and look transactions up: they say
+//! [`passes_plain_rows_only`](PageCheck::passes_plain_rows_only).
 
+use std::cell::Cell;
+
+use pgclinic_cluster::XactStatus;
+use std::cmp::Ordering;
+
+use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::heap_tuple::{
-    HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HOT_UPDATED, HEAP_XMAX_COMMITTED,
-    HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_FROZEN, INFOMASK2_UNUSED,
+    HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HASVARWIDTH, HEAP_HOT_UPDATED,
+    HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
+    HEAP_XMAX_LOCK_ONLY, HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN, INFOMASK2_UNUSED,
 };
 use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
-use pgclinic_format::page::{HEADER_BYTES, LAYOUT_VERSION, PD_VALID_FLAG_BITS};
+use pgclinic_format::index_tuple::IndexTuple;
+use pgclinic_format::page::{HEADER_BYTES, LAYOUT_VERSION, PD_ALL_VISIBLE, PD_VALID_FLAG_BITS};
 use pgclinic_format::toast::MAX_VALUE_BYTES;
+use pgclinic_format::visibility_map::{ALL_FROZEN, ALL_VISIBLE};
 use pgclinic_format::{
     BlockNo, ColumnLayout, Fork, HeapTuple, LinePointer, LpFlags, MultiXactId, Page, Varlena, Xid,
     varlena,
 };
 
-use crate::check::{ForkCx, Limits};
+use crate::btree::{KeyOrder, Tie};
+use crate::check::{ForkCx, Limits, PageCheck};
+use crate::checks::btree_tuple_shape;
 use crate::document::{Kind, Level};
+use crate::fates::Fates;
+use crate::visibility_bits::VisibilityReader;
 
 /// The smallest item that any index has.
 const INDEX_ITEM_BYTES: usize = 8;
@@ -28,11 +45,38 @@ const HEAP_ITEM_BYTES: usize = 24;
 /// Words of one bit per eight bytes of the largest page.
 const GRANULE_WORDS: usize = 32768 / 8 / 64;
 
-/// What the quick look needs to know of a fork, worked out once.
+/// What the quick look makes of a page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Glance {
+    /// Somebody should look.
+    Odd,
+    /// Right, as far as a row can be right without its transactions and its neighbours.
+    Right,
+    /// Right, and every row was inserted by a transaction that committed, as its hint says, and
+    /// is not updated, deleted or part of a chain; the flags of the page and the visibility map
+    /// are no more than such rows allow.
+    Plain,
+}
+
+impl Glance {
+    /// The check would be silent on a page that looked like this.
+    pub fn stands_in_for(self, check: &dyn PageCheck) -> bool {
+        check.wants().screened
+            && match self {
+                Glance::Odd => false,
+                Glance::Right => !check.passes_plain_rows_only(),
+                Glance::Plain => true,
+            }
+    }
+}
+
+/// What the quick look needs to know of a fork, worked out once a thread.
 pub struct Screen<'a> {
     special: Option<usize>,
     lines: Lines,
     method: Option<AccessMethod>,
+    /// The order of a btree's keys.
+    keys: Option<&'a KeyOrder>,
     rows: Option<Rows<'a>>,
 }
 
@@ -54,6 +98,21 @@ struct Rows<'a> {
     toast: u32,
     method_max: u8,
     chunks: Option<Chunks>,
+    fates: Option<Fates<'a>>,
+    /// The last transaction that the log called committed: rows come in runs.
+    committed: Cell<Xid>,
+    map: Option<VisibilityReader<'a>>,
+}
+
+/// What plain rows may be on one page.
+#[derive(Clone, Copy)]
+struct Plainness {
+    /// So far they are.
+    holds: bool,
+    /// The page says that everybody sees all of them.
+    all_visible: bool,
+    /// The visibility map says that they are frozen.
+    all_frozen: bool,
 }
 
 /// Bounds of the rows of a TOAST relation.
@@ -65,7 +124,7 @@ struct Chunks {
 
 impl<'a> Screen<'a> {
     /// For the pages of this fork.
-    pub fn new(fork: &ForkCx<'a>) -> Self {
+    pub fn new(fork: &'a ForkCx<'a>) -> Self {
         let main = fork.fork() == Fork::Main;
         let page_len = usize::try_from(fork.build.block_size).unwrap_or(8192);
         let method = fork.method.filter(|_| main || fork.fork() == Fork::Init);
@@ -79,6 +138,7 @@ impl<'a> Screen<'a> {
             special: method.map(|method| page_len - method.special_bytes()),
             lines,
             method,
+            keys: fork.key_order.as_ref(),
             rows: fork
                 .columns
                 .filter(|_| lines == Lines::Heap)
@@ -86,17 +146,20 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Every screened check would be silent on this page.
-    pub fn is_plainly_right(&self, page: Page<'_>, block: BlockNo) -> bool {
-        self.header_is_right(page)
-            && match self.lines {
-                Lines::None => true,
-                Lines::Index => self.index_items_are_right(page),
-                Lines::Heap => self
-                    .rows
-                    .as_ref()
-                    .is_some_and(|rows| rows.are_right(page, block)),
-            }
+    /// Which of the screened checks would be silent on this page.
+    pub fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
+        if !self.header_is_right(page) {
+            return Glance::Odd;
+        }
+        match self.lines {
+            Lines::None => Glance::Plain,
+            Lines::Index if self.index_page_is_right(page) => Glance::Plain,
+            Lines::Index => Glance::Odd,
+            Lines::Heap => self
+                .rows
+                .as_ref()
+                .map_or(Glance::Odd, |rows| rows.glance(page, block)),
+        }
     }
 
     fn header_is_right(&self, page: Page<'_>) -> bool {
@@ -112,6 +175,17 @@ impl<'a> Screen<'a> {
             && upper <= special
             && usize::from(page.page_size()) == page.len()
             && page.layout_version() == LAYOUT_VERSION
+    }
+
+    fn index_page_is_right(&self, page: Page<'_>) -> bool {
+        if self.method != Some(AccessMethod::Btree) {
+            return self.index_items_are_right(page);
+        }
+        match BtreePage::parse(page).filter(|tree| !tree.is_ignored()) {
+            // The meta page, and pages on their way out.
+            None => self.index_items_are_right(page),
+            Some(tree) => tree.is_leaf() && self.keys.is_some_and(|keys| leaf_is_right(tree, keys)),
+        }
     }
 
     fn index_items_are_right(&self, page: Page<'_>) -> bool {
@@ -133,6 +207,50 @@ impl<'a> Screen<'a> {
                 LpFlags::Redirect => false,
             })
     }
+}
+
+/// A leaf of a btree whose entries are formed and ordered as they should be, in one pass.
+fn leaf_is_right(tree: BtreePage<'_>, keys: &KeyOrder) -> bool {
+    let page = tree.page();
+    let first = tree.first_data();
+    let (mut taken, bounds) = (Taken::new(), Bounds::of(page, INDEX_ITEM_BYTES));
+    let (mut high_key, mut before): (_, Option<BtreeTuple<'_>>) = (None, None);
+    for (item, pointer) in page.line_pointers() {
+        match pointer.flags() {
+            LpFlags::Unused | LpFlags::Dead if pointer.lp_len() == 0 => continue,
+            LpFlags::Unused | LpFlags::Redirect => return false,
+            LpFlags::Normal | LpFlags::Dead => {}
+        }
+        if !bounds.hold(pointer) || !taken.take(pointer) {
+            return false;
+        }
+        let Some(tuple) = page
+            .item(pointer)
+            .and_then(IndexTuple::parse)
+            .map(BtreeTuple)
+        else {
+            return false;
+        };
+        if btree_tuple_shape::fault(tree, item, tuple, Some(keys)).is_some() {
+            return false;
+        }
+        if item < first {
+            high_key = Some(tuple);
+            continue;
+        }
+        let rises = before.is_none_or(|before| {
+            let order = keys.compare(before, tuple, Tie::HighestFirst);
+            matches!(order, Some(Ordering::Less) | None)
+        });
+        if !rises {
+            return false;
+        }
+        before = Some(tuple);
+    }
+    let (Some(last), Some(high_key)) = (before, high_key) else {
+        return true;
+    };
+    keys.compare(last, high_key, Tie::HighestFirst) != Some(Ordering::Greater)
 }
 
 /// Where items may stand on a page.
@@ -197,7 +315,7 @@ impl Taken {
 }
 
 impl<'a> Rows<'a> {
-    fn new(fork: &ForkCx<'a>, columns: &'a [ColumnLayout]) -> Self {
+    fn new(fork: &'a ForkCx<'a>, columns: &'a [ColumnLayout]) -> Self {
         let (fixed, fixed_end) = fixed_front(columns);
         let relation = fork.relation;
         Rows {
@@ -213,27 +331,52 @@ impl<'a> Rows<'a> {
                 bytes_max: usize::try_from(fork.build.toast_chunk).unwrap_or(0),
                 number_max: MAX_VALUE_BYTES / fork.build.toast_chunk.max(1),
             }),
+            fates: Fates::of(fork),
+            committed: Cell::new(Xid::INVALID),
+            map: fork.heap.visibility().map(|map| map.reader()),
         }
     }
 
-    fn are_right(&self, page: Page<'_>, block: BlockNo) -> bool {
+    fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
         let mut taken = Taken::new();
         let bounds = Bounds::of(page, HEAP_ITEM_BYTES);
         let count = page.line_pointer_count();
-        page.line_pointers()
+        let mut plain = self.plainness(page, block);
+        let right = page
+            .line_pointers()
             .all(|(_, pointer)| match pointer.flags() {
                 LpFlags::Normal => {
                     bounds.hold(pointer)
                         && taken.take(pointer)
-                        && self.tuple_is_right(page, pointer, block, count)
+                        && self.tuple_is_right(page, pointer, (block, count), &mut plain)
                 }
-                LpFlags::Dead | LpFlags::Unused => pointer.lp_len() == 0,
-                LpFlags::Redirect => {
-                    let target = page.line_pointer(pointer.lp_off());
+                LpFlags::Unused => pointer.lp_len() == 0,
+                LpFlags::Dead => {
+                    plain.holds &= !plain.all_visible;
                     pointer.lp_len() == 0
-                        && target.is_some_and(|target| target.flags() == LpFlags::Normal)
                 }
-            })
+                LpFlags::Redirect => {
+                    plain.holds = false;
+                    pointer.lp_len() == 0 && leads_to_heap_only(page, pointer)
+                }
+            });
+        match (right, plain.holds) {
+            (false, _) => Glance::Odd,
+            (true, false) => Glance::Right,
+            (true, true) => Glance::Plain,
+        }
+    }
+
+    fn plainness(&self, page: Page<'_>, block: BlockNo) -> Plainness {
+        let bits = self.map.as_ref().map_or(0, |map| map.of(block));
+        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0;
+        let all_frozen = bits & ALL_FROZEN != 0;
+        let mapped = bits & ALL_VISIBLE != 0;
+        Plainness {
+            holds: (all_visible || !mapped) && (mapped || !all_frozen),
+            all_visible,
+            all_frozen,
+        }
     }
 
     #[inline]
@@ -241,15 +384,51 @@ impl<'a> Rows<'a> {
         &self,
         page: Page<'_>,
         pointer: LinePointer,
-        block: BlockNo,
-        count: u16,
+        (block, count): (BlockNo, u16),
+        plain: &mut Plainness,
     ) -> bool {
         let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
             return false;
         };
+        if plain.holds {
+            plain.holds = self.is_plain(tuple, plain.all_frozen);
+        }
+        // A plain row's xmin is frozen or was looked up.
+        let settled = plain.holds && tuple.t_xmax() == Xid::INVALID;
         self.header_is_right(tuple, block, count)
-            && self.transactions_are_right(tuple)
+            && (settled || self.transactions_are_right(tuple))
             && self.attributes_are_right(tuple)
+    }
+
+    /// Nothing about the row has to be looked up or followed.
+    #[inline]
+    fn is_plain(&self, tuple: HeapTuple<'_>, frozen: bool) -> bool {
+        let (mask, mask2) = (tuple.t_infomask(), tuple.t_infomask2());
+        let locked = mask & HEAP_XMAX_LOCK_ONLY != 0 && !frozen;
+        mask2 & (HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE) == 0
+            && mask & (HEAP_XMAX_IS_MULTI | HEAP_MOVED) == 0
+            && (tuple.t_xmax() == Xid::INVALID || locked)
+            && match mask & HEAP_XMIN_FROZEN {
+                HEAP_XMIN_FROZEN => true,
+                HEAP_XMIN_COMMITTED if !frozen => self.committed(tuple.t_xmin()),
+                _ => false,
+            }
+    }
+
+    /// The log says so, where it may be asked, and the limits allow it.
+    #[inline]
+    fn committed(&self, xid: Xid) -> bool {
+        if self.committed.get() == xid {
+            return xid.is_normal();
+        }
+        let fates = self.fates.as_ref();
+        let allowed = |limits: &Limits| self.xid_is_right(xid, limits);
+        let committed = self.limits.as_ref().is_none_or(allowed)
+            && fates.is_none_or(|fates| fates.status(xid) == Some(XactStatus::Committed));
+        if committed {
+            self.committed.set(xid);
+        }
+        committed
     }
 
     #[inline]
@@ -307,20 +486,26 @@ impl<'a> Rows<'a> {
             false => (None, 0, hoff),
         };
         let columns = self.columns.get(skip..stored).unwrap_or_default();
+        let (mut wide, mut null) = (false, nulls.is_none());
         for (column, index) in columns.iter().zip(skip..) {
             if nulls.is_some_and(|nulls| {
                 nulls
                     .get(index / 8)
                     .is_none_or(|byte| byte & (1 << (index % 8)) == 0)
             }) {
+                null = true;
                 continue;
             }
+            wide |= column.attlen < 0;
             match self.value_end(*column, bytes, at, external) {
                 Some(end) => at = end,
                 None => return false,
             }
         }
-        at <= bytes.len() && self.chunk_is_right(bytes, hoff, stored)
+        at == bytes.len()
+            && wide == (tuple.t_infomask() & HEAP_HASVARWIDTH != 0)
+            && null
+            && self.chunk_is_right(bytes, hoff, stored)
     }
 
     /// Offset after the value that begins at `at`, or nothing where somebody should look.
@@ -401,6 +586,13 @@ impl<'a> Rows<'a> {
         };
         stored == 3 && sized && number.is_some_and(|number| number <= bounds.number_max)
     }
+}
+
+fn leads_to_heap_only(page: Page<'_>, pointer: LinePointer) -> bool {
+    let target = page.line_pointer(pointer.lp_off());
+    let normal = target.filter(|target| target.flags() == LpFlags::Normal);
+    let tuple = normal.and_then(|target| HeapTuple::parse(page.item(target)?));
+    tuple.is_some_and(|tuple| tuple.t_infomask2() & HEAP_ONLY_TUPLE != 0)
 }
 
 /// How many columns in front are of fixed width, and the offset behind them from `t_hoff`.

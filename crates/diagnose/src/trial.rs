@@ -110,9 +110,11 @@ impl Trial {
             kind: self.kind,
             method: Some(self.method),
             columns: self.columns.as_deref(),
+            key_order: None,
             blocks: 1,
             limits: self.limits,
             level: Level::Structure,
+            heap: crate::heap_aids::HeapAids::default(),
         };
         let cx = PageCx {
             fork: &fork,

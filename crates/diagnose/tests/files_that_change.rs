@@ -78,6 +78,8 @@ fn check(source: Arc<dyn Source>) -> CheckDocument {
         evidence: 0,
         selection: Selection::default(),
         spec: String::new(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
     };
     check_cluster(&cluster, &options, &Quiet)
 }

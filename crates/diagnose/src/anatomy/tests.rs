@@ -32,6 +32,9 @@ fn column(attnum: u16, name: &str, type_oid: Oid, attlen: i16, attalign: u8) -> 
         dropped: false,
         storage: b'x',
         layout,
+        missing: None,
+        collation: 0,
+        has_missing: false,
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::causes::{CauseOf, facts};
 use crate::check::{Checksum, PageCx};
-use crate::screen::Screen;
+use crate::screen::{Glance, Screen};
 
 /// Candidates told.
 const TOLD: usize = 8;
@@ -57,7 +57,8 @@ impl CauseOf for BitFlip {
 
 fn confirmed(page: Page<'_>, cx: &PageCx<'_>, candidates: &[usize]) -> Vec<usize> {
     let screen = Screen::new(cx.fork);
-    if screen.is_plainly_right(page, cx.block) {
+    let before = screen.glance(page, cx.block);
+    if before == Glance::Plain {
         return Vec::new();
     }
     let mut bytes = page.bytes().to_vec();
@@ -67,7 +68,7 @@ fn confirmed(page: Page<'_>, cx: &PageCx<'_>, candidates: &[usize]) -> Vec<usize
             continue;
         };
         *byte ^= 1 << (bit % 8);
-        if Page::parse(&bytes).is_some_and(|mended| screen.is_plainly_right(mended, cx.block)) {
+        if Page::parse(&bytes).is_some_and(|mended| screen.glance(mended, cx.block) > before) {
             proven.push(*bit);
         }
         if let Some(byte) = bytes.get_mut(bit / 8) {

@@ -136,6 +136,7 @@ fn build_options(control: &ControlFile) -> Vec<Nonsense> {
             228..232,
             Some(&wal_segment_words(control)),
         ),
+        // Another length is a legal build, which is refused before any check runs.
         damage(
             control.name_data_len != 64,
             format!("nameDataLen {} is not 64", control.name_data_len),
@@ -238,6 +239,15 @@ fn numbers(control: &ControlFile) -> Vec<Nonsense> {
             None,
         ),
         damage(
+            checkpoint.prev_timeline == 0 || checkpoint.prev_timeline > checkpoint.timeline,
+            format!(
+                "the timeline before, {}, is not older than timeline {}",
+                checkpoint.prev_timeline, checkpoint.timeline
+            ),
+            52..56,
+            None,
+        ),
+        damage(
             !next.is_normal(),
             format!("the next transaction {next} is a reserved number"),
             64..72,
@@ -259,7 +269,46 @@ fn numbers(control: &ControlFile) -> Vec<Nonsense> {
             None,
         ),
     ];
-    found.into_iter().flatten().collect()
+    let found = found.into_iter().chain(after_shutdown(control));
+    found.chain(commit_times(control)).flatten().collect()
+}
+
+/// The record that a shutdown writes is its own redo point, and recovery is over by then.
+fn after_shutdown(control: &ControlFile) -> [Option<Nonsense>; 2] {
+    let shut_down = control.state == State::ShutDown;
+    let (lsn, redo) = (control.checkpoint_lsn, control.checkpoint.redo);
+    let end = control.min_recovery_point;
+    [
+        damage(
+            shut_down && redo < lsn,
+            format!("the server was shut down, but redo {redo} is before its checkpoint at {lsn}"),
+            40..48,
+            None,
+        ),
+        damage(
+            shut_down && end.0 != 0,
+            format!("the server was shut down, but recovery must reach {end}"),
+            136..144,
+            None,
+        ),
+    ]
+}
+
+/// Both ends of the range of commit times are set and cleared together.
+fn commit_times(control: &ControlFile) -> [Option<Nonsense>; 1] {
+    let checkpoint = &control.checkpoint;
+    let [oldest, newest] = [
+        checkpoint.oldest_commit_ts_xid,
+        checkpoint.newest_commit_ts_xid,
+    ]
+    .map(|xid| xid.0);
+    let impossible = oldest == 1 || newest == 1 || (oldest == 0) != (newest == 0);
+    [damage(
+        impossible,
+        format!("commit times from transaction {oldest} to {newest} are no range"),
+        112..120,
+        None,
+    )]
 }
 
 fn versions(control: &ControlFile) -> Vec<Nonsense> {
@@ -323,7 +372,29 @@ mod tests {
             said(240, 17),
             ["toast_max_chunk_size 17 does not belong to a block size of 8192"]
         );
-        assert_eq!(said(48, 0), ["the timeline is 0"]);
+        assert_eq!(
+            said(48, 0),
+            [
+                "the timeline is 0",
+                "the timeline before, 1, is not older than timeline 0"
+            ]
+        );
+        assert_eq!(
+            said(52, 2),
+            ["the timeline before, 2, is not older than timeline 1"]
+        );
+        assert_eq!(
+            said(136, 0x100),
+            ["the server was shut down, but recovery must reach 0/100"]
+        );
+        assert_eq!(
+            said(40, 0x0080_0000),
+            ["the server was shut down, but redo 0/800000 is before its checkpoint at 0/1000028"]
+        );
+        assert_eq!(
+            said(112, 700),
+            ["commit times from transaction 700 to 0 are no range"]
+        );
         assert_eq!(said(64, 2), ["the next transaction 2 is a reserved number"]);
         assert_eq!(
             said(84, 90_000),

@@ -1,6 +1,6 @@
 //! An index without a single page.
 
-use pgclinic_cluster::{ForkFiles, RelKind};
+use pgclinic_cluster::{ForkFiles, RelKind, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
 
@@ -52,8 +52,9 @@ impl DatabaseCheck for EmptyIndex {
         let known =
             |method: Option<AccessMethod>| method.is_some_and(|own| own != AccessMethod::Heap);
         let indexes = inventory.relations();
-        let indexes = indexes
-            .filter(|relation| relation.kind == RelKind::Index && known(relation.access_method));
+        let indexes = indexes.filter(|relation| {
+            relation.kind == RelKind::Index && known(relation.access_method) && is_built(relation)
+        });
         for relation in indexes {
             for fork in [Fork::Main, Fork::Init] {
                 let Some(files) = inventory.fork(relation, fork) else {
@@ -80,6 +81,12 @@ impl DatabaseCheck for EmptyIndex {
             }
         }
     }
+}
+
+/// `CREATE INDEX CONCURRENTLY` commits an empty file first, which stays when it fails; nobody reads
+/// or writes the index before it is ready.
+fn is_built(relation: &Relation) -> bool {
+    relation.index.as_ref().is_none_or(|index| index.ready)
 }
 
 /// What the server says when it wants block 0 of an empty main fork.

@@ -15,8 +15,8 @@ pub static LSN_BEYOND_WAL: Rule = Rule {
     summary: "the page's LSN is beyond the end of the WAL",
     explain: "\
 Every change of a page is written to the WAL first, and the page notes the position of its last change \
-in `pd_lsn`. The cluster was shut down in good order, so no page can carry a position behind its last \
-checkpoint. This one does.
+in `pd_lsn`. No page can carry a position behind the end of that WAL: behind the last checkpoint of a \
+cluster that was shut down in good order, behind the last record of one that needs recovery. This one does.
 
 Reading the page works. When the server changes it and wants to write it, it asks for WAL up to that \
 position, says `xlog flush request … is not satisfied --- flushed only to …` and cannot write the page; \
@@ -47,20 +47,19 @@ impl PageCheck for LsnBeyondWal {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let Some(limits) = cx.fork.limits else { return };
+        let Some(wal_end) = cx.fork.wal_end() else {
+            return;
+        };
         let lsn = page.pd_lsn();
-        if lsn <= limits.wal_end || !is_logged(cx) {
+        if lsn <= wal_end || !is_logged(cx) {
             return;
         }
-        let message = format!(
-            "LSN {lsn} is beyond the end of the WAL at {}",
-            limits.wal_end
-        );
+        let message = format!("LSN {lsn} is beyond the end of the WAL at {wal_end}");
         let draft = Draft::new(&LSN_BEYOND_WAL, message).bytes(0, 8);
         out.add(
             draft
                 .fact("lsn", lsn.to_string())
-                .fact("wal_end", limits.wal_end.to_string()),
+                .fact("wal_end", wal_end.to_string()),
         );
     }
 }

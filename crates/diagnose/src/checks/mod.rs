@@ -6,7 +6,11 @@
 use pgclinic_format::registry;
 
 use crate::check::{ClusterCheck, DatabaseCheck, PageCheck};
+use crate::document::Level;
+use crate::relation_check::RelationCheck;
 use crate::rule::Rule;
+
+pub mod hash_rules;
 
 registry! {
     /// Checks of one page.
@@ -33,6 +37,7 @@ registry! {
         unused_with_storage::UnusedWithStorage,
         redirect_target::RedirectTarget,
         redirect_in_index::RedirectInIndex,
+        hot_flags_alone::HotFlagsAlone,
         too_many_attributes::TooManyAttributes,
         hoff_mismatch::HoffMismatch,
         hoff_beyond_tuple::HoffBeyondTuple,
@@ -44,17 +49,48 @@ registry! {
         xmin_bounds::XminBounds,
         xmax_bounds::XmaxBounds,
         multixact_bounds::MultixactBounds,
+        multixact_flags::MultixactFlags,
+        moved_by_unknown_vacuum::MovedByUnknownVacuum,
+        hint_bits::HintBits,
+        update_chain_links::UpdateChainLinks,
+        update_chain_fates::UpdateChainFates,
         attribute_faults::AttributeFaults,
         compressed_value::CompressedValue,
         toast_pointer::ToastPointerCheck,
+        page_not_all_visible::PageNotAllVisible,
+        visibility_map_wrong::VisibilityMapWrong,
+        value_does_not_decode::ValueDoesNotDecode,
         toasted_toast_chunk::ToastedToastChunk,
         chunk_number_impossible::ChunkNumberImpossible,
         chunk_size_impossible::ChunkSizeImpossible,
+        row_shape::RowShape,
         sequence_magic::SequenceMagic,
         sequence_tuple::SequenceTuple,
         sequence_value::SequenceValue,
         index_page_kind::IndexPageKind,
         btree_link_beyond_end::BtreeLinkBeyondEnd,
+        btree_page_flags::BtreePageFlags,
+        btree_tuple_shape::BtreeTupleShape,
+        btree_item_order::BtreeItemOrder,
+        gin_page_flags::GinPageFlags,
+        gin_meta_page::GinMetaPage,
+        gin_link_beyond_end::GinLinkBeyondEnd,
+        gin_entry::GinEntry,
+        gin_posting_page::GinPostingPage,
+        gin_pending_page::GinPendingPage,
+        brin_meta_page::BrinMetaPage,
+        gist_page_flags::GistPageFlags,
+        gist_link_beyond_end::GistLinkBeyondEnd,
+        gist_tuple::GistTuple,
+        gist_nsn::GistNsn,
+        spgist_page_flags::SpgistPageFlags,
+        spgist_tuple_counts::SpgistTupleCounts,
+        spgist_tuple::SpgistTuple,
+        spgist_leaf_chain::SpgistLeafChain,
+        spgist_link::SpgistLink,
+        free_space_map_tree::FreeSpaceMapTree,
+        hash_meta_sense::HashMetaSense,
+        hash_entries::HashEntries,
     ];
 }
 
@@ -67,6 +103,22 @@ registry! {
         relation_map_unreadable::RelationMapUnreadable,
         relation_map_checksum::RelationMapChecksum,
         relation_map_sense::RelationMapSense,
+        status_file_missing::StatusFileMissing,
+        status_file_cut::StatusFileCut,
+        status_file_zeroed::StatusFileZeroed,
+        multixact_offset_impossible::MultixactOffsetImpossible,
+        multixact_member_impossible::MultixactMemberImpossible,
+        prepared_transaction_file::PreparedTransactionFile,
+        replication_slot_file::ReplicationSlotFile,
+        replication_origin_file::ReplicationOriginFile,
+        wal_segment_missing::WalSegmentMissing,
+        wal_page_header::WalPageHeader,
+        wal_record_checksum::WalRecordChecksum,
+        wal_record_broken::WalRecordBroken,
+        checkpoint_record_missing::CheckpointRecordMissing,
+        timeline_history::TimelineHistory,
+        backup_label::BackupLabelCheck,
+        older_wal::OlderWal,
     ];
 }
 
@@ -75,6 +127,7 @@ registry! {
     pub static DATABASE_CHECKS: [DatabaseCheck] = [
         missing_database_folder::MissingDatabaseFolder,
         version_file::VersionFile,
+        empty_catalog::EmptyCatalog,
         missing_file::MissingFile,
         missing_segment::MissingSegment,
         short_segment::ShortSegment,
@@ -83,9 +136,35 @@ registry! {
         empty_index::EmptyIndex,
         empty_sequence::EmptySequence,
         missing_init_fork::MissingInitFork,
+        init_fork_content::InitForkContent,
         map_beyond_end::MapBeyondEnd,
         pages_beyond_end::PagesBeyondEnd,
         orphan_file::OrphanFile,
+        collation_version_changed::CollationVersionChanged,
+        catalog_attributes_missing::CatalogAttributesMissing,
+        catalog_key_doubled::CatalogKeyDoubled,
+        catalog_reference_missing::CatalogReferenceMissing,
+    ];
+}
+
+registry! {
+    /// Checks of one relation as a whole.
+    pub static RELATION_CHECKS: [RelationCheck] = [
+        entries_against_rows::EntriesAgainstRows,
+        toast_values::ToastValues,
+        btree_tree::BtreeTree,
+        btree_downlinks::BtreeDownlinks,
+        unique_key_doubled::UniqueKeyDoubled,
+        gin_pending_list::GinPendingList,
+        gin_tree::GinTree,
+        brin_map::BrinMap,
+        brin_cover::BrinCover,
+        btree_not_in_collation_order::BtreeNotInCollationOrder,
+        gist_links::GistLinks,
+        spgist_links::SpgistLinks,
+        sequence_beyond_bounds::SequenceBeyondBounds,
+        hash_chains::HashChains,
+        hash_code_wrong::HashCodeWrong,
     ];
 }
 
@@ -94,7 +173,33 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     let page = PAGE_CHECKS.iter().flat_map(|check| check.rules());
     let cluster = CLUSTER_CHECKS.iter().flat_map(|check| check.rules());
     let database = DATABASE_CHECKS.iter().flat_map(|check| check.rules());
-    page.chain(cluster).chain(database).copied()
+    let relation = RELATION_CHECKS.iter().flat_map(|check| check.rules());
+    page.chain(cluster).chain(database).chain(relation).copied()
+}
+
+/// The rule is one of comparisons: what it finds may stand on another page than the damage.
+pub fn is_comparison(rule: &str) -> bool {
+    let mut rules = RELATION_CHECKS.iter().flat_map(|check| check.rules());
+    rules.any(|own| own.name == rule)
+}
+
+/// The lowest level at which the rule is asked for.
+pub fn level_of(rule: &str) -> Option<Level> {
+    let has = |rules: &[&Rule]| rules.iter().any(|own| own.name == rule);
+    let page = PAGE_CHECKS
+        .iter()
+        .map(|check| (check.rules(), check.wants().level));
+    let cluster = CLUSTER_CHECKS
+        .iter()
+        .map(|check| (check.rules(), check.level()));
+    let database = DATABASE_CHECKS
+        .iter()
+        .map(|check| (check.rules(), check.level()));
+    let relation = RELATION_CHECKS
+        .iter()
+        .map(|check| (check.rules(), check.level()));
+    let mut all = page.chain(cluster).chain(database).chain(relation);
+    all.find_map(|(rules, level)| has(rules).then_some(level))
 }
 
 /// The rule of this name.

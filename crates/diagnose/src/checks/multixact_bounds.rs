@@ -69,17 +69,21 @@ impl PageCheck for MultixactBounds {
 
     /// Freezing looks at a multixact even when a hint says that it counts for nothing, so this does.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let (Some(limits), Some(relation)) = (cx.fork.limits, cx.fork.relation) else {
+        let (Some(limits), Some(relation)) = (cx.fork.reach(), cx.fork.relation) else {
             return;
         };
+        let settled = cx.fork.limits.is_some();
         for stored in tuples(page) {
             let tuple = stored.tuple;
             if !tuple.has(HEAP_XMAX_IS_MULTI) || tuple.xmax_is_from_before_93() {
                 continue;
             }
-            if let Some(draft) = judge(stored, &limits, relation) {
+            if let Some(draft) = judge(stored, &limits, relation)
+                // Before recovery, catalogs may be younger than the page.
+                && (settled || draft.rule.name != MULTIXACT_BEFORE_MINIMUM.name)
+            {
                 let multi = multixact(tuple);
-                let asks = scan_asks(page) && scan_asks_for(tuple, cx);
+                let asks = settled && scan_asks(page) && scan_asks_for(tuple, cx);
                 let words = asks.then(|| server_words(multi, &limits)).flatten();
                 out.add(
                     words

@@ -1,10 +1,15 @@
 //! A file that looks like a relation's and belongs to none.
 
+use std::collections::BTreeSet;
+
+use pgclinic_format::{Oid, TwoPhase};
+
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 use crate::rule::{Rule, Severity};
+use crate::small_files::{prepared, read_prepared};
 
 /// The rule.
 pub static ORPHAN_FILE: Rule = Rule {
@@ -42,15 +47,25 @@ impl DatabaseCheck for OrphanFile {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
-        // A prepared transaction may have made the files, and its commit will name them.
-        let prepared = database.cluster.source().list("pg_twophase");
-        if prepared.is_ok_and(|entries| !entries.is_empty()) {
+        // The commit of a prepared transaction will name the files that it made.
+        let cluster = database.cluster;
+        let prepared = prepared(cluster).into_iter();
+        let prepared: Option<Vec<TwoPhase>> = prepared
+            .map(|(path, _)| read_prepared(cluster, &path))
+            .collect();
+        let Some(prepared) = prepared else {
             return;
-        }
+        };
+        let promised: BTreeSet<(Oid, Oid)> = prepared
+            .into_iter()
+            .flat_map(|transaction| transaction.created)
+            .map(|(tablespace, _, filenode)| (tablespace, filenode))
+            .collect();
         let lasting = database
             .forks
             .iter()
-            .filter(|files| files.temporary.is_none());
+            .filter(|files| files.temporary.is_none())
+            .filter(|files| !promised.contains(&(files.home.tablespace, files.filenode)));
         for files in lasting.filter(|files| inventory.relation(files).is_none()) {
             let Some(first) = files.segments.first() else {
                 continue;

@@ -45,7 +45,9 @@ impl PageCheck for PruneXidInTheFuture {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let Some(limits) = cx.fork.limits else { return };
+        let Some(limits) = cx.fork.reach() else {
+            return;
+        };
         let prune = page.pd_prune_xid();
         if page.is_new() || !prune.is_normal() || prune.precedes(limits.next_xid) {
             return;

@@ -1,6 +1,7 @@
-//! A redirect leads nowhere.
+//! A redirect leads nowhere, or to a row that indexes know already.
 
-use pgclinic_format::{LinePointer, LpFlags, Page};
+use pgclinic_format::heap_tuple::HEAP_ONLY_TUPLE;
+use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -28,12 +29,33 @@ Then take the page from a backup or a standby whose copy is sound, or dump the t
 scan and load it again.",
 };
 
-/// See [`REDIRECT_TARGET`].
+/// The rule.
+pub static REDIRECT_TO_INDEXED_ROW: Rule = Rule {
+    name: "redirect-to-indexed-row",
+    severity: Severity::Damage,
+    summary: "a redirect leads to a row that has index entries of its own",
+    explain: "\
+When a row was updated in place (HOT) and its first version is gone, the line pointer that indexes know \
+becomes a redirect to the version that is left, which has no index entries: it is marked heap-only. The row \
+that this redirect leads to is not marked so.
+
+If the mark is right, the redirect leads to a foreign row: an index search finds it under a key that is not \
+its own, and the row of that key is out of reach. If the mark is wrong, nothing is lost yet, but VACUUM and \
+index builds treat the row as one that indexes know. There is no message; `amcheck` reports it from version \
+16 on: `redirected line pointer points to a non-heap-only tuple`.
+
+The redirect was overwritten, or a bit of the row's `t_infomask2` flipped.
+
+Copy the cluster first. Compare the row by a sequential scan and by its index with a backup or a standby, \
+and take the page from there.",
+};
+
+/// See [`REDIRECT_TARGET`] and [`REDIRECT_TO_INDEXED_ROW`].
 pub struct RedirectTarget;
 
 impl PageCheck for RedirectTarget {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&REDIRECT_TARGET] }
+        const { &[&REDIRECT_TARGET, &REDIRECT_TO_INDEXED_ROW] }
     }
 
     fn wants(&self) -> Wants {
@@ -45,9 +67,9 @@ impl PageCheck for RedirectTarget {
             if pointer.flags() != LpFlags::Redirect {
                 continue;
             }
-            if let Some(why) = trouble(page, number, pointer) {
+            if let Some((rule, why)) = trouble(page, number, pointer) {
                 let bytes = pointer_bytes(number);
-                let draft = Draft::new(&REDIRECT_TARGET, why).item(number).rows(1);
+                let draft = Draft::new(rule, why).item(number).rows(1);
                 let draft = draft.bytes(bytes.start, bytes.end);
                 out.add(draft.fact("target_item", pointer.lp_off()));
             }
@@ -55,22 +77,24 @@ impl PageCheck for RedirectTarget {
     }
 }
 
-fn trouble(page: Page<'_>, number: u16, pointer: LinePointer) -> Option<String> {
+fn trouble(page: Page<'_>, number: u16, pointer: LinePointer) -> Option<(&'static Rule, String)> {
     let target = pointer.lp_off();
     if target == number {
-        return Some("redirect to itself".into());
+        return Some((&REDIRECT_TARGET, "redirect to itself".into()));
     }
-    match page.line_pointer(target).map(LinePointer::flags) {
-        None => Some(format!(
-            "redirect to line pointer {target} of a page that has {}",
-            page.line_pointer_count()
-        )),
-        Some(LpFlags::Normal) => None,
-        Some(flags) => Some(format!(
-            "redirect to line pointer {target}, which is {}",
-            flags.name()
-        )),
+    let count = page.line_pointer_count();
+    let Some(there) = page.line_pointer(target) else {
+        let why = format!("redirect to line pointer {target} of a page that has {count}");
+        return Some((&REDIRECT_TARGET, why));
+    };
+    if there.flags() != LpFlags::Normal {
+        let flags = there.flags().name();
+        let why = format!("redirect to line pointer {target}, which is {flags}");
+        return Some((&REDIRECT_TARGET, why));
     }
+    let tuple = page.item(there).and_then(HeapTuple::parse)?;
+    let why = format!("redirect to line pointer {target}, whose row is not heap-only");
+    (tuple.t_infomask2() & HEAP_ONLY_TUPLE == 0).then_some((&REDIRECT_TO_INDEXED_ROW, why))
 }
 
 #[cfg(test)]
@@ -94,6 +118,7 @@ mod tests {
             .line_pointer(redirect(7))
             .finish(0);
         let expected = [
+            "2 redirect-to-indexed-row: redirect to line pointer 1, whose row is not heap-only",
             "3 redirect-target: redirect to itself",
             "4 redirect-target: redirect to line pointer 0 of a page that has 8",
             "5 redirect-target: redirect to line pointer 2, which is LP_REDIRECT",

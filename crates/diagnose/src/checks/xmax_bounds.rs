@@ -67,19 +67,23 @@ impl PageCheck for XmaxBounds {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let (Some(limits), Some(relation)) = (cx.fork.limits, cx.fork.relation) else {
+        let (Some(limits), Some(relation)) = (cx.fork.reach(), cx.fork.relation) else {
             return;
         };
+        let settled = cx.fork.limits.is_some();
         for stored in tuples(page) {
             let tuple = stored.tuple;
             let ignored = tuple.t_infomask() & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI) != 0;
             if ignored || !tuple.t_xmax().is_normal() {
                 continue;
             }
-            if let Some(draft) = judge(stored, &limits, relation) {
+            if let Some(draft) = judge(stored, &limits, relation)
+                // Before recovery, catalogs may be younger than the page.
+                && (settled || draft.rule.name != XMAX_BEFORE_FREEZE.name)
+            {
                 let xmax = tuple.t_xmax();
-                let words =
-                    server_words(page, stored, cx).filter(|_| xmax.precedes(limits.next_xid));
+                let words = server_words(page, stored, cx)
+                    .filter(|_| settled && xmax.precedes(limits.next_xid));
                 out.add(
                     words
                         .into_iter()

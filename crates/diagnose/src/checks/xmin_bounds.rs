@@ -65,19 +65,23 @@ impl PageCheck for XminBounds {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let (Some(limits), Some(relation)) = (cx.fork.limits, cx.fork.relation) else {
+        let (Some(limits), Some(relation)) = (cx.fork.reach(), cx.fork.relation) else {
             return;
         };
+        let settled = cx.fork.limits.is_some();
         for stored in tuples(page) {
             let tuple = stored.tuple;
             let counts = tuple.t_xmin().is_normal() && !tuple.xmin_is_frozen();
             if !counts || tuple.t_infomask() & HEAP_MOVED != 0 {
                 continue;
             }
-            if let Some(draft) = judge(stored, &limits, relation) {
+            if let Some(draft) = judge(stored, &limits, relation)
+                // Before recovery, catalogs may be younger than the page.
+                && (settled || draft.rule.name != XMIN_BEFORE_FREEZE.name)
+            {
                 let xmin = tuple.t_xmin();
-                let words =
-                    server_words(page, stored, cx).filter(|_| xmin.precedes(limits.next_xid));
+                let words = server_words(page, stored, cx)
+                    .filter(|_| settled && xmin.precedes(limits.next_xid));
                 out.add(
                     words
                         .into_iter()

@@ -228,6 +228,28 @@ pub struct Finding {
     pub at_risk: AtRisk,
     /// Ways out, best first.
     pub remedies: Vec<Remedy>,
+    /// What it would follow from.
+    #[serde(skip)]
+    pub(crate) story: Story,
+}
+
+/// How a finding hangs together with others, while they are put in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Story {
+    /// It came from comparing places, not from a page alone.
+    pub(crate) compared: bool,
+    /// Damage there explains it.
+    pub(crate) follows: Vec<Origin>,
+}
+
+/// A page, or a whole fork, whose damage would explain a finding elsewhere.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Origin {
+    pub(crate) database: Oid,
+    pub(crate) filenode: Oid,
+    pub(crate) fork: Fork,
+    /// `None` for any page of the fork.
+    pub(crate) block: Option<BlockNo>,
 }
 
 /// Something that was not looked at.

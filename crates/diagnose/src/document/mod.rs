@@ -2,7 +2,7 @@
 //!
 //! Absent fields do not apply, `null` is unknown. Keys are stable; new ones may be added.
 
-mod check;
+pub(crate) mod check;
 mod drill;
 mod inspect;
 
@@ -42,16 +42,21 @@ impl Tool {
 pub enum Level {
     /// Checksums, page headers, file names and lengths.
     Pages,
-    /// All that a page and its own fork decide, control file, maps, catalogs against files.
+    /// All that a page, its own fork and its maps decide, status files, control file, catalogs
+    /// against files.
     Structure,
+    /// TOAST both ways, rows against index entries, values that do not decode, references of
+    /// catalogs, write-ahead log.
+    Full,
 }
 
 impl Level {
-    /// `pages` or `structure`.
+    /// `pages`, `structure` or `full`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Pages => "pages",
             Level::Structure => "structure",
+            Level::Full => "full",
         }
     }
 }

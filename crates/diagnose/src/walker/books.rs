@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Cluster, Trouble};
+use pgclinic_format::StatusLog;
 
-use crate::document::{Coverage, NotChecked, RelationSummary};
+use crate::check::ForkCx;
+use crate::document::{Coverage, Level, NotChecked, RelationSummary};
 use crate::findings::Findings;
 
 /// Ranges of damaged blocks kept for one fork; beyond them, near ones are joined.
@@ -81,6 +83,10 @@ pub(crate) struct Books {
     pub(crate) relations: Vec<RelationSummary>,
     pub(crate) evidence: Pages,
     pub(crate) interrupted: bool,
+    /// Bytes of main forks, which comparisons would read again.
+    pub(crate) main_bytes: u64,
+    /// Damaged blocks of the forks of the database at hand, by job.
+    pub(crate) damaged: BTreeMap<usize, DamagedBlocks>,
 }
 
 impl Books {
@@ -91,6 +97,8 @@ impl Books {
             relations: Vec::new(),
             evidence: Pages::new(),
             interrupted: false,
+            main_bytes: 0,
+            damaged: BTreeMap::new(),
         }
     }
 
@@ -99,6 +107,15 @@ impl Books {
         for trouble in troubles {
             self.not_checked(super::not_checked(trouble));
         }
+    }
+
+    /// Turns the damaged blocks of a database's forks into summaries of relations.
+    pub(crate) fn settle_damage(&mut self, jobs: &[ForkCx<'_>]) {
+        let damaged = std::mem::take(&mut self.damaged);
+        let summaries = damaged
+            .into_iter()
+            .filter_map(|(job, blocks)| Some(summary(jobs.get(job)?, &blocks)));
+        self.relations.extend(summaries);
     }
 
     /// Tells it once.
@@ -115,6 +132,35 @@ impl Books {
         };
         self.coverage.bytes_seen += len;
         self.coverage.bytes_checked += len;
+    }
+
+    /// Books the status files and other small files that a check of the whole cluster has read.
+    pub(crate) fn status_files(&mut self, cluster: &Cluster) {
+        for log in StatusLog::ALL {
+            match cluster.status_files(log) {
+                Ok(files) => files.iter().for_each(|file| self.file(cluster, &file.path)),
+                Err(trouble) => self.troubles(&[trouble]),
+            }
+        }
+        for path in crate::small_files::checked(cluster) {
+            self.file(cluster, &path);
+        }
+    }
+
+    /// Books the WAL whose records were read: that from the redo point on where recovery needs it,
+    /// at level full also what is older. What lies behind the end means nothing.
+    pub(crate) fn wal(&mut self, cluster: &Cluster, level: Level) {
+        if level < Level::Structure {
+            return;
+        }
+        let files = cluster.recovery().map(|recovery| &recovery.files);
+        self.troubles(files.map_or(&[], |files| files.troubles.as_slice()));
+        let replay = cluster.replay();
+        self.troubles(replay.map_or(&[], |replay| replay.troubles.as_slice()));
+        let older = cluster.older_wal().filter(|_| level == Level::Full);
+        let bytes = replay.map_or(0, |replay| replay.bytes) + older.map_or(0, |older| older.bytes);
+        self.coverage.bytes_seen += bytes;
+        self.coverage.bytes_checked += bytes;
     }
 
     /// Books the small files of a database's folder.
@@ -143,6 +189,22 @@ impl Books {
         if evidence.len() > max {
             evidence.pop_last();
         }
+    }
+}
+
+fn summary(job: &ForkCx<'_>, blocks: &DamagedBlocks) -> RelationSummary {
+    RelationSummary {
+        database: job.database.map(str::to_owned),
+        schema: job.relation.map(|relation| relation.schema.clone()),
+        relation: job.relation.map(|relation| relation.name.clone()),
+        database_oid: Some(job.files.home.database),
+        relation_oid: job.relation.map(|relation| relation.oid),
+        filenode: Some(job.files.filenode),
+        path: job.files.path(0),
+        kind: job.kind,
+        fork: job.fork(),
+        blocks: job.blocks,
+        damaged: blocks.ranges(),
     }
 }
 

@@ -7,7 +7,7 @@ use pgclinic_cluster::Cluster;
 use crate::document::{CheckDocument, Evidence, Finding, Level, NotChecked, Target, Tool, Verdict};
 use crate::rule::Severity;
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, target_of};
+use crate::walker::{CheckOptions, stories, target_of};
 
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
@@ -27,30 +27,36 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
     )
 }
 
-/// What the level does not look at, said as loudly as what it does.
-fn beyond(level: Level) -> Vec<NotChecked> {
-    let later = [
-        ("write-ahead log in pg_wal", "it is not read"),
-        (
-            "pg_xact, pg_multixact and other status files",
-            "they are asked about rows, but not checked themselves",
-        ),
-        (
-            "order inside indexes, rows against index entries, TOAST values against their pointers",
-            "no comparison between the pages of several relations is made",
-        ),
-    ];
-    let pages = (
-        "line pointers, rows, values and index pages",
-        "level structure looks at them",
-    );
-    let pages = (level == Level::Pages).then_some(pages);
-    let entry = |(what, why): (&str, &str)| NotChecked {
+/// What the level does not look at, which one does, and what it would cost.
+fn beyond(level: Level, main_bytes: u64) -> Vec<NotChecked> {
+    let entry = |what: &str, why: String| NotChecked {
         what: what.into(),
-        why: why.into(),
+        why,
         inherent: false,
     };
-    pages.into_iter().chain(later).map(entry).collect()
+    let mut entries = Vec::new();
+    if level < Level::Structure {
+        let what = "rows, line pointers, index pages, order and links inside indexes, status files, catalogs against files";
+        let why = "level structure looks at them; it reads no more, and takes about twice the time from memory";
+        entries.push(entry(what, why.into()));
+    }
+    if level < Level::Full {
+        let what = "rows against index entries, long values against their pointers, values that do not decode, unique keys, references of catalogs, write-ahead log from before the last checkpoint";
+        let bytes = bytes_for_people(main_bytes);
+        let why = format!(
+            "level full looks at them; it reads tables and indexes, {bytes} here, two to four times"
+        );
+        entries.push(entry(what, why));
+    }
+    entries
+}
+
+fn bytes_for_people(bytes: u64) -> String {
+    match bytes {
+        0..1_048_576 => format!("{} kiB", bytes >> 10),
+        1_048_576..1_073_741_824 => format!("{} MiB", bytes >> 20),
+        _ => format!("{}.{} GiB", bytes >> 30, ((bytes % (1 << 30)) * 10) >> 30),
+    }
 }
 
 /// The document of any target.
@@ -61,13 +67,15 @@ pub(crate) fn assemble(
     books: Books,
 ) -> CheckDocument {
     let mut coverage = books.coverage;
-    coverage.beyond_level = beyond(options.level);
+    coverage.beyond_level = beyond(options.level, books.main_bytes);
     assert!(
         coverage.is_balanced(),
         "the ledger does not balance: {coverage:?}"
     );
     let findings_total = books.findings.total();
     let mut findings = books.findings.into_findings();
+    findings.sort_by(|a, b| order(a).cmp(&order(b)));
+    stories::tell(&mut findings);
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
     let damaged = findings
         .iter()

@@ -1,10 +1,13 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
 use pgclinic_cluster::{ForkFiles, Persistence, Relation};
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 
+use crate::btree::KeyOrder;
 use crate::check::{DatabaseCx, ForkCx, Limits};
 use crate::document::{Kind, Level, NotChecked};
+use crate::heap_aids::HeapAids;
 use crate::places::kind_of;
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
@@ -21,14 +24,14 @@ pub(crate) fn limits_of(cluster: &pgclinic_cluster::Cluster) -> Option<Limits> {
     let control = cluster
         .control
         .trusted()
-        .filter(|control| control.is_shut_down())?;
+        .filter(|_| !cluster.needs_recovery())?;
     let checkpoint = &control.checkpoint;
     Some(Limits {
         next_xid: checkpoint.next_xid(),
         oldest_xid: checkpoint.oldest_xid,
         next_multi: checkpoint.next_multi,
         oldest_multi: checkpoint.oldest_multi,
-        wal_end: Lsn(control.checkpoint_lsn.0 + CHECKPOINT_BYTES),
+        wal_end: Lsn(control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES)),
     })
 }
 
@@ -127,10 +130,52 @@ pub fn fork_cx<'a>(view: &'a DatabaseCx<'a>, files: &'a ForkFiles, level: Level)
         kind: kind_of(relation),
         method: relation.and_then(Relation::page_method),
         columns: relation.and_then(|relation| relation.layouts.as_deref()),
+        key_order: key_order(view, relation, files, level),
         blocks: files.blocks(cluster.build.block_size, cluster.build.segment_bytes),
         limits: limits_of(cluster),
         level,
+        heap: heap_aids(view, files, relation),
     }
+}
+
+fn heap_aids<'a>(
+    view: &'a DatabaseCx<'a>,
+    files: &'a ForkFiles,
+    relation: Option<&Relation>,
+) -> HeapAids<'a> {
+    if relation.and_then(Relation::page_method) != Some(AccessMethod::Heap)
+        || files.fork != Fork::Main
+    {
+        return HeapAids::default();
+    }
+    let is_map = |other: &&ForkFiles| {
+        other.fork == Fork::Vm && other.filenode == files.filenode && other.home == files.home
+    };
+    // Forks of one relation stand side by side.
+    let own = view.forks.element_offset(files).unwrap_or(0);
+    let behind = view.forks.get(own..).unwrap_or_default();
+    let beside = behind
+        .iter()
+        .take_while(|other| other.filenode == files.filenode);
+    let map = beside
+        .filter(|other| other.temporary.is_none())
+        .find(is_map);
+    HeapAids::new(view.cluster, view.catalog, map)
+}
+
+/// The order of keys, where somebody will compare some.
+fn key_order(
+    view: &DatabaseCx<'_>,
+    relation: Option<&Relation>,
+    files: &ForkFiles,
+    level: Level,
+) -> Option<KeyOrder> {
+    let relation = relation.filter(|relation| {
+        relation.page_method() == Some(AccessMethod::Btree)
+            && files.fork == Fork::Main
+            && level >= Level::Structure
+    });
+    KeyOrder::of_index(relation?, view.catalog)
 }
 
 /// A heap at level structure whose rows cannot be walked.

@@ -7,20 +7,23 @@ use pgclinic_format::{BlockNo, Fork, Page};
 
 use crate::causes;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
-use crate::checks::PAGE_CHECKS;
+use crate::checks::{PAGE_CHECKS, visibility_map_wrong};
 use crate::consequences;
-use crate::document::{Finding, Kind, Place};
+use crate::document::{Finding, Kind, Level, Place};
 use crate::findings::{Draft, Findings};
 use crate::places::fork_place;
 use crate::rule::Severity;
-use crate::screen::Screen;
+use crate::screen::{Glance, Screen};
 
 /// The checks of one fork, chosen once.
 pub(crate) struct Looker<'a> {
     fork: &'a ForkCx<'a>,
     screen: Screen<'a>,
     all: Vec<&'static dyn PageCheck>,
-    unscreened: Vec<&'static dyn PageCheck>,
+    /// For pages whose rows are plain.
+    beside_plain: Vec<&'static dyn PageCheck>,
+    /// For pages that are right but for what chains, hints and maps say of them.
+    beside_right: Vec<&'static dyn PageCheck>,
     summed: bool,
     system_identifier: u64,
 }
@@ -45,16 +48,17 @@ impl<'a> Looker<'a> {
             wants.level <= fork.level && may_be_handed(wants.pages, fork)
         };
         let all: Vec<_> = PAGE_CHECKS.iter().filter(wanted).copied().collect();
-        let unscreened = all
-            .iter()
-            .filter(|check| !check.wants().screened)
-            .copied()
-            .collect();
+        let beside = |glance: Glance| {
+            let left = all.iter().filter(|check| !glance.stands_in_for(**check));
+            left.copied().collect()
+        };
+        let (beside_plain, beside_right) = (beside(Glance::Plain), beside(Glance::Right));
         Looker {
             fork,
             screen: Screen::new(fork),
             all,
-            unscreened,
+            beside_plain,
+            beside_right,
             summed: fork.cluster.and_then(pgclinic_cluster::Cluster::checksums) == Some(true),
             system_identifier,
         }
@@ -92,7 +96,7 @@ impl<'a> Looker<'a> {
             return Seen::Quiet;
         };
         if page.is_new() && page.is_zeroed() {
-            return Seen::Zeroed;
+            return self.zeroed(page, block, findings, causes_left);
         }
         let cx = PageCx {
             fork: self.fork,
@@ -100,9 +104,10 @@ impl<'a> Looker<'a> {
             checksum: self.checksum(page, block, hash),
         };
         let sound = matches!(cx.checksum, Checksum::Off | Checksum::Right);
-        let checks = match sound && self.screen.is_plainly_right(page, block) {
-            true => &self.unscreened,
-            false => &self.all,
+        let checks = match self.screen.glance(page, block) {
+            Glance::Plain if sound => &self.beside_plain,
+            Glance::Right if sound => &self.beside_right,
+            _ => &self.all,
         };
         for check in checks {
             if is_handed(check.wants().pages, page, self.fork) {
@@ -111,6 +116,28 @@ impl<'a> Looker<'a> {
         }
         if findings.is_quiet() {
             return Seen::Quiet;
+        }
+        self.keep(page, &cx, findings, causes_left)
+    }
+
+    /// No check is handed a page of zeros, but the visibility map may know that it was another.
+    fn zeroed(
+        &self,
+        page: Page<'_>,
+        block: BlockNo,
+        findings: &mut Findings,
+        causes_left: &mut u32,
+    ) -> Seen {
+        let cx = PageCx {
+            fork: self.fork,
+            block,
+            checksum: Checksum::Off,
+        };
+        if self.fork.level >= Level::Structure {
+            visibility_map_wrong::zeroed(&cx, findings);
+        }
+        if findings.is_quiet() {
+            return Seen::Zeroed;
         }
         self.keep(page, &cx, findings, causes_left)
     }
@@ -133,6 +160,7 @@ impl<'a> Looker<'a> {
         causes_left: &mut u32,
     ) -> Seen {
         let mut drafts = findings.take_drafts();
+        consequences::drop_overtaken(&mut drafts, cx);
         consequences::complete(&mut drafts, page, cx);
         let damaged = drafts
             .iter()
@@ -218,6 +246,7 @@ fn may_be_handed(class: PageClass, fork: &ForkCx<'_>) -> bool {
         PageClass::Index => main && fork.kind == Kind::Index && fork.method.is_some(),
         PageClass::Sequence => main && fork.method == Some(AccessMethod::Sequence),
         PageClass::VisibilityMap => fork.fork() == Fork::Vm,
+        PageClass::FreeSpaceMap => fork.fork() == Fork::Fsm,
     }
 }
 

@@ -9,11 +9,15 @@ mod document;
 mod job;
 mod look;
 mod pass;
+mod relations;
 mod selection;
+mod stories;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
+use pgclinic_format::Fork;
 
 use crate::check::DatabaseCx;
 use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
@@ -25,6 +29,7 @@ pub use job::fork_cx;
 pub use look::{check_page, is_asked};
 pub use pass::check_file;
 pub use selection::{Glob, Selection};
+pub use stories::is_expected;
 
 use books::Books;
 use job::jobs_of;
@@ -42,6 +47,15 @@ pub struct CheckOptions {
     pub selection: Selection,
     /// How the person named the target.
     pub spec: String,
+    /// Memory for what is compared, in bytes; what does not fit is sorted on disk.
+    pub memory_bytes: u64,
+    /// The folder for what does not fit in memory; it lies in no cluster.
+    pub spill_folder: PathBuf,
+}
+
+impl CheckOptions {
+    /// Memory for comparisons when nobody says otherwise: 256 MiB.
+    pub const MEMORY_BYTES: u64 = 256 << 20;
 }
 
 /// How the run tells where it is, and is told to stop.
@@ -104,10 +118,15 @@ fn check_whole(cluster: &Cluster, options: &CheckOptions, books: &mut Books) {
     for path in ["global/pg_control", "global/pg_filenode.map", "PG_VERSION"] {
         books.file(cluster, path);
     }
+    books.status_files(cluster);
+    books.wal(cluster, options.level);
 }
 
 /// Keeps drafts that carry their own places.
 fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
+    for entry in std::mem::take(&mut findings.not_checked) {
+        books.not_checked(entry);
+    }
     for mut draft in findings.take_drafts() {
         crate::consequences::complete_file(&mut draft);
         let nowhere = file_place("", Kind::File);
@@ -126,7 +145,7 @@ fn check_database(
 ) {
     let catalog = match options.level {
         Level::Pages => cluster.catalog_names(database),
-        Level::Structure => cluster.catalog(database),
+        Level::Structure | Level::Full => cluster.catalog(database),
     };
     books.troubles(&catalog.troubles);
     let mut forks: Vec<ForkFiles> = Vec::new();
@@ -175,6 +194,20 @@ fn check_database(
         progress,
         books,
     );
+    relations::run(
+        &jobs,
+        &catalog,
+        cluster.source().as_ref(),
+        system_identifier(cluster),
+        options,
+        progress,
+        books,
+    );
+    books.settle_damage(&jobs);
+    let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
+    books.main_bytes += main
+        .map(|job| job.blocks * u64::from(job.build.block_size))
+        .sum::<u64>();
 }
 
 /// What a database check or the page pass could not do for want of catalogs.

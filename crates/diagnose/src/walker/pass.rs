@@ -7,7 +7,7 @@ use pgclinic_format::BlockNo;
 use pgclinic_source::{Range, Source};
 
 use crate::check::ForkCx;
-use crate::document::{CheckDocument, Coverage, NotChecked, RelationSummary, Target};
+use crate::document::{CheckDocument, Coverage, NotChecked, Target};
 use crate::findings::Findings;
 use crate::walker::books::{Books, DamagedBlocks, Pages};
 use crate::walker::look::{Looker, Seen};
@@ -72,7 +72,7 @@ pub(crate) fn run(
         );
         shares
     });
-    settle(jobs, shares, options, books);
+    settle(shares, options, books);
 }
 
 fn stretches(jobs: &[ForkCx<'_>]) -> (Vec<Stretch>, usize) {
@@ -286,8 +286,7 @@ impl Share {
 }
 
 /// Adds up what the threads have seen.
-fn settle(jobs: &[ForkCx<'_>], shares: Vec<Share>, options: &CheckOptions, books: &mut Books) {
-    let mut damaged: std::collections::BTreeMap<usize, DamagedBlocks> = Default::default();
+fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) {
     for share in shares {
         let (ours, theirs) = (&mut books.coverage, share.coverage);
         ours.bytes_seen += theirs.bytes_seen;
@@ -300,35 +299,18 @@ fn settle(jobs: &[ForkCx<'_>], shares: Vec<Share>, options: &CheckOptions, books
             .not_checked
             .into_iter()
             .for_each(|entry| books.not_checked(entry));
-        books.findings.absorb(share.findings);
+        let mut findings = share.findings;
+        std::mem::take(&mut findings.not_checked)
+            .into_iter()
+            .for_each(|entry| books.not_checked(entry));
+        books.findings.absorb(findings);
         for ((path, block), page) in share.evidence {
             Books::keep_evidence(&mut books.evidence, options.evidence, &path, block, &page);
         }
         for (job, blocks) in &share.damaged {
-            damaged.entry(*job).or_default().absorb(blocks);
+            books.damaged.entry(*job).or_default().absorb(blocks);
         }
     }
-    books.relations.extend(
-        damaged
-            .into_iter()
-            .filter_map(|(job, blocks)| summary(jobs.get(job)?, &blocks)),
-    );
-}
-
-fn summary(job: &ForkCx<'_>, blocks: &DamagedBlocks) -> Option<RelationSummary> {
-    Some(RelationSummary {
-        database: job.database.map(str::to_owned),
-        schema: job.relation.map(|relation| relation.schema.clone()),
-        relation: job.relation.map(|relation| relation.name.clone()),
-        database_oid: Some(job.files.home.database),
-        relation_oid: job.relation.map(|relation| relation.oid),
-        filenode: Some(job.files.filenode),
-        path: job.files.path(0),
-        kind: job.kind,
-        fork: job.fork(),
-        blocks: job.blocks,
-        damaged: blocks.ranges(),
-    })
 }
 
 /// Checks bare forks: relation files without their cluster.
@@ -350,6 +332,7 @@ pub fn check_file(
         });
     }
     run(forks, source, 0, options, progress, &mut books);
+    books.settle_damage(forks);
     books.interrupted = progress.is_interrupted();
     document::assemble(target, false, options, books)
 }

@@ -1,0 +1,346 @@
+//! A summary of a BRIN index does not cover a live row of its range.
+//!
+//! Truth: `bringetbitmap` in `src/backend/access/brin/brin.c`.
+
+use std::ops::Range;
+
+use pgclinic_cluster::{Index, RowState, row_state};
+use pgclinic_format::brin::{BrinTuple, NullBits, PAGE_REGULAR, page_type};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
+use pgclinic_format::{
+    Attribute, Attributes, BlockNo, ColumnLayout, HeapTuple, Page, Varlena, varlena,
+};
+
+use crate::brin::{Cover, Map, Stored, payload};
+use crate::check::ForkCx;
+use crate::document::Level;
+use crate::findings::Findings;
+use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::rule::{Rule, Severity};
+use crate::tuples::tuples;
+
+/// The rule.
+pub static BRIN_SUMMARY_MISSES_ROW: Rule = Rule {
+    name: "brin-summary-misses-row",
+    severity: Severity::Damage,
+    summary: "a summary of a BRIN index does not cover a row of its range",
+    explain: "\
+A BRIN index keeps for each range of pages of the table a summary of the values there: the lowest and the \
+highest, a box or network around all, bits that their hashes set, and whether there are nulls. A query reads \
+only the ranges whose summary fits. Here a live row has a value, or a null, that the summary of its range \
+leaves out.
+
+Queries that use the index do not find the row. Nothing says so.
+
+Usual causes are a damaged page of the index, or of the table; pages from different moments; a bug of the \
+server that made the summary: before the minor releases of May 2023, nulls could be forgotten, and an order \
+of text that changed with a library makes old summaries wrong.
+
+Compare the row with a backup to see whether it is right. If it is, `REINDEX` the index, or call \
+`brin_desummarize_range` and `brin_summarize_range` for the range.",
+};
+
+/// See [`BRIN_SUMMARY_MISSES_ROW`].
+pub struct BrinCover;
+
+impl RelationCheck for BrinCover {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&BRIN_SUMMARY_MISSES_ROW] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Full
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Brin
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let index = relation.fork.relation.and_then(|own| own.index.as_ref());
+        let Some(index) = index.filter(|index| index.valid && index.ready) else {
+            return;
+        };
+        // Before recovery rows and summaries are of different moments.
+        if !relation.settled() {
+            return;
+        }
+        if index.has_predicate {
+            let why = "whether a row fulfils the index's condition is not known";
+            relation.not_checked(out, "rows in the summaries", why, true);
+            return;
+        }
+        let Some(table) = relation.main_fork_of(index.table) else {
+            let why = "the table is not part of this run";
+            relation.not_checked(out, "rows in the summaries", why, true);
+            return;
+        };
+        if let Some(mut hold) = Hold::new(relation, index, table, out) {
+            hold.all(out);
+        }
+    }
+}
+
+/// A column of the index.
+struct Column {
+    /// Column of the table, from 0; nothing for an expression.
+    of_table: Option<usize>,
+    /// Of the index's own values.
+    layout: ColumnLayout,
+    /// Nothing when only nulls can be held against the summary.
+    cover: Option<Cover>,
+}
+
+/// The first row that a summary misses in a column, and how many it does.
+#[derive(Clone)]
+struct Missed {
+    tid: Tid,
+    rows: u64,
+    what: String,
+}
+
+/// An index against its table.
+struct Hold<'r, 'a> {
+    relation: &'r RelationCx<'a>,
+    table: &'a ForkCx<'a>,
+    layouts: &'a [ColumnLayout],
+    map: Map<'a>,
+    summaries: PageReader<'a>,
+    rows: PageReader<'a>,
+    stored: Vec<Vec<ColumnLayout>>,
+    columns: Vec<Column>,
+    /// Values that stand in TOAST and were not compared.
+    elsewhere: u64,
+}
+
+/// The summary of one range.
+struct Summary {
+    tid: Tid,
+    bytes: Vec<u8>,
+    /// No row was there.
+    empty: bool,
+    columns: Vec<(NullBits, Option<Vec<Range<usize>>>)>,
+}
+
+impl<'r, 'a> Hold<'r, 'a> {
+    fn new(
+        relation: &'r RelationCx<'a>,
+        index: &Index,
+        table: &'a ForkCx<'a>,
+        out: &mut Findings,
+    ) -> Option<Self> {
+        let own = relation.fork.relation?;
+        let families = Stored::columns(relation.fork)?.ok()?;
+        let mut columns = Vec::with_capacity(families.len());
+        for (number, stored) in families.iter().enumerate() {
+            let key = index.keys.get(number).copied()?;
+            let of_table = usize::try_from(key).ok()?.checked_sub(1);
+            let cover = match of_table {
+                Some(_) => Cover::of(relation.catalog, own, index, number, stored.family),
+                None => Err("it is an expression".into()),
+            };
+            if let Err(why) = &cover {
+                let what = format!("values of column {} in the summaries", number + 1);
+                relation.not_checked(out, &what, why, true);
+            }
+            let layout = *relation.fork.columns?.get(number)?;
+            columns.push(Column {
+                of_table,
+                layout,
+                cover: cover.ok(),
+            });
+        }
+        Some(Hold {
+            relation,
+            table,
+            layouts: table.columns?,
+            map: Map::of(relation)?,
+            summaries: relation.pages(),
+            rows: relation.pages_of(table),
+            stored: families.into_iter().map(|column| column.layouts).collect(),
+            columns,
+            elsewhere: 0,
+        })
+    }
+
+    fn all(&mut self, out: &mut Findings) {
+        let blocks = BlockNo::try_from(self.table.blocks).unwrap_or(BlockNo::MAX);
+        let mut range = 0u32;
+        while range < blocks {
+            if self.relation.is_interrupted() {
+                return;
+            }
+            let end = range.saturating_add(self.map.pages_per_range).min(blocks);
+            if let Some(summary) = self.summary_of(range) {
+                self.range(range, end, &summary, out);
+            }
+            range = end;
+        }
+        if self.elsewhere > 0 {
+            let why = format!("{} values stand in TOAST", self.elsewhere);
+            self.relation
+                .not_checked(out, "long values in the summaries", &why, true);
+        }
+    }
+
+    /// Nothing when the range matches every query, or the summary cannot be read.
+    fn summary_of(&mut self, range: BlockNo) -> Option<Summary> {
+        let tid = self.map.summary_of(range)?;
+        let page = self.summaries.page(tid.block)?;
+        (page_type(page) == Some(PAGE_REGULAR)).then_some(())?;
+        let bytes = page.item(page.line_pointer(tid.offset)?)?;
+        let tuple = BrinTuple::parse(bytes)?;
+        let counts = tuple.bt_blkno() == range && !tuple.is_placeholder();
+        counts.then_some(())?;
+        let values = tuple.values(&self.stored).ok()?;
+        let bits = (0..values.len()).map(|column| tuple.null_bits(column, self.stored.len()));
+        Some(Summary {
+            tid,
+            bytes: bytes.to_vec(),
+            empty: tuple.is_empty_range(),
+            columns: bits.zip(values).collect(),
+        })
+    }
+
+    fn range(&mut self, start: BlockNo, end: BlockNo, summary: &Summary, out: &mut Findings) {
+        let mut missed: Vec<Option<Missed>> = vec![None; self.columns.len()];
+        for block in start..end {
+            let Some(page) = self.rows.page(block) else {
+                continue;
+            };
+            self.elsewhere += look(
+                page,
+                block,
+                self.table,
+                self.layouts,
+                &self.columns,
+                summary,
+                &mut missed,
+            );
+        }
+        let found = missed.into_iter().zip(1u16..);
+        for (missed, number) in found.filter_map(|(missed, number)| Some((missed?, number))) {
+            let Missed { tid, rows, what } = missed;
+            let more = match rows {
+                1 => String::new(),
+                rows => format!(", and {} more rows", rows - 1),
+            };
+            let message = format!("the range from block {start} holds row {tid} with {what}{more}");
+            let draft = self
+                .relation
+                .draft(&BRIN_SUMMARY_MISSES_ROW, summary.tid.block, message);
+            let draft = draft.item(summary.tid.offset).attribute(number).rows(rows);
+            out.add(draft.follows(self.table, tid.block).fact("range", start));
+        }
+    }
+}
+
+/// Holds the live rows of a page against a summary; the answer is how many values stand in TOAST.
+fn look(
+    page: Page<'_>,
+    block: BlockNo,
+    table: &ForkCx<'_>,
+    layouts: &[ColumnLayout],
+    columns: &[Column],
+    summary: &Summary,
+    missed: &mut [Option<Missed>],
+) -> u64 {
+    let Some(cluster) = table.cluster else {
+        return 0;
+    };
+    let mut elsewhere = 0;
+    for stored in tuples(page) {
+        let state = row_state(stored.tuple, &cluster.transactions, &cluster.multixacts);
+        let fits = usize::from(stored.tuple.attribute_count()) <= layouts.len();
+        if state != RowState::Live || !fits {
+            continue;
+        }
+        let Ok(attributes) = Attributes::new(stored.tuple, layouts).collect::<Result<Vec<_>, _>>()
+        else {
+            continue;
+        };
+        let tid = Tid {
+            block,
+            offset: stored.number,
+        };
+        for ((column, (bits, places)), missed) in
+            columns.iter().zip(&summary.columns).zip(missed.iter_mut())
+        {
+            let attribute = column
+                .of_table
+                .and_then(|of_table| attributes.get(of_table));
+            let seen = Seen {
+                column,
+                bits: *bits,
+                places: places.as_deref(),
+                summary,
+            };
+            match seen.misses(stored.tuple, attribute, &mut elsewhere) {
+                None => {}
+                Some(what) => {
+                    let first = Missed {
+                        tid,
+                        rows: 0,
+                        what: what.into(),
+                    };
+                    missed.get_or_insert(first).rows += 1;
+                }
+            }
+        }
+    }
+    elsewhere
+}
+
+/// One column of one summary.
+struct Seen<'s> {
+    column: &'s Column,
+    bits: NullBits,
+    places: Option<&'s [Range<usize>]>,
+    summary: &'s Summary,
+}
+
+impl Seen<'_> {
+    /// What of the row the summary leaves out.
+    fn misses(
+        &self,
+        tuple: HeapTuple<'_>,
+        attribute: Option<&Attribute>,
+        elsewhere: &mut u64,
+    ) -> Option<&'static str> {
+        let attribute = attribute?;
+        if self.summary.empty {
+            return Some("anything, and its summary says that it is empty");
+        }
+        let range = match attribute {
+            Attribute::Null => {
+                let marked = self.bits.all || self.bits.some;
+                return (!marked).then_some("a null, and its summary says that there is none");
+            }
+            // Added later: its value stands in the catalogs.
+            Attribute::Missing => return None,
+            Attribute::Value(range) => range,
+        };
+        if self.bits.all {
+            return Some("a value, and its summary says that there are only nulls");
+        }
+        let bytes = tuple.bytes().get(range.clone())?;
+        let layout = self.column.layout;
+        if layout.attlen == -1 && matches!(varlena::parse(bytes), Ok((Varlena::External(_), _))) {
+            *elsewhere += 1;
+            return None;
+        }
+        let value = payload(layout, bytes)?;
+        let stored: Option<Vec<&[u8]>> = self
+            .places?
+            .iter()
+            .map(|place| self.summary.bytes.get(place.clone()))
+            .collect();
+        let covered = self
+            .column
+            .cover
+            .as_ref()?
+            .covers(&stored?, &value, layout)?;
+        (!covered).then_some("a value that its summary leaves out")
+    }
+}

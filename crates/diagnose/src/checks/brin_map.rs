@@ -1,0 +1,274 @@
+//! The map of a BRIN index and its summaries contradict each other.
+//!
+//! Truth: `src/backend/access/brin/{brin_revmap.c,brin_pageops.c}`. A summary and its place in the map are
+//! written together, so that no crash leaves one without the other.
+
+use pgclinic_format::brin::{
+    BrinTuple, PAGE_REGULAR, PAGE_REVMAP, map_entry, map_entry_at, page_type,
+};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
+use pgclinic_format::{BlockNo, LpFlags, Page};
+
+use crate::brin::{Map, Stored};
+use crate::document::Level;
+use crate::findings::Findings;
+use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::rule::{Rule, Severity};
+
+/// A page of the map where summaries should be, or the other way round.
+pub static BRIN_PAGE_TYPE: Rule = Rule {
+    name: "brin-page-type",
+    severity: Severity::Damage,
+    summary: "a page of a BRIN index is of a type that does not belong into its block",
+    explain: "\
+In a BRIN index the map from ranges to summaries stands in block 1 and the blocks behind it, up to the last \
+one that the meta page names; all other pages hold summaries. Here a block of the map is no page of the \
+map, or a page of the map stands behind it.
+
+For a page of summaries that the map should grow into, the server says `unexpected page type … in BRIN \
+index`; for others it reads what stands there as places of summaries, and either never ends, misses rows, \
+or finds the ranges not summarised and reads them whole.
+
+The usual causes are a damaged page, a page of another moment, or a damaged meta page.
+
+Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
+};
+
+/// The map leads to something that is not the summary of the range.
+pub static BRIN_MAP_ENTRY: Rule = Rule {
+    name: "brin-map-entry",
+    severity: Severity::Damage,
+    summary: "the map of a BRIN index does not lead to the summary of a range",
+    explain: "\
+The map of a BRIN index says for each range of pages of the table where its summary stands. Here that place \
+holds none, the summary of another range, or is no page of summaries.
+
+A query that uses the index says `corrupted BRIN index: inconsistent range map`, and so does an insert into \
+this range, or both wait for each other's end for ever. Where the place is behind the last entry of the \
+page, the range counts as not summarised.
+
+The usual causes are a damaged page, or pages from different moments.
+
+Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
+};
+
+/// A summary that cannot be read.
+pub static BRIN_SUMMARY: Rule = Rule {
+    name: "brin-summary",
+    severity: Severity::Damage,
+    summary: "a summary of a BRIN index cannot be read",
+    explain: "\
+A summary of a BRIN index begins with the first block of its range, marks for nulls, and the values that \
+its operator class keeps of each column. Here it belongs to no range that there can be, its header and its \
+values do not fit together, or a value ends outside it.
+
+The server trusts what stands there: queries miss rows or crash the session.
+
+The usual cause is a damaged page.
+
+Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
+};
+
+/// A summary that the map does not lead to.
+pub static BRIN_SUMMARY_UNREFERENCED: Rule = Rule {
+    name: "brin-summary-unreferenced",
+    severity: Severity::Warning,
+    summary: "the map of a BRIN index does not lead to a summary that is there",
+    explain: "\
+A summary and its place in the map are written together. Here a summary is on its page, and the map says \
+that its range has another one, or none.
+
+Queries do not read it. When the map grows over its page, the server moves it and makes the map lead to it: \
+then an old summary counts, and queries may miss rows.
+
+Usual causes are a damaged page of the map, a lost write, or an index from a server of 9.5 or 9.6, where \
+two summaries of one range could be made at the same time.
+
+Rows of the table are not at risk. `REINDEX` the index.",
+};
+
+/// See the rules.
+pub struct BrinMap;
+
+impl RelationCheck for BrinMap {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const {
+            &[
+                &BRIN_PAGE_TYPE,
+                &BRIN_MAP_ENTRY,
+                &BRIN_SUMMARY,
+                &BRIN_SUMMARY_UNREFERENCED,
+            ]
+        }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Brin
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let Some(map) = Map::of(relation) else {
+            return;
+        };
+        let stored = match Stored::columns(relation.fork) {
+            Some(Ok(stored)) => Some(stored.into_iter().map(|column| column.layouts).collect()),
+            Some(Err(class)) => {
+                let why = format!("operator class {class} is not built in");
+                relation.not_checked(out, "values of the summaries", &why, true);
+                None
+            }
+            None => None,
+        };
+        let targets = relation.pages();
+        let mut hold = Hold {
+            relation,
+            map,
+            targets,
+            stored,
+            out,
+        };
+        hold.all();
+    }
+}
+
+/// What is held against what.
+struct Hold<'r, 'a> {
+    relation: &'r RelationCx<'a>,
+    map: Map<'a>,
+    /// Pages that the map leads to.
+    targets: PageReader<'a>,
+    stored: Option<Vec<Vec<pgclinic_format::ColumnLayout>>>,
+    out: &'r mut Findings,
+}
+
+impl Hold<'_, '_> {
+    fn all(&mut self) {
+        let blocks = BlockNo::try_from(self.relation.fork.blocks).unwrap_or(BlockNo::MAX);
+        let mut pages = self.relation.pages();
+        for block in 1..blocks {
+            if self.relation.is_interrupted() {
+                return;
+            }
+            let in_map = block <= self.map.last_page;
+            let Some(page) = pages.page(block) else {
+                let zeroed = pages
+                    .bytes(block)
+                    .is_some_and(|page| page.iter().all(|byte| *byte == 0));
+                if in_map && zeroed {
+                    self.tell_type(block, "an empty page");
+                }
+                continue;
+            };
+            match (in_map, page_type(page)) {
+                (true, Some(PAGE_REVMAP)) => self.map_page(page, block),
+                (false, Some(PAGE_REGULAR)) => self.summaries(page, block),
+                (true, Some(PAGE_REGULAR)) => self.tell_type(block, "a page of summaries"),
+                (false, Some(PAGE_REVMAP)) => self.tell_type(block, "a page of the map"),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell_type(&mut self, block: BlockNo, what: &str) {
+        let message = match self.map.last_page {
+            0 => format!("{what} in block {block}, and there is no map yet"),
+            last => format!("{what} in block {block}, the map goes from block 1 to {last}"),
+        };
+        let draft = self.relation.draft(&BRIN_PAGE_TYPE, block, message);
+        self.out.add(draft.follows(self.relation.fork, 0));
+    }
+
+    /// Every place of a page of the map leads to the summary of its range.
+    fn map_page(&mut self, page: Page<'_>, block: BlockNo) {
+        for index in 0..self.map.per_page {
+            let Some(tid) = map_entry(page, index) else {
+                continue;
+            };
+            let Some(range) = self.map.range_at(block, index) else {
+                return;
+            };
+            if let Some(why) = self.wrong_target(tid, range) {
+                let at = map_entry_at(index);
+                let message =
+                    format!("the summary of the range from block {range} should be {tid}, {why}");
+                let draft = self.relation.draft(&BRIN_MAP_ENTRY, block, message);
+                let draft = draft.bytes(at, at + 6).fact("range", range);
+                self.out.add(draft.follows(self.relation.fork, tid.block));
+            }
+        }
+    }
+
+    fn wrong_target(&mut self, tid: Tid, range: BlockNo) -> Option<String> {
+        if u64::from(tid.block) >= self.relation.fork.blocks {
+            return Some("which is behind the end of the index".into());
+        }
+        let Some(page) = self.targets.page(tid.block) else {
+            return Some("which is on no page that was written".into());
+        };
+        if page_type(page) != Some(PAGE_REGULAR) {
+            return Some("which is on no page of summaries".into());
+        }
+        let pointer = page.line_pointer(tid.offset);
+        let pointer = pointer.filter(|pointer| pointer.flags() != LpFlags::Unused);
+        let Some(pointer) = pointer else {
+            return Some("where none is".into());
+        };
+        let found = BrinTuple::parse(page.item(pointer)?)?.bt_blkno();
+        (found != range).then(|| format!("where that of the range from block {found} is"))
+    }
+
+    /// Every summary can be read, and the map leads to it.
+    fn summaries(&mut self, page: Page<'_>, block: BlockNo) {
+        for (item, pointer) in page.line_pointers() {
+            if pointer.flags() != LpFlags::Normal {
+                continue;
+            }
+            let Some(bytes) = page.item(pointer) else {
+                continue;
+            };
+            if let Some(why) = self.unreadable(bytes) {
+                let message = format!("summary {item}: {why}");
+                let draft = self.relation.draft(&BRIN_SUMMARY, block, message);
+                self.out.add(draft.item(item));
+                continue;
+            }
+            let range = BrinTuple::parse(bytes).map_or(0, BrinTuple::bt_blkno);
+            let (map_block, _) = self.map.place_of(range);
+            let named = self.map.summary_of(range);
+            if named
+                != Some(Tid {
+                    block,
+                    offset: item,
+                })
+            {
+                let instead = named.map_or("none".to_owned(), |tid| tid.to_string());
+                let message = format!(
+                    "summary {item} is that of the range from block {range}, for which the map names {instead}"
+                );
+                let draft = self
+                    .relation
+                    .draft(&BRIN_SUMMARY_UNREFERENCED, block, message);
+                self.out
+                    .add(draft.item(item).follows(self.relation.fork, map_block));
+            }
+        }
+    }
+
+    fn unreadable(&self, bytes: &[u8]) -> Option<String> {
+        let Some(summary) = BrinTuple::parse(bytes) else {
+            return Some(format!("{} bytes are too few for its header", bytes.len()));
+        };
+        let range = summary.bt_blkno();
+        let pages = self.map.pages_per_range;
+        if range % pages != 0 {
+            return Some(format!("no range of {pages} pages begins at block {range}"));
+        }
+        let fault = summary.values(self.stored.as_deref()?).err()?;
+        Some(fault.to_string())
+    }
+}

@@ -1,0 +1,193 @@
+//! `pg_class` and `pg_attribute` do not agree on the columns of a relation, or `pg_class` and `pg_index` on its indexes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgclinic_cluster::{Relation, RowState};
+use pgclinic_format::Oid;
+
+use crate::catalog_rows::CatalogTables;
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::Level;
+use crate::findings::Findings;
+use crate::inventory::{catalogs_are_sure, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// Columns.
+pub static CATALOG_ATTRIBUTES_MISSING: Rule = Rule {
+    name: "catalog-attributes-missing",
+    severity: Severity::Damage,
+    summary: "the columns of a relation are not those that pg_class counts",
+    explain: "\
+`pg_class` says how many columns a relation has, dropped ones counted, and `pg_attribute` holds one row for each \
+number from 1 to that. Here a number is missing, or one is too high.
+
+The server says `pg_attribute catalog is missing … attribute(s) for relation OID …` or `invalid attribute number \
+…` for everything that comes near the relation, `pg_dump` of the whole database included.
+
+Usual causes: a page of `pg_attribute` was lost, zeroed or put back from another day, or a row of one of the two \
+catalogs was overwritten.
+
+The rows of the table are whole, and nobody can tell what their bytes mean. Take a copy of the cluster, and restore \
+the catalog's page from a backup of the same moment. With the table's definition at hand, its rows can be read out \
+of the files.",
+};
+
+/// Indexes.
+pub static CATALOG_INDEX_UNSEEN: Rule = Rule {
+    name: "catalog-index-unseen",
+    severity: Severity::Damage,
+    summary: "pg_class says that a table has no index, and pg_index has one",
+    explain: "\
+`pg_class.relhasindex` tells the server whether to look for indexes of a table at all. It may say so without need, \
+but here it says no, and `pg_index` holds an index of the table.
+
+The server does not use the index and does not write into it. New rows are missing in it, a unique index does not \
+keep doubles out, and no message tells of it.
+
+Usual causes: a bit of the row in `pg_class` flipped, an old copy of its page was put back, or the flag was lost when \
+two commands changed the row at once (servers before the minor releases of November 2024 could do that).
+
+Take a copy of the cluster. `REINDEX TABLE` does not see the index either; a new index on the table sets the flag, and \
+then `REINDEX TABLE` makes the others whole. Look for doubled rows before you rebuild a unique one.",
+};
+
+/// See [`CATALOG_ATTRIBUTES_MISSING`] and [`CATALOG_INDEX_UNSEEN`].
+pub struct CatalogAttributesMissing;
+
+const PG_CLASS: Oid = 1259;
+const PG_ATTRIBUTE: Oid = 1249;
+/// Missing numbers that are told of one relation.
+const NUMBERS_TOLD: usize = 10;
+
+impl DatabaseCheck for CatalogAttributesMissing {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&CATALOG_ATTRIBUTES_MISSING, &CATALOG_INDEX_UNSEEN] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Full
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let shared = database.catalog.database == 0;
+        if shared || !is_settled(database.cluster) || !catalogs_are_sure(database) {
+            return;
+        }
+        let tables = CatalogTables::new(database, None);
+        let missing = missing_numbers(database, &tables, out);
+        tell_relations(database, &tables, &missing, out);
+    }
+}
+
+/// The numbers without a row, by relation; rows with a number that is too high are told at once.
+fn missing_numbers(
+    database: &DatabaseCx<'_>,
+    tables: &CatalogTables<'_>,
+    out: &mut Findings,
+) -> BTreeMap<Oid, BTreeSet<u16>> {
+    let relations = &database.catalog.relations;
+    let mut missing: BTreeMap<Oid, BTreeSet<u16>> = BTreeMap::new();
+    let Some(table) = tables.table(PG_ATTRIBUTE) else {
+        return missing;
+    };
+    let columns = table.column("attrelid").zip(table.column("attnum"));
+    let Some((relation, number)) = columns else {
+        return missing;
+    };
+    let incomplete = |relation: &&Relation| relation.columns.is_none() && relation.relnatts > 0;
+    for relation in relations.values().filter(incomplete) {
+        missing.insert(relation.oid, (1..=relation.relnatts).collect());
+    }
+    let whole = tables.each_row(table, |row, state| {
+        let found = row.u32(relation).zip(row.i16(number));
+        let Some((oid, number)) =
+            found.and_then(|(oid, number)| Some((oid, u16::try_from(number).ok()?)))
+        else {
+            return;
+        };
+        if let Some(numbers) = missing.get_mut(&oid) {
+            numbers.remove(&number);
+        }
+        let Some(own) = relations.get(&oid).filter(|_| state == RowState::Live) else {
+            return;
+        };
+        if number > own.relnatts || number == 0 {
+            let name = own.qualified_name();
+            let words = format!(
+                "attnum {number} of {name}, which has {} columns",
+                own.relnatts
+            );
+            let here = (row.block, row.item);
+            let draft = tables.draft(&CATALOG_ATTRIBUTES_MISSING, table, here, words);
+            let draft = draft.fact("relation", oid).fact("relnatts", own.relnatts);
+            out.add(tables.explained_by(draft, PG_CLASS));
+        }
+    });
+    if !whole {
+        let why = "not all rows of pg_attribute can be read";
+        tables.not_checked(out, "missing columns", why);
+        missing.clear();
+    }
+    missing.retain(|_, numbers| !numbers.is_empty());
+    missing
+}
+
+/// One pass over `pg_class`, where the places are.
+fn tell_relations(
+    database: &DatabaseCx<'_>,
+    tables: &CatalogTables<'_>,
+    missing: &BTreeMap<Oid, BTreeSet<u16>>,
+    out: &mut Findings,
+) {
+    let relations = &database.catalog.relations;
+    let indexed: BTreeMap<Oid, &Relation> = relations
+        .values()
+        .filter_map(|relation| {
+            let index = relation.index.as_ref().filter(|index| index.live)?;
+            Some((index.table, relation))
+        })
+        .collect();
+    let Some(table) = tables.table(PG_CLASS) else {
+        return;
+    };
+    let columns = table.column("oid").zip(table.column("relhasindex"));
+    let Some((oid, has_index)) = columns else {
+        return;
+    };
+    tables.each_row(table, |row, state| {
+        let Some(oid) = row.u32(oid).filter(|_| state == RowState::Live) else {
+            return;
+        };
+        let Some(relation) = relations.get(&oid) else {
+            return;
+        };
+        let (name, here) = (relation.qualified_name(), (row.block, row.item));
+        if let Some(numbers) = missing.get(&oid) {
+            let told: Vec<String> = numbers
+                .iter()
+                .take(NUMBERS_TOLD)
+                .map(u16::to_string)
+                .collect();
+            let words = format!(
+                "{} of {} columns of {name} are not in pg_attribute: {}",
+                numbers.len(),
+                relation.relnatts,
+                told.join(", ")
+            );
+            let draft = tables.draft(&CATALOG_ATTRIBUTES_MISSING, table, here, words);
+            let draft = draft.fact("relation", oid).fact("missing", numbers.len());
+            out.add(tables.explained_by(draft, PG_ATTRIBUTE));
+        }
+        if let Some(index) = indexed
+            .get(&oid)
+            .filter(|_| row.bool(has_index) == Some(false))
+        {
+            let words = format!(
+                "relhasindex of {name} is false, and {} is its index",
+                index.name
+            );
+            let draft = tables.draft(&CATALOG_INDEX_UNSEEN, table, here, words);
+            out.add(draft.fact("index", index.oid));
+        }
+    });
+}

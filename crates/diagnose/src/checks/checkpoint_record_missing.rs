@@ -1,0 +1,118 @@
+//! The control file names a checkpoint record that is not there.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{CheckpointState, StartKind};
+
+use crate::check::ClusterCheck;
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+use crate::wal_breaks::place_of;
+
+/// The rule.
+pub static CHECKPOINT_RECORD_MISSING: Rule = Rule {
+    name: "checkpoint-record-missing",
+    severity: Severity::Damage,
+    summary: "the last checkpoint is not in the WAL as the control file says",
+    explain: "\
+The control file names the place of the last checkpoint record in the WAL and keeps a copy of it. At that \
+place there is no valid record of a checkpoint, or one that says something else than the copy.
+
+Without the record the server does not start: `could not locate a valid checkpoint record`. If the record \
+differs from the copy, one of the two is from another time or another cluster.
+
+Causes: files removed from `pg_wal` or copied there from elsewhere, a control file restored without its WAL \
+or the other way round, a disk that lost writes, storage that was put back to an older snapshot in parts.
+
+Copy the data directory first. Bring `pg_wal` and `global/pg_control` of the same moment together again: \
+from the archive, a standby, or the snapshot that the rest comes from. A base backup must keep its \
+`backup_label`: without it the server looks for the wrong checkpoint. If nothing can be found, restore \
+a backup. `pg_resetwal` makes the server start on a copy, so that what is left can be dumped.",
+};
+
+/// See [`CHECKPOINT_RECORD_MISSING`].
+pub struct CheckpointRecordMissing;
+
+/// What the server says when it does not find the record that the control file names.
+pub(crate) fn server_words(cluster: &Cluster) -> String {
+    let words = "PANIC:  could not locate a valid checkpoint record";
+    let checkpoint = cluster
+        .control
+        .trusted()
+        .map(|control| control.checkpoint_lsn);
+    match checkpoint {
+        Some(lsn) if cluster.layout.major >= 17 => format!("{words} at {lsn}"),
+        _ => words.into(),
+    }
+}
+
+impl ClusterCheck for CheckpointRecordMissing {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&CHECKPOINT_RECORD_MISSING] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        let (Some(recovery), Some(survey)) = (cluster.recovery(), cluster.wal_survey()) else {
+            return;
+        };
+        let Some(control) = cluster.control.trusted() else {
+            return;
+        };
+        let start = recovery.start;
+        let whose = match start.kind {
+            StartKind::Backup => "backup_label",
+            _ => "the control file",
+        };
+        let at = start.checkpoint;
+        let (message, found) = match &survey.checkpoint {
+            CheckpointState::NoSegment => return,
+            CheckpointState::NoRecord(end) => (
+                format!("{end}; {whose} says that a checkpoint stands there"),
+                false,
+            ),
+            CheckpointState::Other { manager, info } => (
+                format!(
+                    "the record at {at} is no checkpoint (resource manager {manager}, info {info:#04x}), as {whose} says"
+                ),
+                false,
+            ),
+            CheckpointState::Found { .. } if start.kind == StartKind::Backup => return,
+            CheckpointState::Found { .. } => {
+                let Some((field, record, file)) = survey.checkpoint.difference(control) else {
+                    return;
+                };
+                (
+                    format!(
+                        "the checkpoint record at {at} says {field} {record}, and the control file {file}"
+                    ),
+                    true,
+                )
+            }
+        };
+        if cluster.needs_recovery() && control_has_moved(cluster) {
+            return;
+        }
+        let draft = Draft::new(&CHECKPOINT_RECORD_MISSING, message).place(place_of(recovery, at));
+        let draft = draft.fact("checkpoint", at.to_string());
+        out.add(match (start.kind, found) {
+            // The WAL may come from elsewhere, and what lies here be half of a segment.
+            (StartKind::Backup | StartKind::Archive, false) => draft.severity(Severity::Warning),
+            (_, false) => draft.server_says(server_words(cluster)),
+            (_, true) => draft,
+        });
+    }
+}
+
+/// A server at work has made another checkpoint since the control file was read.
+fn control_has_moved(cluster: &Cluster) -> bool {
+    let source = cluster.source().as_ref();
+    let bytes = pgclinic_source::read_all(source, "global/pg_control", 16 << 10);
+    let now = bytes
+        .ok()
+        .and_then(|bytes| pgclinic_format::ControlFile::parse(&bytes).ok());
+    now.as_ref() != cluster.control.trusted()
+}

@@ -1,0 +1,109 @@
+//! A catalog without which nothing has a name has no pages.
+
+use pgclinic_cluster::{Cluster, Database};
+use pgclinic_format::{Fork, Oid, RelationMap};
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::{Kind, Level, Place};
+use crate::findings::{Draft, Findings};
+use crate::inventory::{default_home, is_settled};
+use crate::rule::{Rule, Severity};
+
+/// Mapped catalogs that are never empty, of a database and of the cluster.
+const NEVER_EMPTY: &[(Oid, &str)] = &[
+    (1247, "pg_type"),
+    (1249, "pg_attribute"),
+    (1255, "pg_proc"),
+    (1259, "pg_class"),
+    (1213, "pg_tablespace"),
+    (1260, "pg_authid"),
+    (1262, "pg_database"),
+];
+
+/// The rule.
+pub static EMPTY_CATALOG: Rule = Rule {
+    name: "empty-catalog",
+    severity: Severity::Damage,
+    summary: "a catalog that always has rows has no pages at all",
+    explain: "\
+The relation map names the files of the catalogs that the server needs before it can read any other: `pg_class`, \
+`pg_attribute`, `pg_type`, `pg_proc`, and for the whole cluster `pg_database`, `pg_authid` and `pg_tablespace`. \
+Each of them has rows from the day the database was made. The file of this one is missing or has no whole block.
+
+Nobody can connect to the database, or to any if the catalog is a shared one. As long as the catalog is empty, \
+nothing tells which relations there are, so most of what depends on names was not checked.
+
+The file was emptied, cut, or replaced by an empty one.
+
+The tables themselves are whole. Copy the data directory. Take the file from a backup or a standby made after the \
+last `VACUUM FULL` of the catalog and after the last change of tables; a restore of the whole backup with its WAL \
+is safer. The catalogs of another database of the same major fit only as far as both have the same tables.",
+};
+
+/// See [`EMPTY_CATALOG`].
+pub struct EmptyCatalog;
+
+impl DatabaseCheck for EmptyCatalog {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&EMPTY_CATALOG] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Pages
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let (cluster, oid) = (database.cluster, database.catalog.database);
+        if !is_settled(cluster) || !(oid == 0 || lives(cluster.databases.get(&oid), cluster)) {
+            return;
+        }
+        let Some(home) = default_home(cluster, oid) else {
+            return;
+        };
+        let map = cluster
+            .relation_map(home)
+            .ok()
+            .filter(RelationMap::is_right);
+        let mappings = map.map(|map| map.mappings).unwrap_or_default();
+        for (catalog, name) in NEVER_EMPTY {
+            let Some((_, filenode)) = mappings.iter().find(|(mapped, _)| mapped == catalog) else {
+                continue;
+            };
+            let own = |files: &&pgclinic_cluster::ForkFiles| {
+                files.home == *home
+                    && files.filenode == *filenode
+                    && files.fork == Fork::Main
+                    && files.temporary.is_none()
+            };
+            let build = cluster.build;
+            let files = database.forks.iter().find(own);
+            if files.is_none_or(|files| files.blocks(build.block_size, build.segment_bytes) > 0) {
+                continue;
+            }
+            let place = Place {
+                path: format!("{}/{filenode}", home.folder),
+                database: database.catalog.database_name.clone(),
+                schema: Some("pg_catalog".into()),
+                relation: Some((*name).into()),
+                database_oid: Some(oid),
+                relation_oid: Some(*catalog),
+                filenode: Some(*filenode),
+                kind: Kind::Table,
+                fork: Some(Fork::Main),
+                ..Place::default()
+            };
+            let message = format!("the file of catalog {name} has no pages");
+            out.add(Draft::new(&EMPTY_CATALOG, message).place(place));
+        }
+    }
+}
+
+/// Folders that only a crash or an interrupted `DROP DATABASE` left behind may hold empty files. With
+/// `pg_database` itself lost, no name is known and every folder counts.
+fn lives(known: Option<&Database>, cluster: &Cluster) -> bool {
+    let nameless = cluster
+        .databases
+        .values()
+        .all(|database| database.name.is_none());
+    known.is_some_and(|database| !database.invalid && (database.name.is_some() || nameless))
+}

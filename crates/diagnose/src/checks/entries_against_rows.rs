@@ -1,0 +1,451 @@
+//! Every row of a table has its entry in each index, every entry its row, and both the same key.
+//!
+//! Truth: `bt_tuple_present_callback` in `contrib/amcheck/verify_nbtree.c` for the idea;
+//! `src/backend/access/heap/README.HOT` for which line pointers entries name.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::Range;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::BlockNo;
+use pgclinic_format::attribute::{Attribute, Attributes};
+use pgclinic_format::btree::BtreePage;
+use pgclinic_format::gin::{META_BLOCK, Meta};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
+
+use crate::check::ForkCx;
+use crate::document::{Level, NotChecked};
+use crate::entries::columns::KeyColumns;
+use crate::entries::compare::{self, HeapSide, differing_blocks, tuple_at};
+use crate::entries::heap::HeapItems;
+use crate::entries::index::{Against, IndexFacts, IndexSide, names_rows};
+use crate::findings::Findings;
+use crate::gin;
+use crate::relation_check::{RelationCheck, RelationCx, draft_at};
+use crate::rule::{Rule, Severity};
+
+/// Rows named in a message.
+const TOLD: usize = 5;
+/// Blocks of a table whose keys are compared one by one.
+const BLOCKS_COMPARED: usize = 1000;
+
+/// An entry without a row.
+pub const INDEX_ENTRY_WITHOUT_ROW: Rule = Rule {
+    name: "index-entry-without-row",
+    severity: Severity::Damage,
+    summary: "index entries name rows that are not there",
+    explain: "\
+Every entry of an index names a line pointer of its table that is in use and begins a chain of versions. Here entries name \
+line pointers of a block that are free, were never there, or belong to the middle of a chain, or a block behind the table's end.
+
+Either the table lost something (a page of zeros, an older copy of the page, a file that was cut), or the index is an older \
+copy. When several indexes of the table name the same lost rows, the table is the one to suspect, and the entries count the \
+rows that were there.
+
+Queries through the index return nothing for such entries, or the wrong row once the room is used again. Keep a copy of both \
+files. If the table is sound, `REINDEX` the index; if not, look for the rows in a backup first: the index still knows their keys.",
+};
+
+/// A row without an entry.
+pub const ROW_WITHOUT_INDEX_ENTRY: Rule = Rule {
+    name: "row-without-index-entry",
+    severity: Severity::Damage,
+    summary: "live rows have no entry in an index",
+    explain: "\
+Every live row of a table has an entry in each of its indexes, but for indexes on a condition. Here rows have none.
+
+A page of the index was lost or replaced by an older copy, or the index was built or copied without the newest rows. A new \
+version of the C library or of ICU that sorts text differently shows itself otherwise (btree-item-order).
+
+Queries through the index do not find these rows, and a unique index lets their keys in a second time; a sequential scan finds \
+them. Nothing of the table is lost: `REINDEX` the index, and for a unique index look for doubled keys first.",
+};
+
+/// A row and its entry with different keys.
+pub const INDEX_ENTRY_OF_OTHER_KEY: Rule = Rule {
+    name: "index-entry-of-other-key",
+    severity: Severity::Damage,
+    summary: "an index entry has another key than its row",
+    explain: "\
+An entry holds a copy of the values of its row's key columns. Here they differ.
+
+Either the row or the entry was overwritten, or one of the two pages is an older copy.
+
+Queries find the row under a key that it does not have, and not under its own. Compare both with a backup before you decide: \
+`REINDEX` believes the table.",
+};
+
+/// A row with two entries.
+pub const INDEX_ENTRY_DOUBLED: Rule = Rule {
+    name: "index-entry-doubled",
+    severity: Severity::Damage,
+    summary: "several entries of an index name the same row",
+    explain: "\
+A row has exactly one entry in a btree index. Here some have several.
+
+A page was written twice, or an older copy of one brought entries back that had moved.
+
+Queries through the index may return the row twice. Nothing of the table is lost: keep a copy of the file, then `REINDEX` the \
+index.",
+};
+
+/// See the module.
+pub struct EntriesAgainstRows;
+
+impl RelationCheck for EntriesAgainstRows {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const {
+            &[
+                &INDEX_ENTRY_WITHOUT_ROW,
+                &ROW_WITHOUT_INDEX_ENTRY,
+                &INDEX_ENTRY_OF_OTHER_KEY,
+                &INDEX_ENTRY_DOUBLED,
+            ]
+        }
+    }
+
+    fn level(&self) -> Level {
+        Level::Full
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Heap
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let Some(cluster) = relation.fork.cluster.filter(|_| relation.settled()) else {
+            return;
+        };
+        let indexes = indexes_of(relation, out);
+        if indexes.is_empty() {
+            return;
+        }
+        let ranges = compare::ranges(relation, indexes.len());
+        let last = ranges.len().saturating_sub(1);
+        for (number, range) in ranges.iter().enumerate() {
+            if relation.is_interrupted() {
+                return;
+            }
+            let heap = compare::read_heap(relation, cluster, &indexes, range);
+            for (which, index) in indexes.iter().enumerate() {
+                let look = Look {
+                    relation,
+                    cluster,
+                    index,
+                    which,
+                    heap: &heap,
+                    range,
+                    is_last: number == last,
+                };
+                look.compare(out);
+            }
+        }
+    }
+}
+
+/// The indexes that can be compared; what cannot be is told.
+fn indexes_of<'a>(relation: &RelationCx<'a>, out: &mut Findings) -> Vec<IndexFacts<'a>> {
+    let mut indexes = Vec::new();
+    for fork in relation.indexes() {
+        let (Some(own), Some(table), Some(method)) =
+            (fork.relation, relation.fork.relation, fork.method)
+        else {
+            continue;
+        };
+        let Some(facts) = own.index.as_ref().filter(|index| index.ready && index.live) else {
+            continue;
+        };
+        if !names_rows(method) {
+            continue;
+        }
+        let name = own.qualified_name();
+        if facts.has_predicate {
+            let what = format!("rows that {name} must hold");
+            out.not_checked(NotChecked {
+                what,
+                why: "the condition of a partial index is not computed here".into(),
+                inherent: true,
+            });
+        }
+        let is_btree = method == AccessMethod::Btree;
+        let compared = is_btree && !facts.has_predicate && facts.valid;
+        let keys = compared.then(|| KeyColumns::new(table, own)).flatten();
+        if is_btree && facts.has_expressions {
+            out.not_checked(NotChecked {
+                what: format!("keys of {name} that are expressions, against rows"),
+                why: "expressions are not computed here".into(),
+                inherent: true,
+            });
+        }
+        indexes.push(IndexFacts {
+            fork,
+            method,
+            keys: keys.filter(|keys| !keys.is_empty()),
+            complete: facts.valid && !facts.has_predicate && holds_nulls(relation, fork),
+            reached: (method == AccessMethod::Gin).then(|| gin::reached(&relation.of(fork))),
+        });
+    }
+    indexes
+}
+
+/// Whether the index has an entry for a row without keys: a GIN index that 9.0 made has none.
+fn holds_nulls<'a>(relation: &RelationCx<'a>, fork: &'a ForkCx<'a>) -> bool {
+    if fork.method != Some(AccessMethod::Gin) {
+        return true;
+    }
+    let mut pages = relation.pages_of(fork);
+    let meta = pages.page(META_BLOCK).and_then(Meta::of);
+    meta.is_some_and(|meta| meta.version > 0)
+}
+
+/// One index against one range of the table.
+struct Look<'a> {
+    relation: &'a RelationCx<'a>,
+    cluster: &'a Cluster,
+    index: &'a IndexFacts<'a>,
+    which: usize,
+    heap: &'a HeapSide,
+    range: &'a Range<u64>,
+    is_last: bool,
+}
+
+impl Look<'_> {
+    fn compare(&self, out: &mut Findings) {
+        let unknown = self.heap.unknown.get(self.which).and_then(Option::as_ref);
+        let against = Against {
+            map: &self.heap.map,
+            unknown: unknown.map_or(&[], Vec::as_slice),
+            heap_blocks: self.relation.fork.blocks,
+            is_last: self.is_last,
+        };
+        let side = compare::read_index(self.relation, self.index, against);
+        if self.relation.is_interrupted() {
+            return;
+        }
+        self.tell_dangling(&side, out);
+        self.tell_missing(&side, out);
+        if self.index.method == AccessMethod::Btree {
+            self.tell_doubled(&side, out);
+        }
+        if self.index.keys.is_none() || !self.index.complete {
+            return;
+        }
+        if unknown.is_none() {
+            let why = "more of its values stand in TOAST than are kept in memory";
+            self.relation.not_checked(
+                out,
+                &format!("keys of {} against rows", self.name()),
+                why,
+                false,
+            );
+            return;
+        }
+        if let Some(sums) = self.heap.sums.get(self.which) {
+            let blocks = differing_blocks(self.range, sums, &side.seen);
+            self.tell_other_keys(&blocks, against.unknown, out);
+        }
+    }
+
+    fn name(&self) -> String {
+        let relation = self.index.fork.relation;
+        relation.map_or_else(String::new, pgclinic_cluster::Relation::qualified_name)
+    }
+
+    fn tell_dangling(&self, side: &IndexSide, out: &mut Findings) {
+        for (block, dangling) in &side.dangling {
+            let rows = dangling.examples.iter().map(|(tid, _)| tid.to_string());
+            let message = format!(
+                "{} entries of {} name rows of this block that are not there: {}",
+                dangling.entries,
+                self.name(),
+                list(rows, dangling.entries)
+            );
+            let own = draft_at(
+                self.relation.fork,
+                &INDEX_ENTRY_WITHOUT_ROW,
+                Some(*block),
+                message,
+            );
+            let mut draft = own
+                .rows(dangling.entries)
+                .fact("index", self.name())
+                .fact("entries", dangling.entries);
+            for (_, page) in &dangling.examples {
+                draft = draft.follows(self.index.fork, *page);
+            }
+            out.add(draft);
+        }
+    }
+
+    fn tell_missing(&self, side: &IndexSide, out: &mut Findings) {
+        if !self.index.complete {
+            return;
+        }
+        let (mut count, mut told) = (0u64, Vec::new());
+        let mut reader = self.relation.pages();
+        for tid in self.heap.map.live_unseen(&side.seen) {
+            let page = reader.page(tid.block);
+            let exempt = self.index.method == AccessMethod::Hash
+                && page.is_some_and(|page| self.has_null_key(page, tid));
+            if !exempt {
+                count += 1;
+                if told.len() < TOLD {
+                    told.push(tid);
+                }
+            }
+        }
+        if count == 0 {
+            return;
+        }
+        let message = format!(
+            "{count} live rows of {} have no entry: {}",
+            self.relation
+                .fork
+                .relation
+                .map_or_else(String::new, pgclinic_cluster::Relation::qualified_name),
+            list(told.iter().map(Tid::to_string), count)
+        );
+        let own = draft_at(self.index.fork, &ROW_WITHOUT_INDEX_ENTRY, None, message);
+        let mut draft = own
+            .rows(0)
+            .fact("rows", count)
+            .follows_fork(self.index.fork);
+        for tid in &told {
+            draft = draft.follows(self.relation.fork, tid.block);
+        }
+        out.add(draft);
+    }
+
+    /// A row that an index without nulls leaves out.
+    fn has_null_key(&self, page: pgclinic_format::Page<'_>, tid: Tid) -> bool {
+        let mut items = HeapItems::default();
+        items.read(page, tid.block, self.cluster);
+        let live = items.live.iter().find(|(root, _)| *root == tid.offset);
+        let Some(tuple) = live.and_then(|(_, live)| tuple_at(page, *live)) else {
+            return true;
+        };
+        let layouts = self.relation.fork.columns.unwrap_or_default();
+        let values: Vec<_> = Attributes::new(tuple, layouts).collect();
+        let index = self.index.fork.relation.and_then(|own| own.index.as_ref());
+        let keys = index.map(|index| index.keys.as_slice()).unwrap_or_default();
+        keys.iter().any(|number| {
+            let column = usize::try_from(*number).ok().and_then(|n| n.checked_sub(1));
+            match column.and_then(|column| values.get(column)) {
+                Some(Ok(Attribute::Value(_))) => false,
+                // An expression, or a column that is null or was added later.
+                _ => true,
+            }
+        })
+    }
+
+    fn tell_doubled(&self, side: &IndexSide, out: &mut Findings) {
+        if side.doubled == 0 {
+            return;
+        }
+        let rows = side.doubled_examples.iter().map(Tid::to_string);
+        let message = format!(
+            "{} entries name rows that others name too: {}",
+            side.doubled,
+            list(rows, side.doubled)
+        );
+        let own = draft_at(self.index.fork, &INDEX_ENTRY_DOUBLED, None, message);
+        out.add(
+            own.rows(0)
+                .fact("entries", side.doubled)
+                .follows_fork(self.index.fork),
+        );
+    }
+
+    /// Looks again at blocks whose sums differ, row by row.
+    fn tell_other_keys(&self, blocks: &[BlockNo], unknown: &[Tid], out: &mut Findings) {
+        let Some(keys) = &self.index.keys else { return };
+        let compared = blocks.get(..BLOCKS_COMPARED).unwrap_or(blocks);
+        if compared.is_empty() {
+            return;
+        }
+        let mut hashes = self.hashes_of(compared, keys);
+        for tid in unknown {
+            hashes.remove(tid);
+        }
+        if hashes.is_empty() {
+            return;
+        }
+        let mut pages = self.relation.pages_of(self.index.fork);
+        for block in 1..self.index.fork.blocks {
+            let Ok(block) = BlockNo::try_from(block) else {
+                break;
+            };
+            let leaf = pages.page(block).and_then(BtreePage::parse);
+            let Some(leaf) = leaf.filter(|page| page.is_leaf() && !page.is_ignored()) else {
+                continue;
+            };
+            for (item, tuple) in leaf.data() {
+                for tid in tuple.rows() {
+                    let Some(expected) = hashes.get(&tid) else {
+                        continue;
+                    };
+                    if keys.hash_entry(tid, tuple) != Some(*expected) {
+                        self.tell_other_key(tid, (block, item), out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn hashes_of(&self, blocks: &[BlockNo], keys: &KeyColumns) -> HashMap<Tid, u64> {
+        let layouts = self.relation.fork.columns.unwrap_or_default();
+        let mut pages = self.relation.pages();
+        let mut items = HeapItems::default();
+        let mut hashes = HashMap::new();
+        for block in blocks {
+            let Some(page) = pages.page(*block) else {
+                continue;
+            };
+            items.read(page, *block, self.cluster);
+            for (root, live) in &items.live {
+                let tid = Tid {
+                    block: *block,
+                    offset: *root,
+                };
+                let tuple = tuple_at(page, *live);
+                let hash = tuple.and_then(|tuple| keys.hash_row(tid, tuple, layouts));
+                hashes.extend(hash.map(|hash| (tid, hash)));
+            }
+        }
+        hashes
+    }
+
+    fn tell_other_key(&self, tid: Tid, (block, item): (BlockNo, u16), out: &mut Findings) {
+        let table = self.table_fork();
+        let message = format!("the entry's key is not that of its row {tid}");
+        let own = draft_at(
+            self.index.fork,
+            &INDEX_ENTRY_OF_OTHER_KEY,
+            Some(block),
+            message,
+        );
+        let draft = own.item(item).rows(1).fact("row", tid.to_string());
+        out.add(draft.follows(table, tid.block));
+    }
+
+    fn table_fork(&self) -> &ForkCx<'_> {
+        self.relation.fork
+    }
+}
+
+/// The first ones, and how many more.
+fn list(items: impl Iterator<Item = String>, total: u64) -> String {
+    let mut text = String::new();
+    let mut told = 0u64;
+    for item in items.take(TOLD) {
+        let comma = if told == 0 { "" } else { ", " };
+        let _ = write!(text, "{comma}{item}");
+        told += 1;
+    }
+    if total > told {
+        let _ = write!(text, " and {} more", total - told);
+    }
+    text
+}

@@ -1,0 +1,79 @@
+//! The flags of a GIN page contradict each other.
+//!
+//! Truth: `src/include/access/ginblock.h`.
+
+use pgclinic_format::Page;
+use pgclinic_format::gin::Opaque;
+use pgclinic_format::index_page::AccessMethod;
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static GIN_PAGE_FLAGS: Rule = Rule {
+    name: "gin-page-flags",
+    severity: Severity::Damage,
+    summary: "the flags of a GIN page contradict each other",
+    explain: "\
+The flags at the end of a GIN page say what it is: a page of keys or of row numbers, a leaf or not, a \
+page of entries that wait, a deleted page. Here they say two things at once that no page is.
+
+The server trusts them. It may read row numbers as keys, follow numbers that are no links, and give \
+wrong answers, fail with `right sibling of GIN page is of different type`, or crash.
+
+The usual cause is a damaged byte in the last eight bytes of the page, or a page of another relation.
+
+Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
+};
+
+/// See [`GIN_PAGE_FLAGS`].
+pub struct GinPageFlags;
+
+impl PageCheck for GinPageFlags {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&GIN_PAGE_FLAGS] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::Index,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        if cx.fork.method != Some(AccessMethod::Gin) || page.is_new() {
+            return;
+        }
+        let Some(opaque) = Opaque::of(page) else {
+            return;
+        };
+        let at = usize::from(page.pd_special());
+        if let Some(why) = opaque.contradiction() {
+            let message = format!("flags {:#06x}: {why}", opaque.flags);
+            out.add(Draft::new(&GIN_PAGE_FLAGS, message).bytes(at + 6, at + 8));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_trial::ForkTrial;
+    use pgclinic_format::build::PageBuilder;
+
+    #[test]
+    fn a_leaf_of_keys_cannot_be_compressed() {
+        let page = |flags| PageBuilder::new(8192, &[0xFF, 0xFF, 0xFF, 0xFF, 0, 0, flags, 0]);
+        let pages = [page(0x82).finish(0), page(0x83).finish(1)];
+        let trial = ForkTrial::new(AccessMethod::Gin, &pages);
+        assert_eq!(
+            trial.messages(&GinPageFlags, 0),
+            ["flags 0x0082: only a page of row numbers can be compressed"]
+        );
+        assert!(trial.messages(&GinPageFlags, 1).is_empty());
+    }
+}

@@ -1,0 +1,99 @@
+//! The node sequence number of a GiST page is beyond the end of the WAL.
+//!
+//! Truth: `src/include/access/gist.h`, `gistScanPage` in `src/backend/access/gist/gistget.c`.
+
+use pgclinic_cluster::Persistence;
+use pgclinic_format::Page;
+use pgclinic_format::gist::GistPage;
+
+use crate::check::{ForkCx, PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static GIST_NSN: Rule = Rule {
+    name: "gist-nsn",
+    severity: Severity::Damage,
+    summary: "the number that a GiST page keeps of its last split lies in the future",
+    explain: "\
+When a GiST page is split, its left half keeps the position in the WAL at which the parent learnt of the \
+right half. A search compares it with the position of the parent: if the child's is later, the split \
+happened behind its back, and it visits the right neighbour too. Here the number is beyond the end of \
+the WAL, or beyond the parent's position (a warning).
+
+Every search that comes here therefore goes on to the right neighbour, again and again. It reads pages \
+twice and can return rows twice, or pages that have long been used elsewhere.
+
+Usual causes are a stray write, or WAL positions that went backwards: `pg_resetwal`, or files copied from \
+another cluster. Look for pages with a position beyond the end of the WAL.
+
+Nothing of the table is lost. `REINDEX` the index; with an exclusion constraint check the constraint first.",
+};
+
+/// See [`GIST_NSN`].
+pub struct GistNsn;
+
+impl PageCheck for GistNsn {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&GIST_NSN] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::Index,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let Some(limits) = cx.fork.limits.filter(|_| is_logged(cx.fork)) else {
+            return;
+        };
+        let Some(gist) = GistPage::parse(page).filter(|_| !page.is_new()) else {
+            return;
+        };
+        if gist.nsn() <= limits.wal_end {
+            return;
+        }
+        let at = usize::from(page.pd_special());
+        let message = format!(
+            "NSN {} is beyond the end of the WAL at {}",
+            gist.nsn(),
+            limits.wal_end
+        );
+        let draft = Draft::new(&GIST_NSN, message).bytes(at, at + 8);
+        out.add(draft.fact("nsn", gist.nsn().to_string()));
+    }
+}
+
+/// Unlogged and temporary relations count in other ways.
+pub(crate) fn is_logged(fork: &ForkCx<'_>) -> bool {
+    let persistence = fork.relation.map(|relation| relation.persistence);
+    fork.files.temporary.is_none() && persistence.is_none_or(|own| own == Persistence::Permanent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork_trial::ForkTrial;
+    use pgclinic_format::build::{PageBuilder, put_u16, put_u32};
+    use pgclinic_format::gist::{F_LEAF, PAGE_ID};
+    use pgclinic_format::index_page::AccessMethod;
+
+    #[test]
+    fn a_split_lies_in_the_past() {
+        let said = |high: u32, low: u32| {
+            let mut special = [0; 16];
+            put_u32(&mut special, 0, high);
+            put_u32(&mut special, 4, low);
+            put_u16(&mut special, 12, F_LEAF);
+            put_u16(&mut special, 14, PAGE_ID);
+            let page = PageBuilder::new(8192, &special).finish(0);
+            ForkTrial::new(AccessMethod::Gist, &[page]).messages(&GistNsn, 0)
+        };
+        assert!(said(1, 0).is_empty());
+        assert_eq!(said(1, 1), ["NSN 1/1 is beyond the end of the WAL at 1/0"]);
+    }
+}

@@ -1,0 +1,45 @@
+//! WAL from before the redo point: standbys and archives may still wait for it.
+
+use pgclinic_cluster::Cluster;
+
+use super::wal_page_header::WAL_PAGE_HEADER;
+use super::wal_record_broken::WAL_RECORD_BROKEN;
+use super::wal_record_checksum::WAL_RECORD_CHECKSUM;
+use super::wal_segment_missing::WAL_SEGMENT_MISSING;
+use crate::check::ClusterCheck;
+use crate::document::Level;
+use crate::findings::Findings;
+use crate::rule::Rule;
+use crate::wal_breaks::{Teller, in_older};
+
+/// Tells the four rules about WAL, as warnings.
+pub struct OlderWal;
+
+impl ClusterCheck for OlderWal {
+    fn rules(&self) -> &'static [&'static Rule] {
+        // Those who tell of the WAL that is needed list them.
+        const { &[] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Full
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        let Some(recovery) = cluster.recovery() else {
+            return;
+        };
+        for found in in_older(cluster) {
+            let at_head = recovery.shape.segment_of(found.end.at) == found.end.at;
+            let rule = match found.teller() {
+                Teller::Segment => &WAL_SEGMENT_MISSING,
+                // The look at the heads of segments has told it.
+                Teller::Page if at_head => continue,
+                Teller::Page => &WAL_PAGE_HEADER,
+                Teller::Checksum => &WAL_RECORD_CHECKSUM,
+                Teller::Record => &WAL_RECORD_BROKEN,
+            };
+            out.add(found.draft(rule, recovery));
+        }
+    }
+}

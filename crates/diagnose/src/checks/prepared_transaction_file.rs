@@ -1,0 +1,127 @@
+//! The file of a prepared transaction that the server will not read.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::two_phase::TwoPhaseFault;
+use pgclinic_format::{TwoPhase, Xid};
+use pgclinic_source::{SourceErrorKind, read_all};
+
+use crate::check::ClusterCheck;
+use crate::document::{Kind, Level, NotChecked};
+use crate::findings::{Draft, Findings};
+use crate::inventory::is_settled;
+use crate::places::file_place;
+use crate::rule::{Rule, Severity};
+use crate::small_files::{PREPARED_BYTES_MAX, prepared};
+
+/// The rule.
+pub static PREPARED_TRANSACTION_FILE: Rule = Rule {
+    name: "prepared-transaction-file",
+    severity: Severity::Damage,
+    summary: "the file of a prepared transaction is damaged",
+    explain: "\
+A transaction that was prepared (`PREPARE TRANSACTION`, two-phase commit) survives a restart: its locks, its \
+subtransactions and the files that it made or dropped stand in `pg_twophase`, one file each, with a checksum at \
+the end. This one has a wrong length, magic word or checksum, or belongs to another transaction than its name \
+says.
+
+The server does not start: `calculated CRC checksum does not match value stored in file \"pg_twophase/…\"`, \
+`incorrect size of file …`, `invalid magic number stored in file …` or `corrupted two-phase state file for \
+transaction …`.
+
+Usual causes: a disk that was full, a torn or lost write, an edit by hand.
+
+Copy the data directory. Take the file from a backup or a standby that had the transaction prepared at the same \
+time. Without one, moving the file away lets the server start, and the transaction counts as rolled back: its \
+rows are gone, and the transaction manager that prepared it must be told.",
+};
+
+/// See [`PREPARED_TRANSACTION_FILE`].
+pub struct PreparedTransactionFile;
+
+impl ClusterCheck for PreparedTransactionFile {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&PREPARED_TRANSACTION_FILE] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        for (path, xid) in prepared(cluster) {
+            let bytes = match read_all(cluster.source().as_ref(), &path, PREPARED_BYTES_MAX) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind == SourceErrorKind::NotFound => continue,
+                Err(error) => {
+                    out.not_checked(NotChecked {
+                        what: path,
+                        why: error.to_string(),
+                        inherent: false,
+                    });
+                    continue;
+                }
+            };
+            let Some((message, words)) = fault(&bytes, xid, cluster.layout.major, &path) else {
+                continue;
+            };
+            let settled = is_settled(cluster);
+            let draft = Draft::new(&PREPARED_TRANSACTION_FILE, message)
+                .fact("transaction", xid.0)
+                .place(file_place(path, Kind::File));
+            // A crash can leave a file half written.
+            out.add(match settled {
+                true => draft.server_says(format!("FATAL:  {words}")),
+                false => draft.severity(Severity::Note),
+            });
+        }
+    }
+}
+
+/// What is wrong, in our words and in the server's.
+fn fault(bytes: &[u8], xid: Xid, major: u16, path: &str) -> Option<(String, String)> {
+    let file = match TwoPhase::parse(bytes, major) {
+        Ok(file) => file,
+        Err(fault) => {
+            let words = match fault {
+                TwoPhaseFault::Size { bytes } => {
+                    let unit = if bytes == 1 { "byte" } else { "bytes" };
+                    format!("incorrect size of file \"{path}\": {bytes} {unit}")
+                }
+                TwoPhaseFault::Alignment => {
+                    format!("incorrect alignment of CRC offset for file \"{path}\"")
+                }
+                TwoPhaseFault::Magic { .. } => {
+                    format!("invalid magic number stored in file \"{path}\"")
+                }
+            };
+            return Some((
+                format!("the file of prepared transaction {xid}: {fault}"),
+                words,
+            ));
+        }
+    };
+    if usize::try_from(file.total_len) != Ok(bytes.len()) {
+        let message = format!(
+            "the file of prepared transaction {xid} says that it has {} bytes, it has {}",
+            file.total_len,
+            bytes.len()
+        );
+        return Some((message, format!("invalid size stored in file \"{path}\"")));
+    }
+    if file.crc_stored != file.crc_computed {
+        let message = format!(
+            "the file of prepared transaction {xid} carries checksum {:#010x}, its bytes ask for {:#010x}",
+            file.crc_stored, file.crc_computed
+        );
+        let words =
+            format!("calculated CRC checksum does not match value stored in file \"{path}\"");
+        return Some((message, words));
+    }
+    (file.xid != xid).then(|| {
+        let message = format!("the file of prepared transaction {xid} is of {}", file.xid);
+        (
+            message,
+            format!("corrupted two-phase state file for transaction {xid}"),
+        )
+    })
+}

@@ -1,0 +1,103 @@
+//! A sequence stands at a number that its own bounds forbid.
+//!
+//! `setval` and every `ALTER SEQUENCE` refuse such a number, and `ALTER SEQUENCE` writes bounds and
+//! number in one transaction. Truth: `init_params`, `do_setval` and `nextval_internal` in
+//! `src/backend/commands/sequence.c`.
+
+use pgclinic_format::index_page::AccessMethod;
+
+use super::sequence_tuple::row_of;
+use crate::check::DatabaseCx;
+use crate::document::Level;
+use crate::findings::Findings;
+use crate::inventory::catalogs_are_sure;
+use crate::relation_check::{RelationCheck, RelationCx};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static SEQUENCE_BEYOND_BOUNDS: Rule = Rule {
+    name: "sequence-beyond-bounds",
+    severity: Severity::Damage,
+    summary: "a sequence stands at a number outside of its bounds",
+    explain: "\
+`pg_sequence` gives every sequence a least and a greatest number, and the server lets no statement set the \
+sequence to a number outside of them. The last value in the sequence's own file is outside.
+
+There is no message when the sequence is read. `nextval` goes on from there: it ends with `nextval: reached \
+maximum value of sequence …`, begins anew from the other end if the sequence may cycle, or hands out numbers that \
+no column of its type can hold. Numbers that come a second time end in duplicate key errors, or in duplicates \
+where no unique index stops them.
+
+The bytes of the row were overwritten, the file is that of another sequence, or somebody edited `pg_sequence`.
+
+No row of a table is touched. Copy the cluster, find the largest key in use (`SELECT max(id) FROM …`), and set the \
+sequence with `setval` a little above it.",
+};
+
+/// See [`SEQUENCE_BEYOND_BOUNDS`].
+pub struct SequenceBeyondBounds;
+
+impl RelationCheck for SequenceBeyondBounds {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&SEQUENCE_BEYOND_BOUNDS] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Sequence
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let Some(cluster) = relation.fork.cluster.filter(|_| relation.settled()) else {
+            return;
+        };
+        let cx = DatabaseCx {
+            cluster,
+            catalog: relation.catalog,
+            forks: &[],
+        };
+        let doubted =
+            |trouble: &pgclinic_cluster::Trouble| trouble.what.starts_with("catalog pg_sequence ");
+        if !catalogs_are_sure(&cx) || relation.catalog.troubles.iter().any(doubted) {
+            return;
+        }
+        let own = relation.fork.relation.map(|own| own.oid);
+        let Some(bounds) = own.and_then(|oid| relation.catalog.sequence(oid)) else {
+            return;
+        };
+        let mut pages = relation.pages();
+        let Some(row) = pages.page(0).and_then(|page| row_of(page).ok()) else {
+            return;
+        };
+        let [last_value, ..] = &row.values;
+        let Some(bytes) = row
+            .bytes
+            .get(last_value.clone())
+            .and_then(|bytes| bytes.first_chunk())
+        else {
+            return;
+        };
+        let last = i64::from_le_bytes(*bytes);
+        if (bounds.min..=bounds.max).contains(&last) {
+            return;
+        }
+        let message = format!(
+            "last_value {last} is not between {} and {}",
+            bounds.min, bounds.max
+        );
+        let (start, end) = (row.start + last_value.start, row.start + last_value.end);
+        let draft = relation.draft(&SEQUENCE_BEYOND_BOUNDS, 0, message);
+        out.add(
+            draft
+                .item(1)
+                .attribute(1)
+                .bytes(start, end)
+                .fact("last_value", last)
+                .fact("least", bounds.min)
+                .fact("greatest", bounds.max),
+        );
+    }
+}

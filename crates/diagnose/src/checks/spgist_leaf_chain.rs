@@ -1,0 +1,78 @@
+//! A chain of leaf tuples of an SP-GiST page is broken.
+//!
+//! Truth: `SpGistLeafTupleData` in `src/include/access/spgist_private.h`, `vacuumLeafPage` in
+//! `src/backend/access/spgist/spgvacuum.c`.
+
+use pgclinic_format::Page;
+use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage};
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+use crate::spgist_chains::{ChainFault, Chains};
+
+/// The rule.
+pub static SPGIST_LEAF_CHAIN: Rule = Rule {
+    name: "spgist-leaf-chain",
+    severity: Severity::Damage,
+    summary: "a chain of leaf tuples of an SP-GiST index is broken",
+    explain: "\
+The rows of an SP-GiST index that lie under the same node are chained on their page: each leaf tuple names \
+the line pointer of the next. Here such a link leads to a tuple that is not there or not live, two tuples \
+name the same next one, tuples name each other in a circle, or a root that is a leaf has links at all.
+
+Searches follow the links: they lose the rows behind the break, return rows of another node, fail with \
+`unexpected SPGiST tuple state`, or go round in a circle until they are cancelled. VACUUM stops with \
+`inconsistent tuple chain links in page … of index …`.
+
+Usual causes are flipped bits and stray writes.
+
+Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
+};
+
+/// See [`SPGIST_LEAF_CHAIN`].
+pub struct SpgistLeafChain;
+
+impl PageCheck for SpgistLeafChain {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&SPGIST_LEAF_CHAIN] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::Index,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let spgist = SpgistPage::parse(page).filter(|_| !page.is_new());
+        let Some(spgist) = spgist.filter(|page| page.is_leaf() && !page.is_meta()) else {
+            return;
+        };
+        let is_root = matches!(cx.block, ROOT | NULL_ROOT);
+        for (item, fault) in Chains::of(spgist).faults(is_root) {
+            out.add(Draft::new(&SPGIST_LEAF_CHAIN, words(fault)).item(item));
+        }
+    }
+}
+
+fn words(fault: ChainFault) -> String {
+    match fault {
+        ChainFault::NotThere { next } => {
+            format!("the next tuple {next} is not on the page")
+        }
+        ChainFault::NotLive { next, state } => {
+            format!("the next tuple {next} is a {} tuple", state.name())
+        }
+        ChainFault::Shared { next, other } => {
+            format!("tuple {other} names tuple {next} as the next one too")
+        }
+        ChainFault::Circle => "the chain leads back to itself".into(),
+        ChainFault::OnRoot { next } => {
+            format!("a tuple of the root names tuple {next} as the next one")
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A file of a status log is shorter than its numbers demand, or has a length that no server gives.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::StatusLog;
+use pgclinic_format::slru::PAGES_PER_SEGMENT;
+
+use crate::check::ClusterCheck;
+use crate::document::{Kind, Level};
+use crate::findings::{Draft, Findings};
+use crate::inventory::is_settled;
+use crate::places::file_place;
+use crate::rule::{Rule, Severity};
+use crate::status_gaps::gaps;
+use crate::status_limits::status_limits;
+
+/// The rule.
+pub static STATUS_FILE_CUT: Rule = Rule {
+    name: "status-file-cut",
+    severity: Severity::Damage,
+    summary: "a file with the status of transactions or multixacts has a wrong length",
+    explain: "\
+The files of `pg_xact`, `pg_multixact` and `pg_commit_ts` grow page by page up to 32 pages (256 kB in most \
+builds). This one ends before a number that was given out, is no multiple of a page, or is longer than a file can \
+be.
+
+If the lost part holds the next number, the server does not start: `could not access status of transaction …`, \
+with the detail `Could not read from file \"pg_xact/…\" at offset …: read too few bytes.` Otherwise queries say so \
+when they come upon a row whose transaction stands in the lost part.
+
+Usual causes: a disk that was full, an interrupted copy, or a file system that lost the end of a file after a \
+power failure.
+
+Copy the data directory before the server runs again. Take the file from a backup or a standby of this cluster; \
+what stands before the cut is the same there. Padding with zeros makes all transactions of the lost part count as \
+rolled back: only on a copy, and only to dump what can still be read. The files of `pg_subtrans`, `pg_notify` and \
+`pg_serial` are written anew at each start, so there it is only a note.",
+};
+
+/// See [`STATUS_FILE_CUT`].
+pub struct StatusFileCut;
+
+impl ClusterCheck for StatusFileCut {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&STATUS_FILE_CUT] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        if let Some(limits) = status_limits(cluster) {
+            for log in StatusLog::ALL {
+                let short = gaps(cluster, &limits, log).into_iter();
+                short.filter(|gap| gap.in_file).for_each(|gap| {
+                    let page = gap.first_page % PAGES_PER_SEGMENT;
+                    let message = format!(
+                        "{} ends before page {page}, which has been in use",
+                        gap.place.path
+                    );
+                    let draft = Draft::new(&STATUS_FILE_CUT, message)
+                        .fact("first_page", gap.first_page)
+                        .fact("pages", gap.pages)
+                        .place(gap.place);
+                    out.add(match gap.server_says {
+                        Some(words) => draft.server_says(words),
+                        None => draft,
+                    });
+                });
+            }
+        }
+        StatusLog::ALL
+            .into_iter()
+            .for_each(|log| odd_lengths(cluster, log, out));
+    }
+}
+
+/// A crash may leave half a page behind, which replay completes.
+fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
+    let page_bytes = u64::from(cluster.build.block_size);
+    let known = cluster.control.trusted().is_some();
+    let severity = match log.is_kept() && is_settled(cluster) {
+        true => Severity::Damage,
+        false => Severity::Note,
+    };
+    let files = cluster.status_files(log).unwrap_or_default();
+    for file in files.into_iter().filter(|_| known) {
+        let (pages, rest) = (file.len / page_bytes, file.len % page_bytes);
+        let message = match (pages, rest) {
+            (PAGES_PER_SEGMENT.., _) if file.len > PAGES_PER_SEGMENT * page_bytes => format!(
+                "{} has {} bytes, more than {PAGES_PER_SEGMENT} pages",
+                file.path, file.len
+            ),
+            (_, 1..) => format!(
+                "{} has {} bytes: {pages} whole pages and {rest} bytes",
+                file.path, file.len
+            ),
+            _ => continue,
+        };
+        let draft = Draft::new(&STATUS_FILE_CUT, message)
+            .severity(severity)
+            .fact("bytes", file.len);
+        out.add(draft.place(file_place(file.path, Kind::Slru)));
+    }
+}

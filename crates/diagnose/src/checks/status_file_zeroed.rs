@@ -1,0 +1,159 @@
+//! Zeros stand where `pg_xact` must say what became of transactions.
+//!
+//! A transaction that a crash ended keeps the status 0, and it may have had thousands of
+//! subtransactions; `pg_resetwal -x` leaves numbers out. Neither begins where a sector of a disk
+//! begins, with a transaction of known end just before it.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::StatusLog;
+use pgclinic_format::slru::xact_status;
+
+use crate::check::ClusterCheck;
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+use crate::status_limits::{StatusLimits, status_limits};
+use crate::status_pages::StatusPages;
+
+/// Bytes of the smallest piece that disks and file systems lose.
+const SECTOR_BYTES: usize = 512;
+/// Transactions in a byte.
+const PER_BYTE: usize = 4;
+
+/// The rule.
+pub static STATUS_FILE_ZEROED: Rule = Rule {
+    name: "status-file-zeroed",
+    severity: Severity::Damage,
+    summary: "the status of transactions was overwritten with zeros",
+    explain: "\
+In `pg_xact` two bits of 0 mean that a transaction is still running; after a restart such a transaction counts as \
+rolled back. Here a whole sector or page holds nothing but zeros, it begins just where a sector of the disk \
+begins, and the transaction before it has a known end. Transactions do not end in that way: something wrote zeros \
+over the file.
+
+The server says nothing. Rows that these transactions wrote disappear from every query unless their hint bits \
+were set before, and rows that they deleted come back. Whatever reads such a row first sets hint bits that make \
+the loss lasting, and the next `VACUUM` removes the rows.
+
+Usual causes: a file system or a disk that lost writes in a power failure, a sparse copy, a file that was made of \
+zeros to silence `could not access status of transaction …`.
+
+Stop the server at once, and copy the data directory. Take the file from a backup or a standby of this cluster: \
+files that are full are the same everywhere. Then check the tables for rows that were marked in the meantime.",
+};
+
+/// See [`STATUS_FILE_ZEROED`].
+pub struct StatusFileZeroed;
+
+impl ClusterCheck for StatusFileZeroed {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&STATUS_FILE_ZEROED] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        let Some(limits) = status_limits(cluster).filter(|limits| limits.settled) else {
+            return;
+        };
+        let Ok(mut pages) = StatusPages::open(cluster, StatusLog::Xact) else {
+            return;
+        };
+        let Some(first) = limits.xids.first else {
+            return;
+        };
+        let circle = pages.pages_on_circle();
+        let (start, end) = (pages.page_of(first), pages.page_of(limits.xids.next));
+        let steps = (end + circle - start % circle) % circle;
+        let mut before = Before::Unknown;
+        for page in (0..=steps).map(|step| (start + step) % circle) {
+            // All transactions from the first one on have been given out without a gap.
+            if page == 0 && limits.epoch == 0 {
+                before = Before::Known;
+            }
+            before = look(&mut pages, page, &limits, before, out);
+        }
+    }
+}
+
+/// What stands before a sector.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// A transaction whose end is known.
+    Known,
+    /// Zeros that begin behind such a one.
+    Zeros,
+    /// Nothing that proves anything.
+    Unknown,
+}
+
+/// Tells of zeros on a page; the answer is what stands before the next one.
+fn look(
+    pages: &mut StatusPages<'_>,
+    page: u64,
+    limits: &StatusLimits,
+    mut before: Before,
+    out: &mut Findings,
+) -> Before {
+    let place = pages.place(page);
+    let first_on_page = pages.first_on(page);
+    let used = match page == pages.page_of(limits.xids.next) {
+        true => pages.entry_of(limits.xids.next).div_ceil(PER_BYTE),
+        false => usize::MAX,
+    };
+    let Some(bytes) = pages.page(page) else {
+        return Before::Unknown;
+    };
+    let mut begin = None;
+    let used = bytes.get(..used.min(bytes.len())).unwrap_or_default();
+    for (number, sector) in used.chunks(SECTOR_BYTES).enumerate() {
+        let zeroed = sector.iter().all(|byte| *byte == 0);
+        if zeroed && begin.is_none() && before != Before::Unknown {
+            begin = Some(number * SECTOR_BYTES);
+        }
+        if !zeroed {
+            tell(
+                begin.take(),
+                number * SECTOR_BYTES,
+                &place,
+                first_on_page,
+                out,
+            );
+        }
+        let last = sector.len() * PER_BYTE;
+        let status = last
+            .checked_sub(1)
+            .and_then(|last| xact_status(sector, last));
+        before = match status {
+            _ if begin.is_some() => Before::Zeros,
+            Some(1..) => Before::Known,
+            _ => Before::Unknown,
+        };
+    }
+    tell(begin, used.len(), &place, first_on_page, out);
+    before
+}
+
+fn tell(
+    begin: Option<usize>,
+    end: usize,
+    place: &crate::document::Place,
+    first_on_page: Option<u32>,
+    out: &mut Findings,
+) {
+    let (Some(begin), Some(first)) = (begin, first_on_page) else {
+        return;
+    };
+    let number = |at: usize| u64::from(first) + (at * PER_BYTE) as u64;
+    let (from, to) = (number(begin), number(end) - 1);
+    let message = format!(
+        "the status of transactions {from} to {to} is all 0, and {begin} is where a sector begins"
+    );
+    let draft = Draft::new(&STATUS_FILE_ZEROED, message)
+        .bytes(begin, end)
+        .fact("first_transaction", from)
+        .fact("last_transaction", to);
+    out.add(draft.place(place.clone()));
+}

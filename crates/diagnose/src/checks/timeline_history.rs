@@ -1,0 +1,115 @@
+//! The history of a timeline cannot be read, or contradicts the control file.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::StartKind;
+
+use crate::check::ClusterCheck;
+use crate::document::{Kind, Level};
+use crate::findings::{Draft, Findings};
+use crate::places::file_place;
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static TIMELINE_HISTORY: Rule = Rule {
+    name: "timeline-history",
+    severity: Severity::Damage,
+    summary: "a timeline's history file makes no sense or contradicts the control file",
+    explain: "\
+Whenever a cluster is promoted or recovered to a point in time, its WAL goes on under the number of a new \
+timeline, and a small text file `0000000N.history` in `pg_wal` lists which timelines it descends from and \
+at which position each was left. The server reads the file of its own timeline whenever it recovers. Here \
+a file has a line that no server writes, or it says that the cluster's timeline was left before the last \
+checkpoint of that timeline.
+
+The server refuses to recover (`syntax error in history file`, `requested timeline … is not a child of \
+this server's history`) or looks for WAL in the wrong files. A cluster that was shut down in good order \
+starts all the same.
+
+Causes: an edited or cut file, histories of another cluster in the archive or in `pg_wal`, a damaged disk.
+
+Take the file from the archive, a standby or a backup. It can be written anew by hand: one line for each \
+earlier timeline, oldest first, with its number, a tab, the position at which it was left, a tab and a \
+reason. A broken history of a timeline that this cluster does not stand on is a warning.",
+};
+
+/// See [`TIMELINE_HISTORY`].
+pub struct TimelineHistory;
+
+impl ClusterCheck for TimelineHistory {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&TIMELINE_HISTORY] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn check(&self, cluster: &Cluster, out: &mut Findings) {
+        let Some(recovery) = cluster.recovery() else {
+            return;
+        };
+        let own = recovery.timelines.target();
+        let tell = |timeline: u32, message: String, severity| {
+            let path = format!("pg_wal/{timeline:08X}.history");
+            let draft = Draft::new(&TIMELINE_HISTORY, message).severity(severity);
+            draft
+                .fact("timeline", timeline)
+                .place(file_place(path, Kind::Wal))
+        };
+        for (timeline, history) in &recovery.files.histories {
+            if let Err(fault) = history {
+                let needed = *timeline == own && recovery.start.kind != StartKind::Settled;
+                let severity = match needed {
+                    true => Severity::Damage,
+                    false => Severity::Warning,
+                };
+                out.add(tell(
+                    *timeline,
+                    format!("the history of timeline {timeline} cannot be read: {fault}"),
+                    severity,
+                ));
+            }
+        }
+        let start = recovery.start;
+        if let Some(left) = recovery
+            .files
+            .history(own)
+            .and_then(|own| own.left(start.timeline))
+            && left < start.redo
+        {
+            let message = format!(
+                "timeline {} was left at {left}, and its last checkpoint begins at {}",
+                start.timeline, start.redo
+            );
+            out.add(tell(own, message, Severity::Damage));
+        }
+        self.check_own_switch(cluster, out, &tell);
+    }
+}
+
+impl TimelineHistory {
+    /// The cluster stands on the timeline whose history says where it began: no checkpoint of it
+    /// can lie before that.
+    fn check_own_switch(
+        &self,
+        cluster: &Cluster,
+        out: &mut Findings,
+        tell: &dyn Fn(u32, String, Severity) -> Draft,
+    ) {
+        let Some(recovery) = cluster.recovery() else {
+            return;
+        };
+        let start = recovery.start;
+        let history = recovery.files.history(start.timeline);
+        let Some(last) = history.and_then(|history| history.switches.last()) else {
+            return;
+        };
+        if start.kind != StartKind::Backup && start.checkpoint < last.at {
+            let message = format!(
+                "timeline {} begins at {}, and its last checkpoint is at {}",
+                start.timeline, last.at, start.checkpoint
+            );
+            out.add(tell(start.timeline, message, Severity::Damage));
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Long values and the rows they belong to, both ways.
+//!
+//! Truth: `heap_fetch_toast_slice` in `src/backend/access/heap/heaptoast.c`, `check_toasted_attribute`
+//! in `contrib/amcheck/verify_heapam.c`.
+
+use std::io;
+
+use pgclinic_cluster::{Cluster, Relation};
+use pgclinic_format::datum::decompress;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
+
+use crate::check::ForkCx;
+use crate::document::{Kind, Level};
+use crate::findings::{Draft, Findings};
+use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
+use crate::rule::{Rule, Severity};
+use crate::toast::{Fault, Pointer, Run, Runs, assemble, collect_pointers, collect_runs, fault_of};
+
+/// Larger values are not unpacked.
+const UNPACKED_MAX: u32 = 256 << 20;
+/// Runs of a value whose blocks may explain what is wrong with it.
+const RUNS_FOLLOWED: usize = 100;
+
+/// A value without chunks.
+pub const TOAST_VALUE_MISSING: Rule = Rule {
+    name: "toast-value-missing",
+    severity: Severity::Damage,
+    summary: "a row points to a long value that its TOAST relation does not hold",
+    explain: "\
+A value that does not fit its row stands in the table's TOAST relation, cut in chunks, and the row keeps its number. Here no \
+live chunk has that number.
+
+Either the TOAST relation lost a page (zeroed, or an older copy), or the pointer in the row was overwritten, or a row that was \
+deleted long ago came back to life.
+
+Reading the column fails with `missing chunk number 0 for toast value …`; a dump of the table stops there. The other columns of \
+the row are sound. Take the damaged pages from a backup; without one, save the other columns and set this one anew.",
+};
+
+/// A value with a chunk too few or too many.
+pub const TOAST_VALUE_INCOMPLETE: Rule = Rule {
+    name: "toast-value-incomplete",
+    severity: Severity::Damage,
+    summary: "chunks of a long value are missing, doubled, or more than it has",
+    explain: "\
+The chunks of a long value are numbered from 0 without a gap, and its length tells how many there are. Here one is missing, \
+there twice, or there are more.
+
+A page of the TOAST relation was lost or replaced by an older copy, or the number in a chunk was overwritten.
+
+Reading the column fails with `missing chunk number …` or `unexpected chunk number …`. The other columns of the row are sound, \
+and so are the other chunks. Take the damaged pages from a backup; without one, the chunks that are left can still be read.",
+};
+
+/// A value of another length.
+pub const TOAST_VALUE_SIZE: Rule = Rule {
+    name: "toast-value-size",
+    severity: Severity::Damage,
+    summary: "the chunks of a long value do not have the length that its row says",
+    explain: "\
+A row keeps the stored length of its long value; every chunk but the last is of full size. Here the chunks have another length \
+in all, or one in the middle is short.
+
+A few bytes of the row's pointer or of a chunk's header were overwritten.
+
+Reading the column fails with `unexpected chunk size …`. Take the page from a backup or a standby.",
+};
+
+/// A value that does not unpack.
+pub const TOAST_VALUE_CORRUPT: Rule = Rule {
+    name: "toast-value-corrupt",
+    severity: Severity::Damage,
+    summary: "a compressed long value does not unpack to the length that its row says",
+    explain: "\
+A long value may be compressed before it is cut in chunks. Its chunks are all here, but what they hold does not unpack, or to \
+another length than the row says, or with another method.
+
+Bytes of a chunk were overwritten; with data checksums the page says so too.
+
+Reading the column fails with `compressed pglz data is corrupt` or `compressed lz4 data is corrupt`, or gives a wrong value. \
+Take the page from a backup or a standby.",
+};
+
+/// Chunks without a row.
+pub const TOAST_VALUE_ORPHANED: Rule = Rule {
+    name: "toast-value-orphaned",
+    severity: Severity::Note,
+    summary: "long values to which no row points",
+    explain: "\
+Live chunks stand in a TOAST relation and no row version of the table points to their value. They take room and harm nobody. \
+VACUUM FULL and CLUSTER leave some behind when they move rows that are dead but still seen by somebody.
+
+If rows of the table were lost (a zeroed page, a cut file), these are their long values: save them before you rewrite the \
+table. Otherwise `VACUUM FULL` of the table gives the room back.",
+};
+
+/// See the module.
+pub struct ToastValues;
+
+impl RelationCheck for ToastValues {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const {
+            &[
+                &TOAST_VALUE_MISSING,
+                &TOAST_VALUE_INCOMPLETE,
+                &TOAST_VALUE_SIZE,
+                &TOAST_VALUE_CORRUPT,
+                &TOAST_VALUE_ORPHANED,
+            ]
+        }
+    }
+
+    fn level(&self) -> Level {
+        Level::Full
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Heap
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let fork = relation.fork;
+        let own = fork.relation.filter(|_| fork.kind == Kind::Toast);
+        let owner = own.and_then(|own| relation.main_fork_of(own.toast_of));
+        let (Some(own), Some(owner), Some(cluster)) = (own, owner, fork.cluster) else {
+            return;
+        };
+        if !relation.settled() {
+            return;
+        }
+        if owner.columns.is_none() {
+            relation.not_checked(out, "values", "the columns of its table are unknown", false);
+            return;
+        }
+        if let Err(error) = meet(relation, (own, owner), cluster, out) {
+            let why = format!(
+                "they could not be sorted in {}: {error}",
+                relation.spill_folder.display()
+            );
+            relation.not_checked(out, "values", &why, false);
+        }
+    }
+}
+
+fn meet<'a>(
+    relation: &RelationCx<'a>,
+    (own, owner): (&'a Relation, &'a ForkCx<'a>),
+    cluster: &Cluster,
+    out: &mut Findings,
+) -> io::Result<()> {
+    let memory = usize::try_from(relation.budget.limit() / 8).unwrap_or(1 << 20);
+    let mut runs = collect_runs(relation, cluster, memory)?;
+    let pointers = collect_pointers(relation, owner, own.oid, cluster, memory)?;
+    let mut values = Values {
+        relation,
+        owner,
+        name: own.name.clone(),
+        cluster,
+        pages: relation.pages(),
+        runs: Vec::new(),
+        most_runs: most_runs(relation.fork.build.toast_chunk),
+        told: None,
+        orphans: 0,
+        orphan_bytes: 0,
+    };
+    let mut last = None;
+    for pointer in pointers {
+        let pointer = pointer?;
+        if relation.is_interrupted() {
+            return Ok(());
+        }
+        let value = pointer.toast.va_valueid;
+        if last != Some(value) {
+            values.orphans_before(&mut runs, Some(value))?;
+            runs.take(value, values.most_runs, &mut values.runs)?;
+            values.told = None;
+            last = Some(value);
+        }
+        if pointer.live {
+            values.check(pointer, out);
+        }
+    }
+    values.orphans_before(&mut runs, None)?;
+    values.tell_orphans(out);
+    Ok(())
+}
+
+/// The longest value in chunks of so many bytes, each of them a run.
+fn most_runs(chunk_bytes: u32) -> usize {
+    usize::try_from(MAX_VALUE_BYTES / chunk_bytes.max(1)).unwrap_or(usize::MAX)
+}
+
+/// What was found of a value, as one pointer describes it.
+#[derive(Clone)]
+enum Verdict {
+    Sound,
+    Faulty(Fault),
+    Corrupt(String),
+}
+
+struct Values<'a, 'r> {
+    relation: &'r RelationCx<'a>,
+    owner: &'a ForkCx<'a>,
+    name: String,
+    cluster: &'r Cluster,
+    pages: PageReader<'a>,
+    /// Of the value at hand.
+    runs: Vec<Run>,
+    /// Runs that the longest value has.
+    most_runs: usize,
+    /// The last pointer to the value at hand, and what it was found to be.
+    told: Option<(ToastPointer, Verdict)>,
+    orphans: u64,
+    orphan_bytes: u64,
+}
+
+impl Values<'_, '_> {
+    fn orphans_before(&mut self, runs: &mut Runs, value: Option<u32>) -> io::Result<()> {
+        while let Some(orphan) = runs
+            .value()
+            .filter(|own| value.is_none_or(|value| *own < value))
+        {
+            runs.take(orphan, self.most_runs, &mut self.runs)?;
+            self.orphans += 1;
+            self.orphan_bytes += self.runs.iter().map(|run| run.bytes).sum::<u64>();
+        }
+        Ok(())
+    }
+
+    fn tell_orphans(&self, out: &mut Findings) {
+        if self.orphans > 0 {
+            let words = format!(
+                "{} values of {} bytes belong to no row",
+                self.orphans, self.orphan_bytes
+            );
+            let draft = self
+                .relation
+                .draft_of_relation(&TOAST_VALUE_ORPHANED, words);
+            out.add(
+                draft
+                    .fact("values", self.orphans)
+                    .fact("value_bytes", self.orphan_bytes),
+            );
+        }
+    }
+
+    /// Several rows may point to one value where a table is damaged: it is looked at once.
+    fn check(&mut self, pointer: Pointer, out: &mut Findings) {
+        let verdict = match self.told.take() {
+            Some((toast, verdict)) if toast == pointer.toast => verdict,
+            _ => self.verdict(pointer.toast, out),
+        };
+        match &verdict {
+            Verdict::Sound => {}
+            Verdict::Faulty(fault) => self.tell(pointer, fault, out),
+            Verdict::Corrupt(words) => {
+                let words = format!("value {}: {words}", pointer.toast.va_valueid);
+                out.add(self.draft(&TOAST_VALUE_CORRUPT, pointer, words));
+            }
+        }
+        self.told = Some((pointer.toast, verdict));
+    }
+
+    fn verdict(&mut self, toast: ToastPointer, out: &mut Findings) -> Verdict {
+        let chunk_bytes = self.relation.fork.build.toast_chunk;
+        match fault_of(&self.runs, toast, chunk_bytes) {
+            Some(fault) => Verdict::Faulty(fault),
+            None if toast.is_compressed() => self
+                .unpack(toast, out)
+                .map_or(Verdict::Sound, Verdict::Corrupt),
+            None => Verdict::Sound,
+        }
+    }
+
+    fn tell(&self, pointer: Pointer, fault: &Fault, out: &mut Findings) {
+        let value = pointer.toast.va_valueid;
+        let name = &self.name;
+        let (rule, words) = match fault {
+            Fault::Missing => (
+                &TOAST_VALUE_MISSING,
+                format!("value {value} has no chunk in {name}"),
+            ),
+            Fault::Gap { number, .. } => (
+                &TOAST_VALUE_INCOMPLETE,
+                format!("chunk {number} of value {value} is missing in {name}"),
+            ),
+            Fault::Doubled { number } => (
+                &TOAST_VALUE_INCOMPLETE,
+                format!("chunk {number} of value {value} is doubled in {name}"),
+            ),
+            Fault::TooMany { number, expected } => {
+                let words = format!(
+                    "value {value} has a chunk {number} in {name}, which is more than its {expected}"
+                );
+                (&TOAST_VALUE_INCOMPLETE, words)
+            }
+            Fault::Size { found } => {
+                let words = format!(
+                    "the chunks of value {value} hold {found} bytes, or one in the middle is short; the row says {}",
+                    pointer.toast.va_extsize
+                );
+                (&TOAST_VALUE_SIZE, words)
+            }
+        };
+        let says = match fault {
+            Fault::Missing => Some(format!(
+                "missing chunk number 0 for toast value {value} in {name}"
+            )),
+            Fault::Gap {
+                number,
+                instead: None,
+            } if self.runs.iter().all(|run| run.full && run.last_full) => Some(format!(
+                "missing chunk number {number} for toast value {value} in {name}"
+            )),
+            Fault::Gap {
+                number,
+                instead: Some(instead),
+            } => Some(format!(
+                "unexpected chunk number {instead} (expected {number}) for toast value {value} in {name}"
+            )),
+            _ => None,
+        };
+        let mut draft = self.draft(rule, pointer, words);
+        if let Some(says) = says {
+            draft = draft.server_says(format!("ERROR:  {says}"));
+        }
+        out.add(draft);
+    }
+
+    fn draft(&self, rule: &'static Rule, pointer: Pointer, words: String) -> Draft {
+        let own = draft_at(self.owner, rule, Some(pointer.block), words);
+        let mut draft = own
+            .item(pointer.item)
+            .attribute(pointer.attribute)
+            .rows(1)
+            .fact("value", pointer.toast.va_valueid);
+        for run in self.runs.iter().take(RUNS_FOLLOWED) {
+            draft = draft.follows(self.relation.fork, run.block);
+        }
+        if self.runs.is_empty() {
+            draft = draft.follows_fork(self.relation.fork);
+        }
+        draft
+    }
+
+    /// Why the value does not unpack.
+    fn unpack(&mut self, toast: ToastPointer, out: &mut Findings) -> Option<String> {
+        let raw_bytes = toast.va_rawsize.saturating_sub(4);
+        if raw_bytes > UNPACKED_MAX {
+            let what = "compressed values of more than 256 MiB";
+            self.relation
+                .not_checked(out, what, "they are not unpacked", false);
+            return None;
+        }
+        let bytes = toast.va_extsize;
+        let stored = assemble(&mut self.pages, self.cluster, &self.runs, bytes)?;
+        does_not_unpack(&stored, raw_bytes)
+    }
+}
+
+/// A compressed value begins with its own word of size and method.
+fn does_not_unpack(stored: &[u8], raw_bytes: u32) -> Option<String> {
+    let Some((word, data)) = stored.split_first_chunk::<4>() else {
+        return Some("it is too short for its own length".into());
+    };
+    let word = u32::from_le_bytes(*word);
+    let (own_bytes, method) = (word & 0x3FFF_FFFF, (word >> 30) as u8);
+    if own_bytes != raw_bytes {
+        return Some(format!(
+            "it says that it unpacks to {own_bytes} bytes, its row says {raw_bytes}"
+        ));
+    }
+    let raw_size = usize::try_from(raw_bytes).ok()?;
+    decompress(method, data, raw_size)
+        .err()
+        .map(|error| error.to_string())
+}

@@ -1,0 +1,207 @@
+//! Two live rows with one key in a unique index.
+//!
+//! Truth: `bt_entry_unique_check` in `contrib/amcheck/verify_nbtree.c` (17 and later).
+
+use std::cmp::Ordering;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::BlockNo;
+use pgclinic_format::btree::{BtreePage, BtreeTuple, NO_PAGE};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::index_tuple::{INDEX_NULL_MASK, IndexTuple};
+use pgclinic_format::types::Tid;
+
+use crate::btree::walk::{self, Seen, tree_page};
+use crate::btree::{KeyOrder, Tie};
+use crate::check::ForkCx;
+use crate::document::Level;
+use crate::entries::heap::HeapItems;
+use crate::findings::Findings;
+use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
+use crate::rule::{Rule, Severity};
+
+/// Versions of rows with one key that are looked at.
+const VERSIONS_MAX: usize = 10_000;
+
+/// The rule.
+pub const UNIQUE_KEY_DOUBLED: Rule = Rule {
+    name: "unique-key-doubled",
+    severity: Severity::Damage,
+    summary: "two live rows have the same key in a unique index",
+    explain: "\
+A unique index lets one live row have a key. Here several live rows have the same one.
+
+Usually the index could not find the first row when the second was inserted: it was damaged, or text is ordered otherwise \
+since the C library or ICU changed. A deletion that was lost (an older copy of a page of the table, or of pg_xact) brings an \
+old version of a row back to life, too.
+
+Updates and foreign keys hit one row or the other, a dump cannot be restored with its constraints, and `REINDEX` fails with \
+`could not create unique index`. Keep a copy, compare the rows with a backup, delete or change the wrong one by its ctid, \
+then `REINDEX`.",
+};
+
+/// See [`UNIQUE_KEY_DOUBLED`].
+pub struct UniqueKeyDoubled;
+
+impl RelationCheck for UniqueKeyDoubled {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&UNIQUE_KEY_DOUBLED] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Full
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Btree
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let index = relation.fork.relation.and_then(|own| own.index.as_ref());
+        let Some(index) = index.filter(|index| index.unique && index.valid && index.live) else {
+            return;
+        };
+        let table = relation.main_fork_of(index.table);
+        let (Some(cluster), Some(keys), Some(table)) =
+            (relation.fork.cluster, &relation.fork.key_order, table)
+        else {
+            return;
+        };
+        if !relation.settled() {
+            return;
+        }
+        let mut leaves = Leaves {
+            keys,
+            nulls_are_equal: index.nulls_not_distinct,
+            last: Vec::new(),
+            group: Vec::new(),
+        };
+        let mut rows = Rows {
+            relation,
+            cluster,
+            table,
+            pages: relation.pages_of(table),
+            items: HeapItems::default(),
+            read: None,
+        };
+        leaves.walk(relation, &mut |group| rows.tell_if_several_live(group, out));
+    }
+}
+
+/// Walks the leaves and gathers rows of equal keys.
+struct Leaves<'a> {
+    keys: &'a KeyOrder,
+    nulls_are_equal: bool,
+    /// The last entry of the page before.
+    last: Vec<u8>,
+    group: Vec<Tid>,
+}
+
+impl Leaves<'_> {
+    fn walk(&mut self, relation: &RelationCx<'_>, each: &mut dyn FnMut(&[Tid])) {
+        let mut pages = relation.pages();
+        let Some(meta) = walk::meta_of(&mut pages) else {
+            return;
+        };
+        let Some(leaves) = walk::levels(&mut pages, meta).last().copied() else {
+            return;
+        };
+        let mut seen = Seen::new(relation.fork.blocks);
+        let mut at = leaves.leftmost;
+        while at != NO_PAGE && seen.add(at) && !relation.is_interrupted() {
+            let Some(page) = tree_page(&mut pages, at).filter(BtreePage::is_leaf) else {
+                break;
+            };
+            if !page.is_ignored() {
+                self.page(page, each);
+            }
+            at = page.next;
+        }
+        self.close(each);
+    }
+
+    fn page(&mut self, page: BtreePage<'_>, each: &mut dyn FnMut(&[Tid])) {
+        let last = std::mem::take(&mut self.last);
+        let mut before = IndexTuple::parse(&last).map(BtreeTuple);
+        for (_, tuple) in page.data() {
+            if !self.nulls_are_equal && tuple.0.has(INDEX_NULL_MASK) && self.keys.has_null(tuple) {
+                self.close(each);
+                before = None;
+                continue;
+            }
+            let same = before.is_some_and(|before| self.are_equal(before, tuple));
+            if !same {
+                self.close(each);
+            }
+            if self.group.len() < VERSIONS_MAX {
+                self.group.extend(tuple.rows());
+            }
+            before = Some(tuple);
+        }
+        let kept = before.map(|tuple| tuple.0.item().to_vec());
+        self.last = kept.unwrap_or_default();
+    }
+
+    fn are_equal(&self, a: BtreeTuple<'_>, b: BtreeTuple<'_>) -> bool {
+        self.keys.compare(a, b, Tie::Keys) == Some(Ordering::Equal)
+    }
+
+    fn close(&mut self, each: &mut dyn FnMut(&[Tid])) {
+        if self.group.len() > 1 {
+            each(&self.group);
+        }
+        self.group.clear();
+    }
+}
+
+/// Asks the table which rows are live.
+struct Rows<'a> {
+    relation: &'a RelationCx<'a>,
+    cluster: &'a Cluster,
+    table: &'a ForkCx<'a>,
+    pages: PageReader<'a>,
+    items: HeapItems,
+    /// The block that `items` is of.
+    read: Option<BlockNo>,
+}
+
+impl Rows<'_> {
+    fn tell_if_several_live(&mut self, group: &[Tid], out: &mut Findings) {
+        let live = group.iter().copied().filter(|tid| self.is_live(*tid));
+        let mut live: Vec<Tid> = live.collect();
+        live.sort_unstable();
+        live.dedup();
+        let [first, .., last] = live.as_slice() else {
+            return;
+        };
+        let index = self.relation.fork.relation;
+        let name = index.map_or_else(String::new, pgclinic_cluster::Relation::qualified_name);
+        let words = format!(
+            "{} live rows have one key in unique index {name}: {first}, {last}",
+            live.len()
+        );
+        let own = draft_at(self.table, &UNIQUE_KEY_DOUBLED, Some(last.block), words);
+        let draft = own
+            .item(last.offset)
+            .rows(live.len() as u64)
+            .fact("index", name)
+            .fact("other_row", first.to_string());
+        out.add(
+            draft
+                .follows(self.table, first.block)
+                .follows_fork(self.relation.fork),
+        );
+    }
+
+    fn is_live(&mut self, tid: Tid) -> bool {
+        let block: BlockNo = tid.block;
+        if self.read != Some(block) {
+            match self.pages.page(block) {
+                Some(page) => self.items.read(page, block, self.cluster),
+                None => self.items.clear(),
+            }
+            self.read = Some(block);
+        }
+        self.items.live.iter().any(|(root, _)| *root == tid.offset)
+    }
+}

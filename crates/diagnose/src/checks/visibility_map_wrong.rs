@@ -1,0 +1,156 @@
+//! The visibility map says more of a page than the page says itself.
+
+use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMAX_IS_MULTI};
+use pgclinic_format::page::PD_ALL_VISIBLE;
+use pgclinic_format::visibility_map::{ALL_FROZEN, ALL_VISIBLE};
+use pgclinic_format::{HeapTuple, Page, Xid};
+
+use crate::check::{PageCheck, PageCx, Wants};
+use crate::findings::{Draft, Findings};
+use crate::plan::Safety;
+use crate::rule::{Rule, Severity};
+use crate::tuples::{XMAX, XMIN, tuples};
+
+/// The rule.
+pub static VISIBILITY_MAP_WRONG: Rule = Rule {
+    name: "visibility-map-wrong",
+    severity: Severity::Damage,
+    summary: "the visibility map and the page contradict each other",
+    explain: "\
+The visibility map has two bits for each page of a table: all rows are visible to everybody, and all rows \
+are frozen for good. A bit may be missing, but where it is set the page must agree: it carries \
+`PD_ALL_VISIBLE`, and with the second bit no row on it has a transaction number that still counts.
+
+An index-only scan believes the map and shows deleted rows, or rows that were never committed. VACUUM skips \
+pages whose bits are set, so that rows there are never frozen, until `pg_xact` is cut off behind them and \
+they can no longer be read. VACUUM says `page is not marked all-visible but visibility map bit is set in \
+relation …` when it comes by; `pg_check_visible` and `pg_check_frozen` of the extension `pg_visibility` list \
+such rows.
+
+The map and the table are of different days: one of the two was restored alone, a write was lost, or the \
+cluster was upgraded from a minor release with a bug here. If one page only is concerned, the page itself \
+may have been overwritten, or an old one came back.
+
+Copy the cluster first. The map can be thrown away and is made anew; but if the *page* is the old one, rows \
+are lost that only a backup or a standby still has: compare it with one of them before.",
+};
+
+/// The rule.
+pub static ZEROED_PAGE_MARKED_VISIBLE: Rule = Rule {
+    name: "zeroed-page-marked-visible",
+    severity: Severity::Damage,
+    summary: "a page is all zeros, and the visibility map knows that it held rows",
+    explain: "\
+A page of zeros is legal: a table grows by such pages before they are filled. But the visibility map has a \
+bit set for this one, which VACUUM only does for a page with a header, and mostly with rows. So the page was \
+there, and its contents are gone.
+
+The server takes it for empty space. There is no message, also with data checksums, which are not tested on \
+pages of zeros; sequential scans just have fewer rows, an index search finds nothing where a row should be. VACUUM makes the page new and clears the bit, which removes the last trace.
+
+Storage lost a write or gave zeros for a block it could not read, somebody ran with `zero_damaged_pages`, or \
+a file was patched to get rid of an error.
+
+Copy the cluster first. Take the page from a backup or a standby. Which rows are missing is told by the \
+indexes: their entries that lead to this block.",
+};
+
+/// What is said of a page of zeros, which no check is handed.
+pub(crate) fn zeroed(cx: &PageCx<'_>, out: &mut Findings) {
+    let bits = cx.fork.heap.visibility().map_or(0, |map| map.of(cx.block));
+    if bits != 0 {
+        let message = "the page is all zeros, and the visibility map has a bit set for it";
+        out.add(Draft::new(&ZEROED_PAGE_MARKED_VISIBLE, message).fact("map_bits", bits));
+    }
+}
+
+/// See [`VISIBILITY_MAP_WRONG`] and [`ZEROED_PAGE_MARKED_VISIBLE`].
+pub struct VisibilityMapWrong;
+
+impl PageCheck for VisibilityMapWrong {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&VISIBILITY_MAP_WRONG, &ZEROED_PAGE_MARKED_VISIBLE] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::HEAP
+    }
+
+    fn passes_plain_rows_only(&self) -> bool {
+        true
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let Some(map) = cx.fork.heap.visibility() else {
+            return;
+        };
+        let bits = map.of(cx.block);
+        if bits & ALL_FROZEN != 0 && bits & ALL_VISIBLE == 0 {
+            let message = "the visibility map says all-frozen and not all-visible";
+            out.add(with_map(
+                Draft::new(&VISIBILITY_MAP_WRONG, message),
+                bits,
+                cx,
+            ));
+        } else if bits & ALL_VISIBLE != 0 && page.pd_flags() & PD_ALL_VISIBLE == 0 {
+            let message = "the visibility map says all-visible, and the page does not";
+            let draft = Draft::new(&VISIBILITY_MAP_WRONG, message).bytes(10, 12);
+            out.add(with_map(draft, bits, cx));
+        }
+        if bits & ALL_FROZEN != 0 {
+            thawed(page, bits, cx, out);
+        }
+    }
+}
+
+fn thawed(page: Page<'_>, bits: u8, cx: &PageCx<'_>, out: &mut Findings) {
+    for stored in tuples(page) {
+        let (xmin, xmax) = (stored.tuple.t_xmin(), stored.tuple.t_xmax());
+        let (words, bytes) = match thaw(stored.tuple) {
+            Some(Thaw::Xmin) => (format!("xmin {xmin} is not frozen"), XMIN),
+            Some(Thaw::Xmax) => (format!("xmax {xmax} is still there"), XMAX),
+            Some(Thaw::Moved) => ("the row was moved by an old VACUUM FULL".into(), 8..12),
+            None => continue,
+        };
+        let message = format!("the visibility map says all-frozen, and {words}");
+        let draft = stored.draft(&VISIBILITY_MAP_WRONG, message, bytes);
+        out.add(with_map(draft, bits, cx));
+    }
+}
+
+/// What somebody will have to freeze: `heap_tuple_needs_eventual_freeze`.
+enum Thaw {
+    Xmin,
+    Xmax,
+    Moved,
+}
+
+fn thaw(tuple: HeapTuple<'_>) -> Option<Thaw> {
+    let xmax = tuple.t_xmax();
+    if tuple.t_xmin().is_normal() && !tuple.xmin_is_frozen() {
+        return Some(Thaw::Xmin);
+    }
+    let still = match tuple.has(HEAP_XMAX_IS_MULTI) {
+        true => xmax != Xid::INVALID,
+        false => xmax.is_normal(),
+    };
+    if still {
+        return Some(Thaw::Xmax);
+    }
+    let moved = tuple.t_infomask() & HEAP_MOVED != 0 && Xid(tuple.t_field3()).is_normal();
+    moved.then_some(Thaw::Moved)
+}
+
+/// With the bits as a fact, and the way to make the map anew.
+pub(crate) fn with_map(draft: Draft, bits: u8, cx: &PageCx<'_>) -> Draft {
+    let name = cx.fork.relation.map_or_else(
+        || cx.fork.files.path(0),
+        |relation| relation.sql_name().replace('\'', "''"),
+    );
+    let words = format!(
+        "copy the cluster first; if the page is right: SELECT pg_truncate_visibility_map('{name}'); VACUUM {name};"
+    );
+    draft
+        .fact("map_bits", bits)
+        .remedy("rebuild-visibility-map", Safety::ShowOnly, words)
+}

@@ -1,0 +1,302 @@
+//! The hash of a row's key, the same from the row and from its entry.
+
+use pgclinic_cluster::{Column, Relation};
+use pgclinic_format::attribute::{Attribute, Attributes};
+use pgclinic_format::btree::BtreeTuple;
+use pgclinic_format::heap_tuple::HEAP_HASNULL;
+use pgclinic_format::index_tuple::INDEX_NULL_MASK;
+use pgclinic_format::types::Tid;
+use pgclinic_format::{ColumnLayout, HeapTuple, PlainAttributes};
+
+use crate::btree::payload;
+
+const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
+/// Stands for a null among the hashed words.
+const NULL_WORD: u64 = 0xA076_1D64_78BD_642F;
+/// `NAMEDATALEN`: a `name`, or a value of a domain over it, is padded to it in a table and a C string
+/// in an index.
+const NAME_BYTES: i16 = 64;
+/// Length of a C string, as `pg_attribute` says.
+const C_STRING: i16 = -2;
+
+/// A hash in the making.
+#[derive(Clone, Copy)]
+struct Hash {
+    row: u64,
+    sum: u64,
+}
+
+impl Hash {
+    #[inline]
+    fn of_row(tid: Tid) -> Self {
+        let row = u64::from(tid.block) << 16 | u64::from(tid.offset);
+        let row = fold(row ^ SEED, FACTOR);
+        Hash { row, sum: row }
+    }
+
+    /// Columns are added up, so that both sides may take them in their own order; the row is in
+    /// each of the summands.
+    #[inline]
+    fn add(&mut self, summand: u64) {
+        self.sum = self.sum.wrapping_add(summand);
+    }
+
+    #[inline]
+    fn null(&mut self, column: usize) {
+        self.add(fold(self.row ^ NULL_WORD, FACTOR ^ (column as u64) << 1));
+    }
+
+    #[inline]
+    fn bytes(&mut self, column: usize, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let mut state = self.row ^ column as u64;
+        for word in words {
+            state = fold(state ^ u64::from_le_bytes(*word), FACTOR);
+        }
+        let mut last = [0; 8];
+        for (to, from) in last.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        let length = (bytes.len() as u64) << 56;
+        self.add(fold(state ^ u64::from_le_bytes(last) ^ length, FACTOR));
+    }
+}
+
+/// The two halves of a product, folded.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// A column of an index that is a plain column of the table.
+#[derive(Clone, Debug)]
+struct KeyColumn {
+    /// Place in the table's row, from 0.
+    in_table: usize,
+    table_layout: ColumnLayout,
+    /// Place in the index entry, from 0.
+    in_index: usize,
+    /// Only up to the first zero counts.
+    is_name: bool,
+    /// What rows from before the column have.
+    missing: Option<Vec<u8>>,
+    has_missing: bool,
+}
+
+/// Which columns of a table an index's entries hold, and how to hash them from both sides.
+#[derive(Debug)]
+pub(crate) struct KeyColumns {
+    /// In the order of the table's columns.
+    columns: Vec<KeyColumn>,
+    /// For each column of the index, its place in `columns`.
+    in_index: Vec<Option<usize>>,
+    index_layouts: Vec<ColumnLayout>,
+    /// Columns of the table to walk.
+    table_width: usize,
+    /// The only column: its place in rows and entries without nulls, and its length.
+    single: Option<Single>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Single {
+    /// Columns of the table up to and with this one.
+    number: usize,
+    row_offset: usize,
+    len: usize,
+}
+
+impl KeyColumns {
+    /// Nothing when the catalogs do not tell the columns of both.
+    pub(crate) fn new(table: &Relation, index: &Relation) -> Option<Self> {
+        let facts = index.index.as_ref()?;
+        let table_columns = table.columns.as_ref()?;
+        let index_layouts = index.layouts.clone()?;
+        let mut columns = Vec::new();
+        for (in_index, number) in facts.keys.iter().enumerate() {
+            // Expressions and system columns cannot be computed here.
+            let Some(in_table) = usize::try_from(*number).ok().and_then(|n| n.checked_sub(1))
+            else {
+                continue;
+            };
+            let column: &Column = table_columns.get(in_table)?;
+            let in_entry = index_layouts.get(in_index)?;
+            columns.push(KeyColumn {
+                in_table,
+                table_layout: column.layout,
+                in_index,
+                is_name: column.layout.attlen == NAME_BYTES && in_entry.attlen == C_STRING,
+                missing: column.missing.clone(),
+                has_missing: column.has_missing,
+            });
+        }
+        columns.sort_by_key(|column| column.in_table);
+        let place = |in_index| {
+            columns
+                .iter()
+                .position(|column| column.in_index == in_index)
+        };
+        let in_index = (0..index_layouts.len()).map(place).collect();
+        let table_width = columns.iter().map(|column| column.in_table + 1).max()?;
+        Some(KeyColumns {
+            single: single(&columns, &index_layouts, table.layouts.as_ref()?),
+            columns,
+            in_index,
+            index_layouts,
+            table_width,
+        })
+    }
+
+    /// From the row. `None`: a value is elsewhere or does not decode, so that the key is not known.
+    #[inline]
+    pub(crate) fn hash_row(
+        &self,
+        tid: Tid,
+        tuple: HeapTuple<'_>,
+        layouts: &[ColumnLayout],
+    ) -> Option<u64> {
+        let mut hash = Hash::of_row(tid);
+        if let Some(single) = self.single
+            && tuple.null_bitmap().is_none()
+            && usize::from(tuple.attribute_count()) >= single.number
+        {
+            let start = usize::from(tuple.t_hoff()) + single.row_offset;
+            hash.bytes(0, tuple.bytes().get(start..start + single.len)?);
+            return Some(hash.sum);
+        }
+        let layouts = layouts.get(..self.table_width)?;
+        if let Some(hash) = self.hash_plain_row(hash, tuple, layouts) {
+            return Some(hash);
+        }
+        let mut wanted = self.columns.iter().peekable();
+        for (number, value) in Attributes::new(tuple, layouts).enumerate() {
+            let value = value.ok()?;
+            while let Some(column) = wanted.next_if(|column| column.in_table == number) {
+                let bytes = match &value {
+                    Attribute::Null => None,
+                    Attribute::Missing if column.has_missing => Some(column.missing.as_deref()?),
+                    Attribute::Missing => None,
+                    Attribute::Value(range) => Some(tuple.bytes().get(range.clone())?),
+                };
+                column.add(&mut hash, bytes, column.table_layout)?;
+            }
+        }
+        Some(hash.sum)
+    }
+
+    /// From a leaf entry, for one of its rows.
+    #[inline]
+    pub(crate) fn hash_entry(&self, tid: Tid, tuple: BtreeTuple<'_>) -> Option<u64> {
+        let mut hash = Hash::of_row(tid);
+        if let Some(single) = self.single
+            && !tuple.0.has(INDEX_NULL_MASK)
+        {
+            hash.bytes(0, tuple.0.item().get(8..8 + single.len)?);
+            return Some(hash.sum);
+        }
+        if let Some(hash) = self.hash_plain_entry(hash, tuple) {
+            return Some(hash);
+        }
+        let values = tuple.0.attributes(&self.index_layouts);
+        for (number, value) in values.enumerate() {
+            let value = value.ok()?;
+            let Some(column) = self.in_index.get(number).copied().flatten() else {
+                continue;
+            };
+            let column = self.columns.get(column)?;
+            let layout = *self.index_layouts.get(number)?;
+            let bytes = match value {
+                Attribute::Null | Attribute::Missing => None,
+                Attribute::Value(range) => Some(tuple.0.bytes().get(range)?),
+            };
+            column.add(&mut hash, bytes, layout)?;
+        }
+        Some(hash.sum)
+    }
+
+    #[inline]
+    fn hash_plain_row(
+        &self,
+        mut hash: Hash,
+        tuple: HeapTuple<'_>,
+        layouts: &[ColumnLayout],
+    ) -> Option<u64> {
+        let whole =
+            !tuple.has(HEAP_HASNULL) && usize::from(tuple.attribute_count()) >= self.table_width;
+        whole.then_some(())?;
+        let mut values = PlainAttributes::new(tuple.bytes(), usize::from(tuple.t_hoff()));
+        let mut wanted = self.columns.iter().peekable();
+        for (number, layout) in layouts.iter().enumerate() {
+            let payload = values.payload(*layout)?;
+            while let Some(column) = wanted.next_if(|column| column.in_table == number) {
+                column.add_payload(&mut hash, payload, *layout)?;
+            }
+        }
+        Some(hash.sum)
+    }
+
+    #[inline]
+    fn hash_plain_entry(&self, mut hash: Hash, tuple: BtreeTuple<'_>) -> Option<u64> {
+        (!tuple.0.has(INDEX_NULL_MASK)).then_some(())?;
+        let mut values = PlainAttributes::new(tuple.0.item(), 8);
+        for (layout, place) in self.index_layouts.iter().zip(&self.in_index) {
+            let payload = values.payload(*layout)?;
+            if let Some(place) = *place {
+                let column = self.columns.get(place)?;
+                column.add_payload(&mut hash, payload, *layout)?;
+            }
+        }
+        Some(hash.sum)
+    }
+
+    /// No column is left to compare: every key is an expression.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+}
+
+impl KeyColumn {
+    fn add(&self, hash: &mut Hash, bytes: Option<&[u8]>, layout: ColumnLayout) -> Option<()> {
+        let Some(bytes) = bytes else {
+            hash.null(self.in_index);
+            return Some(());
+        };
+        self.add_payload(hash, &payload(bytes, layout)?, layout)
+    }
+
+    #[inline]
+    fn add_payload(&self, hash: &mut Hash, payload: &[u8], layout: ColumnLayout) -> Option<()> {
+        let end = match self.is_name || layout.attlen == -2 {
+            true => payload.iter().position(|byte| *byte == 0),
+            false => None,
+        };
+        hash.bytes(self.in_index, payload.get(..end.unwrap_or(payload.len()))?);
+        Some(())
+    }
+}
+
+/// The short way: one column of fixed size, behind none but columns of fixed size.
+fn single(columns: &[KeyColumn], index: &[ColumnLayout], table: &[ColumnLayout]) -> Option<Single> {
+    let ([column], [layout]) = (columns, index) else {
+        return None;
+    };
+    let len = usize::try_from(layout.attlen).ok()?;
+    if column.is_name || column.table_layout != *layout {
+        return None;
+    }
+    let mut offset = 0usize;
+    for (number, layout) in table.iter().enumerate() {
+        let own = usize::try_from(layout.attlen).ok()?;
+        offset = offset.next_multiple_of(usize::from(layout.attalign.max(1)));
+        if number == column.in_table {
+            return Some(Single {
+                number: number + 1,
+                row_offset: offset,
+                len,
+            });
+        }
+        offset = offset.checked_add(own)?;
+    }
+    None
+}

@@ -1,0 +1,115 @@
+//! A page of the heap as its indexes see it.
+
+use pgclinic_cluster::{Cluster, RowState, row_state};
+use pgclinic_format::heap_tuple::{
+    HEAP_HOT_UPDATED, HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED,
+};
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
+
+use crate::entries::row_map::Standing;
+
+/// What the line pointers of a page are to an index, and the live rows behind them.
+#[derive(Default)]
+pub(crate) struct HeapItems {
+    /// One a line pointer.
+    pub(crate) standings: Vec<Standing>,
+    /// Line pointers that entries name, with the one of the live version.
+    pub(crate) live: Vec<(u16, u16)>,
+}
+
+impl HeapItems {
+    /// Reads a page anew.
+    pub(crate) fn read(&mut self, page: Page<'_>, block: BlockNo, cluster: &Cluster) {
+        self.standings.clear();
+        self.live.clear();
+        for (item, pointer) in page.line_pointers() {
+            let standing = match pointer.flags() {
+                LpFlags::Unused => Standing::Nothing,
+                LpFlags::Dead => Standing::Allowed,
+                LpFlags::Redirect => self.chain(page, block, item, pointer.lp_off(), cluster),
+                LpFlags::Normal => match page.item(pointer).and_then(HeapTuple::parse) {
+                    None => Standing::Allowed,
+                    Some(tuple) if is_of_infomask2(tuple, HEAP_ONLY_TUPLE) => Standing::HeapOnly,
+                    Some(tuple) if is_plainly_live(tuple) => {
+                        self.live.push((item, item));
+                        Standing::Live
+                    }
+                    Some(_) => self.chain(page, block, item, item, cluster),
+                },
+            };
+            self.standings.push(standing);
+        }
+    }
+
+    /// Follows a chain of versions on the page to a live one.
+    fn chain(
+        &mut self,
+        page: Page<'_>,
+        block: BlockNo,
+        root: u16,
+        start: u16,
+        cluster: &Cluster,
+    ) -> Standing {
+        let mut at = start;
+        for _ in 0..page.line_pointer_count() {
+            let pointer = page.line_pointer(at);
+            let tuple = pointer
+                .filter(|pointer| pointer.flags() == LpFlags::Normal)
+                .and_then(|pointer| page.item(pointer))
+                .and_then(HeapTuple::parse);
+            let Some(tuple) = tuple else { break };
+            // Rows that an old VACUUM FULL moved are told by nobody's status alone.
+            if tuple.t_infomask() & HEAP_MOVED != 0 {
+                break;
+            }
+            match row_state(tuple, &cluster.transactions, &cluster.multixacts) {
+                RowState::Live => {
+                    self.live.push((root, at));
+                    return Standing::Live;
+                }
+                RowState::Unknown => break,
+                RowState::Deleted | RowState::Aborted => {}
+            }
+            let next = tuple.t_ctid();
+            let goes_on = is_of_infomask2(tuple, HEAP_HOT_UPDATED) && next.block == block;
+            if !goes_on || next.offset == at {
+                break;
+            }
+            at = next.offset;
+        }
+        Standing::Allowed
+    }
+}
+
+#[inline]
+fn is_plainly_live(tuple: HeapTuple<'_>) -> bool {
+    let wanted = HEAP_XMIN_COMMITTED | HEAP_XMAX_INVALID;
+    tuple.t_infomask() & (wanted | HEAP_MOVED) == wanted
+}
+
+#[inline]
+fn is_of_infomask2(tuple: HeapTuple<'_>, flag: u16) -> bool {
+    tuple.t_infomask2() & flag != 0
+}
+
+impl HeapItems {
+    /// A page that cannot be read has no line pointers.
+    pub(crate) fn clear(&mut self) {
+        self.standings.clear();
+        self.live.clear();
+    }
+}
+
+/// The row version is live.
+#[inline]
+pub(crate) fn is_live(tuple: HeapTuple<'_>, cluster: &Cluster) -> bool {
+    is_plainly_live(tuple)
+        || row_state(tuple, &cluster.transactions, &cluster.multixacts) == RowState::Live
+}
+
+/// The row version is live, or nothing tells.
+#[inline]
+pub(crate) fn may_be_live(tuple: HeapTuple<'_>, cluster: &Cluster) -> bool {
+    let state = || row_state(tuple, &cluster.transactions, &cluster.multixacts);
+    is_plainly_live(tuple) || matches!(state(), RowState::Live | RowState::Unknown)
+}

@@ -1,0 +1,114 @@
+//! Which numbers the status logs must know, by the last checkpoint and by `pg_database`.
+//!
+//! `VACUUM` removes files first and notes the oldest number later, and a crash between the two
+//! leaves the old one in the control file; `pg_resetwal` only guesses it. What `pg_database` says
+//! was written before any file went, so the younger of the two is what files must reach back to.
+//! Truth: `vac_truncate_clog` in `src/backend/commands/vacuum.c`, `TruncateMultiXact` in
+//! `src/backend/access/transam/multixact.c`.
+
+use pgclinic_cluster::{Cluster, Database};
+
+use crate::inventory::is_settled;
+
+/// Numbers of one kind that were given out and may still be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    /// The oldest one; unknown while replay may still remove files.
+    pub(crate) first: Option<u32>,
+    /// The next one.
+    pub(crate) next: u32,
+}
+
+/// What the last checkpoint knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StatusLimits {
+    /// Nothing is left to replay.
+    pub(crate) settled: bool,
+    pub(crate) xids: Span,
+    /// How often transaction numbers have begun at 0 again.
+    pub(crate) epoch: u32,
+    pub(crate) multis: Span,
+    /// The next number among the members of multixacts.
+    pub(crate) next_member: u32,
+    /// Oldest and newest transaction with a time stamp, while they are kept.
+    pub(crate) commit_ts: Option<(u32, u32)>,
+}
+
+/// Nothing when the control file cannot be trusted, and for a base backup that was never started,
+/// whose files are of different moments.
+pub(crate) fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
+    let control = cluster.control.trusted()?;
+    if cluster.source().len("backup_label").is_ok() {
+        return None;
+    }
+    let checkpoint = &control.checkpoint;
+    let settled = is_settled(cluster);
+    let next_xid = checkpoint.next_xid().0;
+    // Just after a wrap-around the next multixact may be noted as 0.
+    let next_multi = checkpoint.next_multi.0.max(1);
+    let first = |next, noted, of: &dyn Fn(&Database) -> Option<u32>| {
+        settled.then(|| oldest(cluster, next, noted, of)).flatten()
+    };
+    let xids = Span {
+        first: first(next_xid, checkpoint.oldest_xid.0, &|database| {
+            Some(database.frozen_xid?.0)
+        }),
+        next: next_xid,
+    };
+    let multis = Span {
+        first: first(next_multi, checkpoint.oldest_multi.0, &|database| {
+            Some(database.min_multi?.0)
+        }),
+        next: next_multi,
+    };
+    let (oldest, newest) = (
+        checkpoint.oldest_commit_ts_xid,
+        checkpoint.newest_commit_ts_xid,
+    );
+    let kept = control.track_commit_timestamp && oldest.is_normal() && newest.is_normal();
+    Some(StatusLimits {
+        settled,
+        xids,
+        epoch: u32::try_from(checkpoint.next_full_xid >> 32).unwrap_or(u32::MAX),
+        multis,
+        next_member: checkpoint.next_multi_offset,
+        commit_ts: (kept && !newest.precedes(oldest)).then_some((oldest.0, newest.0)),
+    })
+}
+
+/// The younger one of what the control file notes and the oldest that any database needs.
+fn oldest(
+    cluster: &Cluster,
+    next: u32,
+    noted: u32,
+    of: &dyn Fn(&Database) -> Option<u32>,
+) -> Option<u32> {
+    let mut living = cluster
+        .databases
+        .values()
+        .filter(|database| database.name.is_some() && !database.invalid);
+    let ages: Option<Vec<u32>> = living
+        .by_ref()
+        .map(|database| age(of(database)?, next))
+        .collect();
+    let needed = ages?.into_iter().max()?;
+    Some(next.wrapping_sub(needed.min(age(noted, next)?)))
+}
+
+/// How far a number lies behind the next one; nothing for one that would lie ahead of it.
+fn age(number: u32, next: u32) -> Option<u32> {
+    let age = next.wrapping_sub(number);
+    (age < 1 << 31).then_some(age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::age;
+
+    #[test]
+    fn ages_are_counted_on_the_circle() {
+        assert_eq!(age(700, 1000), Some(300));
+        assert_eq!(age(4_294_967_290, 4), Some(10));
+        assert_eq!(age(1001, 1000), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Where WAL breaks though it must not: one list for the rules that each tell a part of it.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{CheckpointState, Recovery, StartKind, Stop};
+use pgclinic_format::Lsn;
+use pgclinic_format::wal::{EndReason, WalEnd};
+
+use crate::document::{Kind, Place};
+use crate::findings::Draft;
+use crate::places::file_place;
+use crate::rule::{Rule, Severity};
+
+/// Which rule tells a break.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Teller {
+    /// `wal-segment-missing`.
+    Segment,
+    /// `wal-page-header`.
+    Page,
+    /// `wal-record-checksum`.
+    Checksum,
+    /// `wal-record-broken`.
+    Record,
+}
+
+/// A place where records stop before they must.
+#[derive(Clone, Debug)]
+pub(crate) struct Break {
+    pub(crate) end: WalEnd,
+    pub(crate) severity: Severity,
+    /// What it means, to stand behind what was seen.
+    pub(crate) meaning: String,
+}
+
+impl Break {
+    pub(crate) fn teller(&self) -> Teller {
+        match self.end.why {
+            EndReason::NoPage => Teller::Segment,
+            EndReason::Page(_) => Teller::Page,
+            EndReason::Crc { .. } => Teller::Checksum,
+            _ => Teller::Record,
+        }
+    }
+
+    /// What was seen and what it means, at its place.
+    pub(crate) fn draft(&self, rule: &'static Rule, recovery: &Recovery) -> Draft {
+        let message = format!("{}; {}", self.end, self.meaning);
+        let draft = Draft::new(rule, message).severity(self.severity);
+        draft
+            .fact("lsn", self.end.record.to_string())
+            .place(place_of(recovery, self.end.at))
+    }
+}
+
+/// The place of a byte of WAL.
+pub(crate) fn place_of(recovery: &Recovery, at: Lsn) -> Place {
+    let shape = &recovery.shape;
+    let number = shape.segment_number(at);
+    let timeline = recovery.timelines.choose(&recovery.files, number);
+    let timeline = timeline.map(|file| file.timeline);
+    let timeline = timeline.or_else(|| recovery.timelines.expected(number));
+    let name = shape.segment_name(timeline.unwrap_or(recovery.start.timeline), number);
+    let offset = at.0 - shape.segment_of(at).0;
+    Place {
+        bytes: Some([offset, offset + 24]),
+        ..file_place(format!("pg_wal/{name}"), Kind::Wal)
+    }
+}
+
+/// The break at which recovery would stop before it must.
+pub(crate) fn in_recovery(cluster: &Cluster) -> Option<Break> {
+    let (recovery, replay) = (cluster.recovery()?, cluster.replay()?);
+    cluster.wal_survey()?;
+    let control = cluster.control.trusted()?;
+    let (start, end) = (recovery.start, replay.end);
+    let before_checkpoint = end.record <= start.checkpoint && start.redo <= start.checkpoint;
+    // The checkpoint record itself has a rule of its own.
+    let at_checkpoint = end.record == start.checkpoint && start.redo == start.checkpoint;
+    let (severity, meaning) = match (start.kind, replay.stop) {
+        _ if at_checkpoint => return None,
+        (StartKind::Crash, _) if before_checkpoint => (
+            Severity::Damage,
+            format!(
+                "recovery begins at {} and has to go on at least to the checkpoint at {}",
+                start.redo, start.checkpoint
+            ),
+        ),
+        (StartKind::Crash, Stop::GoesOn { page }) => (
+            Severity::Warning,
+            format!(
+                "recovery stops there, and sound WAL lies behind it from {page} on: after a crash of the whole machine it may be what was never promised, otherwise transactions are lost"
+            ),
+        ),
+        (StartKind::Archive, _) if end.record < control.min_recovery_point => {
+            let least = control.min_recovery_point;
+            let words = format!(
+                "recovery needs WAL up to {least} before the files fit together, and must get it from elsewhere"
+            );
+            // What was never here is no damage.
+            match end.why {
+                EndReason::NoPage => (Severity::Note, words),
+                _ => (Severity::Warning, words),
+            }
+        }
+        (StartKind::Backup, _) if before_checkpoint && end.why == EndReason::NoPage => (
+            Severity::Note,
+            format!(
+                "recovery of this base backup begins at {} and needs an archive or another server for its WAL",
+                start.redo
+            ),
+        ),
+        (StartKind::Backup, _) if before_checkpoint => (
+            Severity::Warning,
+            format!("recovery of this base backup begins at {}", start.redo),
+        ),
+        _ => return None,
+    };
+    let found = Break {
+        end,
+        severity,
+        meaning,
+    };
+    (!cluster.wal_has_grown()).then_some(found)
+}
+
+/// Breaks in WAL that is older than what recovery needs, if the checkpoint is where it must be:
+/// with another start, nothing is known of what lies before it.
+pub(crate) fn in_older(cluster: &Cluster) -> Vec<Break> {
+    let Some(survey) = cluster.wal_survey() else {
+        return Vec::new();
+    };
+    let known = matches!(survey.checkpoint, CheckpointState::Found { .. });
+    let Some(older) = cluster.older_wal().filter(|_| known) else {
+        return Vec::new();
+    };
+    if older.breaks.is_empty() || cluster.wal_has_grown() {
+        return Vec::new();
+    }
+    let meaning = "this cluster does not need it any more, but standbys and archives that still wait for it do";
+    let told = older.breaks.iter().map(|end| Break {
+        end: *end,
+        severity: Severity::Warning,
+        meaning: meaning.into(),
+    });
+    told.collect()
+}

@@ -1,0 +1,154 @@
+//! After the pass over the pages: the checks that compare the pages of a relation, one relation a
+//! thread, the largest first.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pgclinic_cluster::Catalog;
+use pgclinic_format::Fork;
+use pgclinic_source::Source;
+use pgclinic_spill::Budget;
+
+use crate::check::ForkCx;
+use crate::checks::RELATION_CHECKS;
+use crate::consequences;
+use crate::document::{Finding, Kind};
+use crate::findings::Findings;
+use crate::places::file_place;
+use crate::relation_check::{RelationCheck, RelationCx};
+use crate::rule::Severity;
+use crate::walker::books::{Books, DamagedBlocks};
+use crate::walker::{CheckOptions, Progress};
+
+/// One check of one relation.
+struct Task<'a> {
+    job: usize,
+    fork: &'a ForkCx<'a>,
+    check: &'static dyn RelationCheck,
+}
+
+/// Runs every check that fits, and keeps what it finds.
+pub(crate) fn run(
+    jobs: &[ForkCx<'_>],
+    catalog: &Catalog,
+    source: &dyn Source,
+    system_identifier: u64,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+    books: &mut Books,
+) {
+    if options.selection.blocks.is_some() {
+        return;
+    }
+    let tasks = tasks(jobs, options);
+    let bytes: u64 = tasks.iter().map(bytes_of).sum();
+    progress.expect(bytes);
+    let budget = Budget::new(options.memory_bytes);
+    let next = AtomicUsize::new(0);
+    let shares = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((number, task)) = take(&next, &tasks) {
+            let mut findings = Findings::of_relation();
+            let relation = RelationCx {
+                fork: task.fork,
+                catalog,
+                forks: jobs,
+                budget: &budget,
+                spill_folder: &options.spill_folder,
+                threads: options.threads.get(),
+                source,
+                progress,
+            };
+            if !progress.is_interrupted() {
+                task.check.check(&relation, &mut findings);
+            }
+            progress.advance(bytes_of(task));
+            if !findings.is_quiet() || !findings.not_checked.is_empty() {
+                let mut shares = shares.lock().expect("no thread panics with this lock");
+                shares.push((number, findings));
+            }
+        }
+    };
+    let threads = options.threads.get().min(tasks.len().max(1));
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut shares = shares
+        .into_inner()
+        .expect("no thread panics with this lock");
+    shares.sort_by_key(|(number, _)| *number);
+    for (number, findings) in shares {
+        if let Some(task) = tasks.get(number) {
+            keep(task, findings, system_identifier, books);
+        }
+    }
+}
+
+/// The largest first, so that no thread ends with a large one alone.
+fn tasks<'a>(jobs: &'a [ForkCx<'a>], options: &CheckOptions) -> Vec<Task<'a>> {
+    let mut tasks = Vec::new();
+    for (job, fork) in jobs.iter().enumerate() {
+        let fits = |check: &&&'static dyn RelationCheck| {
+            fork.fork() == Fork::Main
+                && fork.relation.is_some()
+                && check.level() <= options.level
+                && Some(check.method()) == fork.method
+        };
+        let checks = RELATION_CHECKS.iter().filter(fits);
+        tasks.extend(checks.map(|check| Task {
+            job,
+            fork,
+            check: *check,
+        }));
+    }
+    tasks.sort_by_key(|task| (std::cmp::Reverse(task.fork.blocks), task.job));
+    tasks
+}
+
+fn take<'t, 'a>(next: &AtomicUsize, tasks: &'t [Task<'a>]) -> Option<(usize, &'t Task<'a>)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    tasks.get(number).map(|task| (number, task))
+}
+
+fn bytes_of(task: &Task<'_>) -> u64 {
+    task.fork
+        .blocks
+        .saturating_mul(u64::from(task.fork.build.block_size))
+}
+
+fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: &mut Books) {
+    let recovering = task
+        .fork
+        .cluster
+        .is_some_and(pgclinic_cluster::Cluster::needs_recovery);
+    for mut draft in findings.take_drafts() {
+        draft.story.compared = true;
+        if recovering {
+            consequences::leave_to_recovery(&mut draft);
+        }
+        consequences::complete_file(&mut draft);
+        let nowhere = file_place("", Kind::File);
+        let finding = draft.finish(&nowhere, system_identifier);
+        book_damage(task, &finding, books);
+        books.findings.keep(finding);
+    }
+    for (draft, more) in findings.take_surplus() {
+        let like = draft.finish(&file_place("", Kind::File), system_identifier);
+        books.findings.count(&like, more);
+    }
+    for entry in findings.not_checked {
+        books.not_checked(entry);
+    }
+}
+
+/// A block that only a comparison found is damaged all the same.
+fn book_damage(task: &Task<'_>, finding: &Finding, books: &mut Books) {
+    let own = finding.place.filenode == Some(task.fork.files.filenode);
+    let (Some(block), true, Severity::Damage) = (finding.place.block, own, finding.severity) else {
+        return;
+    };
+    let damaged: &mut BTreeMap<usize, DamagedBlocks> = &mut books.damaged;
+    damaged.entry(task.job).or_default().add(u64::from(block));
+}

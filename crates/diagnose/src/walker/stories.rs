@@ -1,0 +1,129 @@
+//! One damaged page that breaks twenty invariants reads as one story: what a comparison found is
+//! put under the damage that explains it.
+
+use std::collections::HashMap;
+
+use crate::document::check::Origin;
+use crate::document::{Finding, Kind};
+use crate::rule::Severity;
+
+/// The first finding of damage of a page, and of a fork.
+#[derive(Default)]
+struct Roots(HashMap<Origin, String>);
+
+impl Roots {
+    fn add(&mut self, finding: &Finding) {
+        for origin in own_origins(finding) {
+            self.0.entry(origin).or_insert_with(|| finding.id.clone());
+        }
+    }
+
+    fn of(&self, finding: &Finding) -> Option<String> {
+        let own = own_origins(finding)
+            .into_iter()
+            .filter(|origin| origin.block.is_some());
+        let mut origins = own.chain(finding.story.follows.iter().cloned());
+        origins
+            .find_map(|origin| self.0.get(&origin).filter(|root| **root != finding.id))
+            .cloned()
+    }
+}
+
+/// The page it is on and its fork.
+fn own_origins(finding: &Finding) -> Vec<Origin> {
+    let place = &finding.place;
+    let (Some(database), Some(filenode), Some(fork)) =
+        (place.database_oid, place.filenode, place.fork)
+    else {
+        return Vec::new();
+    };
+    let origin = |block| Origin {
+        database,
+        filenode,
+        fork,
+        block,
+    };
+    let mut origins = vec![origin(None)];
+    origins.extend(place.block.map(|block| origin(Some(block))));
+    origins
+}
+
+/// What comparisons find rests on which rows are live, and that on the status files.
+fn lost_status(findings: &[Finding]) -> Option<String> {
+    let of_status = |finding: &&Finding| {
+        finding.severity == Severity::Damage && finding.place.kind == Kind::Slru
+    };
+    findings
+        .iter()
+        .find(of_status)
+        .map(|finding| finding.id.clone())
+}
+
+/// Sets `caused_by` of what comparisons found. Findings of single pages have theirs already.
+pub(crate) fn tell(findings: &mut [Finding]) {
+    let mut roots = Roots::default();
+    let lost_status = lost_status(findings);
+    let damage = |finding: &&mut Finding| finding.severity == Severity::Damage;
+    for finding in findings.iter_mut().filter(damage) {
+        if !finding.story.compared && finding.caused_by.is_none() {
+            roots.add(finding);
+        }
+    }
+    for rank in [Rank::OwnPage, Rank::OwnFork, Rank::Elsewhere] {
+        let of_rank = |finding: &&mut Finding| {
+            finding.severity == Severity::Damage
+                && finding.story.compared
+                && rank_of(finding) == rank
+        };
+        for finding in findings.iter_mut().filter(of_rank) {
+            finding.caused_by = roots.of(finding).or_else(|| lost_status.clone());
+            match finding.caused_by {
+                // The server stumbles over the root first, and in other words.
+                Some(_) => finding.server_says = None,
+                None => roots.add(finding),
+            }
+        }
+    }
+}
+
+/// What a comparison looked at: the nearer, the likelier it is the root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    OwnPage,
+    OwnFork,
+    Elsewhere,
+}
+
+fn rank_of(finding: &Finding) -> Rank {
+    let other = |origin: &Origin| Some(origin.filenode) != finding.place.filenode;
+    if finding.story.follows.iter().any(other) {
+        Rank::Elsewhere
+    } else if finding.place.block.is_none() {
+        Rank::OwnFork
+    } else {
+        Rank::OwnPage
+    }
+}
+
+/// Steps from a finding to its root that are followed.
+const STEPS_MAX: usize = 16;
+
+/// The finding, or one that it follows from, is of a rule that was to be expected: for drills.
+pub fn is_expected(
+    finding: &Finding,
+    findings: &[Finding],
+    expected: impl Fn(&str) -> bool,
+) -> bool {
+    let mut at = finding;
+    for _ in 0..STEPS_MAX {
+        if expected(&at.rule) {
+            return true;
+        }
+        let cause = |other: &&Finding| at.caused_by.as_ref() == Some(&other.id);
+        let Some(next) = findings.iter().find(cause) else {
+            return false;
+        };
+        at = next;
+    }
+    false
+}

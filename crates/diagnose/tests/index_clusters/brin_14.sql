@@ -1,0 +1,4 @@
+CREATE INDEX log_bloom ON log USING brin (id int4_bloom_ops, t text_bloom_ops, n numeric_bloom_ops, f float8_bloom_ops, u uuid_bloom_ops, bi int8_bloom_ops, d date_bloom_ops, at timestamp_bloom_ops, i inet_bloom_ops) WITH (pages_per_range = 8);
+CREATE INDEX log_multi ON log USING brin (id int4_minmax_multi_ops, n numeric_minmax_multi_ops, f float8_minmax_multi_ops, u uuid_minmax_multi_ops, at timestamp_minmax_multi_ops, d date_minmax_multi_ops, i inet_minmax_multi_ops, iv interval_minmax_multi_ops) WITH (pages_per_range = 8);
+CREATE INDEX log_multi_few ON log USING brin (bi int8_minmax_multi_ops(values_per_range = 8), maybe int4_minmax_multi_ops) WITH (pages_per_range = 16);
+INSERT INTO log SELECT i, timestamp '2031-01-01' + i * interval '1 min', 'late ' || i, i * 1.25, i, '192.168.0.1', int4range(i, i + 1), box(point(i, -i), point(i + 1, i / 2)), md5(i::text)::uuid, -i, 5, 'infinity', 'y', i, '1 year' FROM generate_series(1, 1000) AS i;

@@ -1,0 +1,15 @@
+DELETE FROM one_key WHERE id BETWEEN 20000 AND 170000;
+VACUUM one_key;
+VACUUM one_key;
+INSERT INTO one_key SELECT i, ARRAY[1, 3] FROM generate_series(1, 30000) AS i;
+DELETE FROM things WHERE id % 3 = 0;
+VACUUM things;
+INSERT INTO things SELECT i, ARRAY[1, i], ARRAY['late', 'w' || i], to_tsvector('simple', 'late' || i), jsonb_build_object('late', i), md5(i::text), NULL, NULL FROM generate_series(40000, 40300) AS i;
+INSERT INTO things (id, a) SELECT 50000, array_agg(i) FROM generate_series(1, 4000) AS i;
+INSERT INTO things (id, a) VALUES (50001, '{7,8}'), (50002, NULL), (50003, '{}'), (50004, '{NULL,1}');
+UPDATE things SET a = a || 77 WHERE id BETWEEN 40000 AND 40010;
+CREATE UNLOGGED TABLE unlogged (a int[]);
+CREATE INDEX unlogged_a ON unlogged USING gin (a);
+INSERT INTO unlogged SELECT ARRAY[i, i % 3] FROM generate_series(1, 2000) AS i;
+CREATE TABLE empty (a int[]);
+CREATE INDEX empty_a ON empty USING gin (a);

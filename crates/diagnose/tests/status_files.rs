@@ -1,0 +1,230 @@
+//! Status files and small state files of real clusters: silent as servers leave them, found when they are hurt.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::{CheckOptions, Level, Progress, Selection, Severity, check_cluster};
+use pgclinic_servers::{Checksums, Server, StopMode, fill};
+use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source, read_all};
+use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+
+const RULES: &[&str] = &[
+    "status-file-missing",
+    "status-file-cut",
+    "status-file-zeroed",
+    "multixact-offset-impossible",
+    "multixact-member-impossible",
+    "prepared-transaction-file",
+    "replication-slot-file",
+    "replication-origin-file",
+    "control-file-sense",
+    "sequence-beyond-bounds",
+    "init-fork-content",
+    "empty-catalog",
+];
+
+struct Quiet;
+
+impl Progress for Quiet {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+fn directory(pgdata: &Path) -> Arc<dyn Source> {
+    Arc::new(DataDirectory::open(pgdata).expect("a data directory"))
+}
+
+/// What the rules of this file say, as `rule path`, without notes.
+fn told(source: Arc<dyn Source>) -> Vec<String> {
+    let cluster = Cluster::open(source).expect("a cluster");
+    let options = CheckOptions {
+        level: Level::Structure,
+        threads: NonZeroUsize::MIN,
+        evidence: 0,
+        selection: Selection::default(),
+        spec: String::new(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
+    };
+    let findings = check_cluster(&cluster, &options, &Quiet)
+        .findings
+        .into_iter();
+    let own = findings.filter(|finding| {
+        finding.severity != Severity::Note && RULES.contains(&finding.rule.as_str())
+    });
+    own.map(|finding| format!("{} {}", finding.rule, finding.place.path))
+        .collect()
+}
+
+fn hurt(pgdata: &Path, patch: OverlayPatch) -> Vec<String> {
+    let overlay = Overlay::new(directory(pgdata), vec![patch]).expect("a patch");
+    told(Arc::new(overlay))
+}
+
+fn inverted(pgdata: &Path, path: &str, at: usize) -> OverlayPatch {
+    let bytes = read_all(directory(pgdata).as_ref(), path, 1 << 20).expect("a small file");
+    OverlayPatch::Bytes {
+        path: path.into(),
+        offset: at as u64,
+        bytes: vec![!bytes[at]],
+    }
+}
+
+fn run(server: &Server, statements: &[&str]) {
+    let mut session = server.connect("postgres").expect("a session");
+    for statement in statements {
+        session
+            .execute(statement)
+            .unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
+/// A cluster with a prepared transaction, a slot, some pages of `pg_xact` and hundreds of multixacts.
+fn busy(major: u16) -> TempCopy {
+    let copy = copy_of(&seed(&server(major), Checksums::On));
+    let mut server = copy.start().expect("a seed starts");
+    fill::leave_unfinished(&server).expect("a prepared transaction");
+    run(
+        &server,
+        &[
+            "CREATE TABLE public.contended (id int PRIMARY KEY, n int)",
+            "INSERT INTO public.contended VALUES (1, 0)",
+            "BEGIN",
+            "SELECT 1 FROM public.contended FOR KEY SHARE",
+            "PREPARE TRANSACTION 'locker'",
+            "SET synchronous_commit = off",
+            "DO $$ BEGIN FOR i IN 1..300 LOOP UPDATE public.contended SET n = i; COMMIT; END LOOP; END $$",
+            "DO $$ BEGIN FOR i IN 1..70000 LOOP PERFORM txid_current(); COMMIT; END LOOP; END $$",
+        ],
+    );
+    server.stop(StopMode::Fast).expect("it stops");
+    copy
+}
+
+#[test]
+fn the_seeds_of_four_majors_are_silent() {
+    for major in [13, 15, 16, 18] {
+        let seeded = seed(&server(major), Checksums::On);
+        assert_eq!(told(directory(&seeded.pgdata)), [""; 0], "{major}");
+    }
+}
+
+#[test]
+fn what_a_busy_server_leaves_is_right_and_each_loss_is_found() {
+    let copy = busy(18);
+    let pgdata = &copy.pgdata;
+    assert_eq!(told(directory(pgdata)), [""; 0]);
+    let cut = |path: &str, len| {
+        let path = path.into();
+        hurt(pgdata, OverlayPatch::Cut { path, len })
+    };
+    let zeroed = |path: &str, offset, len| {
+        let bytes = vec![0; len];
+        let path = path.into();
+        hurt(
+            pgdata,
+            OverlayPatch::Bytes {
+                path,
+                offset,
+                bytes,
+            },
+        )
+    };
+    let lost = |path: &str| hurt(pgdata, OverlayPatch::Remove { path: path.into() });
+    assert_eq!(lost("pg_xact/0000"), ["status-file-missing pg_xact/0000"]);
+    assert_eq!(cut("pg_xact/0000", 8192), ["status-file-cut pg_xact/0000"]);
+    assert_eq!(
+        zeroed("pg_xact/0000", 1024, 512),
+        ["status-file-zeroed pg_xact/0000"]
+    );
+    let offsets = "pg_multixact/offsets/0000";
+    assert_eq!(lost(offsets), [format!("status-file-missing {offsets}")]);
+    assert_eq!(
+        hurt(pgdata, inverted(pgdata, offsets, 402)),
+        [format!("multixact-offset-impossible {offsets}")]
+    );
+    let members = "pg_multixact/members/0000";
+    assert_eq!(lost(members), [format!("status-file-missing {members}")]);
+    assert_eq!(
+        hurt(pgdata, inverted(pgdata, members, 200)),
+        [format!("multixact-member-impossible {members}")]
+    );
+    let folder = directory(pgdata);
+    let prepared = folder.list("pg_twophase").expect("a folder");
+    assert_eq!(prepared.len(), 2);
+    for entry in prepared {
+        let path = format!("pg_twophase/{}", entry.name);
+        assert_eq!(
+            hurt(pgdata, inverted(pgdata, &path, 30)),
+            [format!("prepared-transaction-file {path}")]
+        );
+    }
+    let slot = "pg_replslot/standby/state";
+    assert_eq!(
+        hurt(pgdata, inverted(pgdata, slot, 20)),
+        [format!("replication-slot-file {slot}")]
+    );
+    let origins = "pg_logical/replorigin_checkpoint";
+    assert_eq!(
+        hurt(pgdata, inverted(pgdata, origins, 5)),
+        [format!("replication-origin-file {origins}")]
+    );
+}
+
+#[test]
+fn freezing_everything_and_crashing_leave_nothing_to_tell() {
+    let copy = busy(15);
+    let mut server = copy.start().expect("it starts");
+    run(
+        &server,
+        &[
+            "COMMIT PREPARED 'locker'",
+            "COMMIT PREPARED 'promised'",
+            "UPDATE pg_database SET datallowconn = true",
+            "VACUUM FREEZE",
+            "CHECKPOINT",
+        ],
+    );
+    let mut session = server.connect("postgres").expect("a session");
+    let names = session
+        .query("SELECT datname FROM pg_database")
+        .expect("names");
+    for name in names.into_iter().flatten().flatten() {
+        let mut own = server.connect(&name).expect("a session");
+        own.execute("VACUUM FREEZE").expect("it freezes");
+    }
+    drop(session);
+    run(&server, &["CREATE TABLE public.after (id int)"]);
+    server.stop(StopMode::Immediate).expect("it stops");
+    assert_eq!(told(directory(&copy.pgdata)), [""; 0], "crashed");
+    let mut server = copy.start().expect("it recovers");
+    server.stop(StopMode::Fast).expect("it stops");
+    assert_eq!(told(directory(&copy.pgdata)), [""; 0], "recovered");
+}
+
+#[test]
+fn an_emptied_catalog_is_damage() {
+    let seeded = seed(&server(15), Checksums::On);
+    let cluster = Cluster::open(directory(&seeded.pgdata)).expect("a cluster");
+    let clinic = cluster
+        .homes
+        .iter()
+        .find(|home| home.database != 0 && home.tablespace == 1663)
+        .expect("a database");
+    let map = cluster.relation_map(clinic).expect("a map");
+    let file = map.filenode(1259).expect("pg_class is mapped");
+    let path = format!("{}/{file}", clinic.folder);
+    let told = hurt(
+        &seeded.pgdata,
+        OverlayPatch::Cut {
+            path: path.clone(),
+            len: 0,
+        },
+    );
+    assert_eq!(told, [format!("empty-catalog {path}")]);
+}

@@ -1,0 +1,260 @@
+//! Checks of the WAL on real clusters, hurt in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{Fate, Stop};
+use pgclinic_diagnose::{CheckOptions, Finding, Level, Progress, check_cluster};
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{Fork, Lsn};
+use pgclinic_servers::Checksums;
+use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source, read_all};
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed, server};
+
+struct Quiet;
+
+impl Progress for Quiet {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+fn source(pgdata: &Path) -> Arc<dyn Source> {
+    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
+}
+
+fn hurt(pgdata: &Path, patches: Vec<OverlayPatch>) -> Cluster {
+    let overlay = Overlay::new(source(pgdata), patches).expect("plain paths");
+    Cluster::open(Arc::new(overlay)).expect("a cluster")
+}
+
+fn found(cluster: &Cluster, level: Level) -> Vec<Finding> {
+    let options = CheckOptions {
+        level,
+        threads: std::num::NonZeroUsize::MIN,
+        evidence: 0,
+        selection: pgclinic_diagnose::Selection::default(),
+        spec: String::new(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
+    };
+    check_cluster(cluster, &options, &Quiet).findings
+}
+
+/// Severity, rule and message of findings about WAL and the like, in lines.
+fn told(cluster: &Cluster, level: Level) -> Vec<String> {
+    const RULES: [&str; 7] = [
+        "wal-segment-missing",
+        "wal-page-header",
+        "wal-record-checksum",
+        "wal-record-broken",
+        "checkpoint-record-missing",
+        "timeline-history",
+        "backup-label",
+    ];
+    let mut found = found(cluster, level);
+    found.retain(|finding| RULES.contains(&finding.rule.as_str()));
+    found
+        .iter()
+        .map(|finding| format!("{} {}", finding.severity.name(), finding.rule))
+        .collect()
+}
+
+fn bytes(path: &str, offset: u64, bytes: &[u8]) -> OverlayPatch {
+    OverlayPatch::Bytes {
+        path: path.into(),
+        offset,
+        bytes: bytes.to_vec(),
+    }
+}
+
+/// The file of the segment that holds `at`, and the offset of `at` in it.
+fn place(cluster: &Cluster, at: Lsn) -> (String, u64) {
+    let recovery = cluster.recovery().expect("a plan");
+    let path = recovery.pages(cluster.source().as_ref()).path_of(at);
+    (
+        path.expect("a segment"),
+        at.0 - recovery.shape.segment_of(at).0,
+    )
+}
+
+#[test]
+fn what_a_stopped_cluster_needs_of_its_wal() {
+    for major in [13, 15, 18] {
+        let pgdata = seed(&server(major), Checksums::On).pgdata;
+        let whole = hurt(&pgdata, Vec::new());
+        assert_eq!(told(&whole, Level::Full), [""; 0]);
+        let start = whole.recovery().expect("a plan").start;
+        let (path, at) = place(&whole, start.checkpoint);
+        let told = |patch| told(&hurt(&pgdata, vec![patch]), Level::Structure);
+        let missing = ["damage checkpoint-record-missing"];
+        assert_eq!(told(bytes(&path, at, &[0; 24])), missing);
+        assert_eq!(told(bytes(&path, at + 60, &[0xEE; 2])), missing);
+        let head = ["damage checkpoint-record-missing", "damage wal-page-header"];
+        assert_eq!(told(bytes(&path, 24, &[1; 8])), head);
+        let gone = told(OverlayPatch::Remove { path });
+        assert_eq!(gone, ["damage wal-segment-missing"]);
+    }
+}
+
+#[test]
+fn segments_behind_the_end_mean_nothing() {
+    let pgdata = seed(&server(18), Checksums::On).pgdata;
+    let whole = hurt(&pgdata, Vec::new());
+    let recovery = whole.recovery().expect("a plan");
+    let (shape, start) = (recovery.shape, recovery.start);
+    let (path, _) = place(&whole, start.checkpoint);
+    let old = read_all(whole.source().as_ref(), &path, 64 << 20).expect("a segment");
+    let number = shape.segment_number(start.checkpoint);
+    let later = |by| format!("pg_wal/{}", shape.segment_name(start.timeline, number + by));
+    let odd = vec![
+        bytes(&later(1), 0, &old),
+        bytes(&later(2), 0, &vec![0; old.len()]),
+        bytes(&later(3), 0, b"half"),
+        bytes(&format!("{path}.partial"), 0, &[7; 100]),
+        bytes("pg_wal/00000001000000000000000Z", 0, &[7; 100]),
+    ];
+    assert_eq!(told(&hurt(&pgdata, odd), Level::Full), [""; 0]);
+}
+
+#[test]
+fn histories_and_labels() {
+    let pgdata = seed(&server(18), Checksums::On).pgdata;
+    let told = |path: &str, text: &str| {
+        told(
+            &hurt(&pgdata, vec![bytes(path, 0, text.as_bytes())]),
+            Level::Structure,
+        )
+    };
+    assert_eq!(
+        told("pg_wal/00000002.history", "nonsense"),
+        ["warning timeline-history"]
+    );
+    assert_eq!(
+        told("pg_wal/00000002.history", "1\t0/28\tno reason\n"),
+        [""; 0]
+    );
+    let own = told("pg_wal/00000001.history", "1\t0/28\tno reason\n");
+    assert_eq!(own, ["warning timeline-history"]);
+    assert_eq!(told("backup_label", "START WAL\n"), ["damage backup-label"]);
+    let label = |segment: &str| {
+        format!(
+            "START WAL LOCATION: 0/100028 (file {segment})\nCHECKPOINT LOCATION: 0/100060\nSTART TIMELINE: 1\n"
+        )
+    };
+    // WAL from the start of the backup is expected from an archive.
+    let far = told("backup_label", &label("000000010000000000000001"));
+    assert_eq!(far, ["note wal-segment-missing"]);
+    let wrong = told("backup_label", &label("000000010000000000000009"));
+    assert!(
+        wrong.contains(&"damage backup-label".to_owned()),
+        "{wrong:?}"
+    );
+}
+
+/// Killed behind a checkpoint, with a table that was changed since and others that were not.
+fn crashed(major: u16) -> TempCopy {
+    let mut majors = all_majors().into_iter();
+    let installation = majors.find(|one| one.major == major).expect("a major");
+    let copy = copy_of(&seed(&installation, Checksums::On));
+    let mut server = copy.start().expect("a server");
+    let mut session = server.connect("clinic").expect("a session");
+    let sql = "CREATE TABLE public.load AS SELECT i AS id, repeat('x', 500) AS what FROM generate_series(1, 2000) AS i;
+        CREATE TABLE public.still AS SELECT * FROM public.load; CHECKPOINT";
+    for statement in sql.split(';') {
+        session.execute(statement).expect("a table");
+    }
+    session
+        .execute("UPDATE public.load SET id = id + 1")
+        .expect("load");
+    server.kill();
+    copy
+}
+
+/// A page of a user's table with this fate, as path and offset.
+fn page_of_fate(cluster: &Cluster, wanted: Fate) -> (String, u64) {
+    let replay = cluster.replay().expect("it needs recovery");
+    for home in &cluster.homes {
+        for files in cluster.files(home).expect("a folder") {
+            let file = FileNumber {
+                tablespace: home.tablespace,
+                database: home.database,
+                filenode: files.filenode,
+            };
+            let blocks = files.blocks(8192, cluster.build.segment_bytes);
+            let large = files.fork == Fork::Main && files.filenode >= 16384 && blocks > 100;
+            let mut blocks = (0..u32::try_from(blocks).expect("a small table")).rev();
+            let block = blocks.find(|block| replay.fate(file, files.fork, *block) == wanted);
+            if let Some(block) = block.filter(|_| large && !replay.creates(file)) {
+                return (files.path(0), u64::from(block) * 8192);
+            }
+        }
+    }
+    panic!("no page is {wanted:?}");
+}
+
+#[test]
+fn a_bad_page_is_a_note_if_its_image_follows_and_damage_if_not() {
+    for major in [13, 18] {
+        let copy = crashed(major);
+        let whole = hurt(&copy.pgdata, Vec::new());
+        let replay = whole.replay().expect("it needs recovery");
+        assert_eq!(replay.stop, Stop::End, "{}", replay.end);
+        let severities = |wanted| {
+            let (path, offset) = page_of_fate(&whole, wanted);
+            let cluster = hurt(&copy.pgdata, vec![bytes(&path, offset, &[0xA5; 8192])]);
+            let mut found = found(&cluster, Level::Structure);
+            found.retain(|finding| finding.place.path == path);
+            assert!(!found.is_empty());
+            let mut severities: Vec<_> = found.iter().map(|one| one.severity.name()).collect();
+            severities.dedup();
+            severities
+        };
+        assert_eq!(severities(Fate::Rewritten), ["note"]);
+        assert_eq!(severities(Fate::Kept).first(), Some(&"damage"));
+    }
+}
+
+#[test]
+fn behind_the_last_record_of_a_crash_anything_goes() {
+    let copy = crashed(18);
+    let whole = hurt(&copy.pgdata, Vec::new());
+    assert_eq!(told(&whole, Level::Full), [""; 0]);
+    let end = whole.replay().expect("it needs recovery").end.record;
+    let (path, at) = place(&whole, end);
+    for garbage in [&[0xFF; 40][..], &[24, 0, 0, 0, 9][..], &[200, 0, 0, 0][..]] {
+        let cluster = hurt(&copy.pgdata, vec![bytes(&path, at, garbage)]);
+        assert_eq!(told(&cluster, Level::Full), [""; 0]);
+        assert_eq!(cluster.replay().expect("it needs recovery").end.record, end);
+    }
+}
+
+#[test]
+fn wal_that_breaks_between_redo_and_checkpoint_and_wal_that_goes_on_behind_a_break() {
+    let copy = crashed(18);
+    let whole = hurt(&copy.pgdata, Vec::new());
+    let start = whole.recovery().expect("a plan").start;
+    assert!(start.redo < start.checkpoint, "{start:?}");
+    let (path, at) = place(&whole, start.redo);
+    let told = |patch| told(&hurt(&copy.pgdata, vec![patch]), Level::Structure);
+    assert_eq!(
+        told(bytes(&path, at + 20, &[0x11; 4])),
+        ["damage wal-record-checksum"]
+    );
+    assert_eq!(
+        told(bytes(&path, at, &[0; 8])),
+        ["damage wal-record-broken"]
+    );
+    let end = whole.replay().expect("it needs recovery").end.record;
+    let middle = Lsn((start.checkpoint.0 + end.0) / 2);
+    let (path, at) = place(&whole, middle);
+    let goes_on = told(bytes(&path, at, &[0xEE; 64]));
+    assert_eq!(goes_on.len(), 1, "{goes_on:?}");
+    assert!(
+        goes_on.iter().all(|line| line.starts_with("warning wal-")),
+        "{goes_on:?}"
+    );
+}
