@@ -45,7 +45,7 @@ const LARGE: (&str, &str, &str) = ("clinic", "large.sql", include_str!("fill/lar
 /// What to fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FillOptions {
-    /// Also a table of more than 1 GiB; quickest on a server started with `wal_level=minimal`.
+    /// Also a prepared transaction, a replication slot and a table of more than 1 GiB; quickest on a server started with `wal_level=minimal`.
     pub large: bool,
     /// The same seed gives the same rows.
     pub seed: u64,
@@ -87,12 +87,34 @@ pub fn fill(server: &Server, options: FillOptions) -> Result<Filled> {
             filled.databases.push(database.to_owned());
         }
     }
+    if options.large {
+        leave_unfinished(server)?;
+    }
     let mut session =
         connect(server, "postgres").map_err(Error::sql("connecting to write a checkpoint"))?;
     session
         .execute("CHECKPOINT")
         .map_err(Error::sql("the checkpoint after filling"))?;
     Ok(filled)
+}
+
+/// What outlives a restart outside of the databases: a prepared transaction that has made a table, and a
+/// replication slot. Both hold vacuum back, so only the large filling has them.
+pub fn leave_unfinished(server: &Server) -> Result<()> {
+    let mut session =
+        connect(server, "postgres").map_err(Error::sql("connecting to prepare a transaction"))?;
+    for statement in [
+        "SELECT pg_create_physical_replication_slot('standby', true)",
+        "BEGIN",
+        "CREATE TABLE public.promised (id int)",
+        "INSERT INTO public.promised VALUES (1)",
+        "PREPARE TRANSACTION 'promised'",
+    ] {
+        session
+            .execute(statement)
+            .map_err(Error::sql("preparing a transaction"))?;
+    }
+    Ok(())
 }
 
 /// A hash input for caches: the contents of all scripts.

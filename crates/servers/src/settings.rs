@@ -13,6 +13,7 @@ pub(crate) fn defaults(major: u16) -> Vec<(&'static str, &'static str)> {
         ("shared_buffers", "16MB"),
         ("max_connections", "20"),
         ("max_wal_senders", "0"),
+        ("max_prepared_transactions", "5"),
         ("huge_pages", "off"),
         ("jit", "off"),
         ("update_process_title", "off"),

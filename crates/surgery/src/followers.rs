@@ -47,7 +47,57 @@ pub const TUPLE_HEADER: Rules = &[
     "xmax-before-freeze",
     "multixact-in-the-future",
     "multixact-before-minimum",
+    "redirect-to-indexed-row",
+    "update-chains-meet",
+    "update-chain-cycle",
+    "hot-flags-disagree",
+    "update-outlives-row",
+    "update-half-done",
+    "heap-only-without-chain",
+    "heap-only-not-updated",
+    "hot-update-leads-nowhere",
+    "xmin-hint-wrong",
+    "xmax-hint-wrong",
+    "multixact-flags",
+    "multixact-updater",
+    "moved-by-unknown-vacuum",
+    "page-not-all-visible",
+    "visibility-map-wrong",
 ];
+
+/// Rules about update chains: a changed row may leave others of its page without their neighbours.
+pub const CHAINS: Rules = &[
+    "redirect-to-indexed-row",
+    "update-chains-meet",
+    "update-chain-cycle",
+    "hot-flags-disagree",
+    "update-outlives-row",
+    "update-half-done",
+    "heap-only-without-chain",
+    "heap-only-not-updated",
+    "hot-update-leads-nowhere",
+];
+
+/// Rules that compare a row with the commit log, `pg_multixact` and the flags of its page.
+pub const FATES: Rules = &[
+    "xmin-hint-wrong",
+    "xmax-hint-wrong",
+    "multixact-flags",
+    "multixact-updater",
+    "moved-by-unknown-vacuum",
+    "page-not-all-visible",
+    "visibility-map-wrong",
+];
+
+/// Rules about the length and the flags of a row, by its values.
+pub const SHAPE: Rules = &[
+    "bytes-behind-last-value",
+    "varwidth-flag-wrong",
+    "null-flag-without-null",
+];
+
+/// Rules about values.
+pub const VALUES: Rules = &["value-does-not-decode", "text-not-in-encoding"];
 
 /// Rules about attributes.
 pub const ATTRIBUTES: Rules = &[
@@ -56,6 +106,11 @@ pub const ATTRIBUTES: Rules = &[
     "varlena-tag",
     "compressed-value",
     "toast-pointer",
+    "bytes-behind-last-value",
+    "varwidth-flag-wrong",
+    "null-flag-without-null",
+    "value-does-not-decode",
+    "text-not-in-encoding",
 ];
 
 /// Rules about the rows of a TOAST relation.
@@ -68,8 +123,46 @@ pub const TOAST_CHUNKS: Rules = &[
 /// Rules about index pages.
 pub const INDEX_PAGES: Rules = &["index-page-kind", "btree-link-beyond-end"];
 
+/// Rules about how the pages of GiST and SP-GiST indexes hang together.
+pub const INDEX_TREES: Rules = &[
+    "gist-downlink",
+    "gist-page-unreachable",
+    "gist-key-not-covered",
+    "spgist-downlink",
+    "spgist-unreachable",
+    "spgist-value-outside-node",
+];
+
+/// Rules about what a changed key or row says against the entries of its indexes.
+pub const ENTRIES: Rules = &[
+    "index-entry-without-row",
+    "row-without-index-entry",
+    "index-entry-of-other-key",
+    "index-entry-doubled",
+    "unique-key-doubled",
+];
+
+/// Rules about hash indexes.
+pub const HASH: Rules = &[
+    "hash-meta-sense",
+    "hash-page-flags",
+    "hash-entry-damaged",
+    "hash-code-order",
+    "hash-page-misplaced",
+    "hash-chain-broken",
+    "hash-bucket-wrong",
+    "hash-split-state",
+    "hash-bitmap-wrong",
+    "hash-code-wrong",
+];
+
 /// Rules about sequences.
-pub const SEQUENCES: Rules = &["sequence-magic", "sequence-tuple", "sequence-value"];
+pub const SEQUENCES: Rules = &[
+    "sequence-magic",
+    "sequence-tuple",
+    "sequence-value",
+    "sequence-beyond-bounds",
+];
 
 /// Rules about files that are too short or gone.
 pub const SHORT_FILES: Rules = &[
@@ -88,4 +181,55 @@ pub const LOST_CATALOGS: Rules = &[
     "pages-beyond-end",
     "map-beyond-end",
     "empty-index",
+];
+
+/// Rules about the write-ahead log.
+pub const WAL: Rules = &[
+    "wal-segment-missing",
+    "wal-page-header",
+    "wal-record-checksum",
+    "wal-record-broken",
+    "checkpoint-record-missing",
+];
+
+/// Rules that speak when nothing tells which transactions committed.
+pub const TRANSACTION_STATUS: Rules = &[
+    "status-file-missing",
+    "status-file-cut",
+    "status-file-zeroed",
+    "multixact-offset-impossible",
+    "multixact-member-impossible",
+    "xmin-hint-wrong",
+    "xmax-hint-wrong",
+    "multixact-flags",
+    "update-outlives-row",
+    "update-half-done",
+    "heap-only-without-chain",
+    "update-chains-meet",
+    "hot-flags-disagree",
+    "page-not-all-visible",
+    "visibility-map-wrong",
+    "catalog-reference-missing",
+    "catalog-attributes-missing",
+    "catalog-key-doubled",
+    "catalog-index-unseen",
+];
+
+/// Rules about btrees, and about their entries against rows.
+pub const BTREE: Rules = &[
+    "btree-page-flags",
+    "btree-tuple-shape",
+    "btree-item-order",
+    "btree-root",
+    "btree-sibling",
+    "btree-level",
+    "btree-page-order",
+    "btree-downlink",
+    "btree-downlink-missing",
+    "btree-child-bounds",
+    "unique-key-doubled",
+    "index-entry-without-row",
+    "row-without-index-entry",
+    "index-entry-of-other-key",
+    "index-entry-doubled",
 ];

@@ -24,7 +24,7 @@ pub trait Injury: Sync {
 pub struct SiteWants {
     /// Kinds of sites.
     pub kinds: &'static [SiteKind],
-    /// Only a relation of more than one segment can be hurt.
+    /// Only the large filling has such a place: a relation of more than one segment, a prepared transaction.
     pub needs_large: bool,
     /// It changes one page, and can be done raw or with the page's checksum made true again.
     pub page_injury: bool,
@@ -49,7 +49,7 @@ impl SiteWants {
         }
     }
 
-    /// The file of a relation of more than one segment.
+    /// The file of a relation of more than one segment, or what else only the large filling has.
     pub const fn large(kinds: &'static [SiteKind]) -> Self {
         SiteWants {
             kinds,
@@ -142,7 +142,8 @@ impl Wound {
         Wound::of(change, words)
     }
 
-    fn of(change: Change, words: impl Into<String>) -> Wound {
+    /// Makes this change.
+    pub(crate) fn of(change: Change, words: impl Into<String>) -> Wound {
         Wound {
             patch: Patch {
                 changes: vec![change],

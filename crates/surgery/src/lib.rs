@@ -8,6 +8,7 @@
 //! do the work. Nothing here decides what to heal: a [`pgclinic_diagnose::plan::Patch`] is plain data.
 #![forbid(unsafe_code)]
 
+mod btree_site;
 mod copy;
 #[cfg(test)]
 mod crash_tests;
@@ -23,6 +24,7 @@ mod site;
 mod sites;
 mod storage;
 mod target;
+mod trees;
 mod undo;
 mod way_out;
 mod writer;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::injuries::INJURIES;
 use crate::injury::{Injury, Wound};
 use crate::site::{Site, SiteKind};
-use crate::sites::{Sites, Within};
+use crate::sites::{Sites, Within, is_of_cluster};
 
 const CHECKSUM_MISMATCH: &str = "checksum-mismatch";
 
@@ -181,8 +181,11 @@ fn checksum_is_right(patch: &Patch, site: &Site<'_>) -> bool {
 }
 
 fn place_of(site: &Site<'_>, wound: &Wound) -> Place {
-    let page = crate::site::ANY_PAGE.contains(&site.kind);
-    let catalog = site.catalog.filter(|_| site.kind != SiteKind::ControlFile);
+    let page = crate::sites::is_page(site.kind);
+    let of_cluster = kind_of(site) == Kind::Wal
+        || site.kind == SiteKind::ControlFile
+        || is_of_cluster(site.kind);
+    let catalog = site.catalog.filter(|_| !of_cluster);
     let relation = site.relation;
     Place {
         path: wound
@@ -210,7 +213,18 @@ fn kind_of(site: &Site<'_>) -> Kind {
     match (site.kind, site.relation.map(|relation| relation.kind)) {
         (SiteKind::ControlFile, _) => Kind::ControlFile,
         (SiteKind::RelationMap, _) => Kind::RelationMap,
-        (SiteKind::VersionFile, _) | (_, None) => Kind::File,
+        (SiteKind::WalCheckpoint | SiteKind::WalHead | SiteKind::WalOlder, _) => Kind::Wal,
+        (SiteKind::TransactionLog | SiteKind::MultixactOffsets | SiteKind::MultixactMembers, _) => {
+            Kind::Slru
+        }
+        (
+            SiteKind::VersionFile
+            | SiteKind::PreparedTransaction
+            | SiteKind::ReplicationSlot
+            | SiteKind::ReplicationOrigins,
+            _,
+        )
+        | (_, None) => Kind::File,
         (_, Some(RelKind::Table)) => Kind::Table,
         (_, Some(RelKind::Index)) => Kind::Index,
         (_, Some(RelKind::Toast)) => Kind::Toast,

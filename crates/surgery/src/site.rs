@@ -4,15 +4,20 @@ use std::ops::Range;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation, XactStatus};
 use pgclinic_format::control_file::Checkpoint;
-use pgclinic_format::heap_tuple::{HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
+use pgclinic_format::heap_tuple::{HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::slru::{GROUP_BYTES, PAGES_PER_SEGMENT};
+use pgclinic_format::wal::{PageHeader, RecordHeader};
 use pgclinic_format::{
-    Attribute, Attributes, BlockNo, ColumnLayout, Fork, HeapTuple, LinePointer, LpFlags, Page,
-    Varlena, varlena, visibility_map,
+    Attribute, Attributes, BlockNo, ColumnLayout, Fork, HeapTuple, LinePointer, LpFlags, Oid, Page,
+    StatusLog, Varlena, Xid, varlena, visibility_map,
 };
 
 use crate::sites::Sites;
+
+/// Transactions that are asked about when one of a certain fate is wanted.
+const XIDS_TRIED: usize = 100_000;
 
 /// Kinds of places.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,6 +30,10 @@ pub enum SiteKind {
     IndexPage,
     /// The page of a sequence.
     SequencePage,
+    /// A page of a system catalog that is not shared.
+    CatalogPage,
+    /// A page of a table's free space map.
+    FreeSpacePage,
     /// A table's main fork as a file.
     HeapFile,
     /// An index's main fork as a file.
@@ -39,6 +48,24 @@ pub enum SiteKind {
     ControlFile,
     /// `pg_filenode.map`.
     RelationMap,
+    /// A file of `pg_xact`.
+    TransactionLog,
+    /// A file of `pg_multixact/offsets`.
+    MultixactOffsets,
+    /// A file of `pg_multixact/members`.
+    MultixactMembers,
+    /// The file of a prepared transaction.
+    PreparedTransaction,
+    /// The state of a replication slot.
+    ReplicationSlot,
+    /// `pg_logical/replorigin_checkpoint`.
+    ReplicationOrigins,
+    /// The WAL page with the last checkpoint record.
+    WalCheckpoint,
+    /// The first page of that segment.
+    WalHead,
+    /// A WAL page with a whole record from before the redo point.
+    WalOlder,
 }
 
 /// Every kind of page.
@@ -48,6 +75,10 @@ pub(crate) const ANY_PAGE: &[SiteKind] = &[
     SiteKind::IndexPage,
     SiteKind::SequencePage,
 ];
+/// Pages of catalogs.
+pub(crate) const CATALOG_PAGE: &[SiteKind] = &[SiteKind::CatalogPage];
+/// Pages of free space maps.
+pub(crate) const FREE_SPACE_PAGE: &[SiteKind] = &[SiteKind::FreeSpacePage];
 /// Pages of tables.
 pub(crate) const HEAP_PAGE: &[SiteKind] = &[SiteKind::HeapPage];
 /// Pages of tables and TOAST relations.
@@ -72,6 +103,32 @@ pub(crate) const VERSION_FILE: &[SiteKind] = &[SiteKind::VersionFile];
 pub(crate) const CONTROL_FILE: &[SiteKind] = &[SiteKind::ControlFile];
 /// Relation maps.
 pub(crate) const RELATION_MAP: &[SiteKind] = &[SiteKind::RelationMap];
+/// Files of `pg_xact`.
+pub(crate) const TRANSACTION_LOG: &[SiteKind] = &[SiteKind::TransactionLog];
+/// Files of `pg_multixact/offsets`.
+pub(crate) const MULTIXACT_OFFSETS: &[SiteKind] = &[SiteKind::MultixactOffsets];
+/// Files of `pg_multixact/members`.
+pub(crate) const MULTIXACT_MEMBERS: &[SiteKind] = &[SiteKind::MultixactMembers];
+/// Files of prepared transactions.
+pub(crate) const PREPARED_TRANSACTION: &[SiteKind] = &[SiteKind::PreparedTransaction];
+/// States of replication slots.
+pub(crate) const REPLICATION_SLOT: &[SiteKind] = &[SiteKind::ReplicationSlot];
+/// Progress of replication origins.
+pub(crate) const REPLICATION_ORIGINS: &[SiteKind] = &[SiteKind::ReplicationOrigins];
+
+/// The WAL page with the last checkpoint record.
+pub(crate) const WAL_CHECKPOINT: &[SiteKind] = &[SiteKind::WalCheckpoint];
+/// The first page of that segment.
+pub(crate) const WAL_HEAD: &[SiteKind] = &[SiteKind::WalHead];
+/// WAL pages from before the redo point.
+pub(crate) const WAL_OLDER: &[SiteKind] = &[SiteKind::WalOlder];
+
+/// Changes one byte.
+pub(crate) fn flip(bytes: &mut [u8], at: usize) {
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte ^= 0x10;
+    }
+}
 
 /// A place with its healthy bytes.
 pub struct Site<'a> {
@@ -123,6 +180,29 @@ pub struct Value {
 }
 
 impl Site<'_> {
+    /// Where the checkpoint record stands on a WAL page.
+    pub fn checkpoint_at(&self) -> Option<usize> {
+        let recovery = self.cluster.recovery()?;
+        let at = recovery.start.checkpoint;
+        usize::try_from(at.0 - recovery.shape.page_of(at).0).ok()
+    }
+
+    /// The WAL page goes on with a record, does not begin its segment and lies before the redo
+    /// point.
+    pub fn is_inner_older_page(&self) -> bool {
+        let redo = self.cluster.recovery().map(|recovery| {
+            let page = recovery.shape.page_of(recovery.start.redo);
+            page.0 / u64::from(recovery.shape.page_bytes)
+        });
+        let continues = PageHeader::parse(&self.bytes).is_some_and(|header| header.continues());
+        continues && self.offset != 0 && redo != Some(u64::from(self.block))
+    }
+
+    /// Where the first record of a WAL page begins, which ends on it too.
+    pub fn first_record(&self) -> Option<usize> {
+        wal_record_on(&self.bytes)
+    }
+
     /// The page.
     pub fn page(&self) -> Option<Page<'_>> {
         Page::parse(&self.bytes)
@@ -137,6 +217,32 @@ impl Site<'_> {
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         let control = self.cluster.control.trusted()?;
         control.is_shut_down().then_some(&control.checkpoint)
+    }
+
+    /// The bytes of this file of a status log that are in use, if the next number lies in it.
+    pub fn status_bytes_in_use(&self) -> Option<usize> {
+        let checkpoint = self.checkpoint()?;
+        let (log, next) = match self.kind {
+            SiteKind::TransactionLog => (StatusLog::Xact, checkpoint.next_xid().0),
+            SiteKind::MultixactOffsets => (StatusLog::MultiOffsets, checkpoint.next_multi.0),
+            SiteKind::MultixactMembers => (StatusLog::MultiMembers, checkpoint.next_multi_offset),
+            _ => return None,
+        };
+        let page_bytes = u64::from(self.cluster.build.block_size);
+        let (page, entry) = (
+            log.page_of(next, page_bytes),
+            log.entry_of(next, page_bytes),
+        );
+        (log.path(page / PAGES_PER_SEGMENT, self.cluster.layout.major) == self.path)
+            .then_some(())?;
+        let within = match log {
+            StatusLog::Xact => entry / 4,
+            StatusLog::MultiMembers => entry / 4 * GROUP_BYTES,
+            _ => entry * 4,
+        };
+        usize::try_from((page % PAGES_PER_SEGMENT) * page_bytes + within)
+            .ok()
+            .filter(|bytes| *bytes > 0)
     }
 
     /// Data checksums are known to be on.
@@ -234,6 +340,68 @@ impl Site<'_> {
             .collect()
     }
 
+    /// Rows of the page that were updated to another row of it, with their next versions.
+    pub fn updates(&self) -> Vec<(Row<'_>, Row<'_>)> {
+        let rows = self.page().map(rows_of).unwrap_or_default();
+        let next = |old: &Row<'_>| {
+            let ctid = old.tuple.t_ctid();
+            let counts = ctid.block == self.block
+                && !old.tuple.has(HEAP_XMAX_IS_MULTI)
+                && !old.tuple.xmax_is_locked_only()
+                && old.tuple.t_xmax().is_normal();
+            let follows = |new: &&Row<'_>| {
+                new.item == ctid.offset
+                    && new.item != old.item
+                    && new.tuple.t_xmin() == old.tuple.t_xmax()
+            };
+            counts.then(|| rows.iter().find(follows).copied())?
+        };
+        rows.iter()
+            .filter(|row| self.item.is_none_or(|item| item == row.item))
+            .filter_map(|old| Some((*old, next(old)?)))
+            .collect()
+    }
+
+    /// What the commit log says, within the bounds in which it says anything.
+    pub fn status(&self, xid: Xid) -> Option<XactStatus> {
+        let checkpoint = self.checkpoint()?;
+        let bounded = xid.is_normal()
+            && xid.precedes(checkpoint.next_xid())
+            && !xid.precedes(checkpoint.oldest_xid);
+        bounded.then(|| self.cluster.transactions.status(xid))?
+    }
+
+    /// A transaction that was rolled back and is young enough for the relation.
+    pub fn aborted_xid(&self) -> Option<Xid> {
+        let (first, next) = (self.relation?.relfrozenxid, self.checkpoint()?.next_xid());
+        (first.0.max(3)..next.0)
+            .take(XIDS_TRIED)
+            .map(Xid)
+            .find(|xid| self.status(*xid) == Some(XactStatus::Aborted))
+    }
+
+    /// The bits of the visibility map for the page.
+    pub fn map_bits(&self) -> u8 {
+        let bits = || {
+            let map = self.sites.sibling(self, Fork::Vm)?;
+            let len = usize::try_from(self.cluster.build.block_size).ok()?;
+            let per_page = visibility_map::heap_blocks_per_page(len).max(1);
+            let block = u64::from(self.block);
+            let page = self
+                .sites
+                .read_page(map, BlockNo::try_from(block / per_page).ok()?)?;
+            visibility_map::bits(Page::parse(&page)?, block % per_page)
+        };
+        bits().unwrap_or(0)
+    }
+
+    /// The type of a column.
+    pub fn type_oid(&self, attribute: u16) -> Option<Oid> {
+        let columns = self.relation?.columns.as_ref()?;
+        let column = columns.iter().find(|column| column.attnum == attribute)?;
+        (!column.dropped).then_some(column.type_oid)
+    }
+
     /// The healthy bytes of another block of this fork.
     pub fn other_block(&self, block: BlockNo) -> Option<Vec<u8>> {
         self.sites.read_page(self.files?, block)
@@ -320,6 +488,19 @@ pub(crate) fn hoff_contradiction(page: &[u8]) -> Option<&'static str> {
     let rows = Page::parse(page).map(rows_of).unwrap_or_default();
     let wrong = |row: &Row<'_>| usize::from(row.tuple.t_hoff()) != row.tuple.expected_hoff();
     rows.iter().any(wrong).then_some("hoff-mismatch")
+}
+
+/// Where the first record begins that stands whole on a WAL page.
+pub(crate) fn wal_record_on(page: &[u8]) -> Option<usize> {
+    let header = PageHeader::parse(page)?;
+    let rest = match header.continues() {
+        true => u64::from(header.remaining).next_multiple_of(8),
+        false => 0,
+    };
+    let at = usize::try_from(header.bytes() + rest).ok()?;
+    let record = RecordHeader::parse(page.get(at..)?)?;
+    let len = usize::try_from(record.total_bytes).ok()?;
+    (len > 32 && at.checked_add(len)? <= page.len()).then_some(at)
 }
 
 /// One of these, by the seed.

@@ -3,8 +3,10 @@
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::check::read_block;
-use pgclinic_format::{BlockNo, Fork, Oid, Page};
+use pgclinic_format::{BlockNo, Fork, Oid, Page, StatusLog};
 use pgclinic_source::read_all;
+
+mod wal;
 
 use crate::injury::SiteWants;
 use crate::site::{Site, SiteKind};
@@ -12,7 +14,8 @@ use crate::site::{Site, SiteKind};
 const FIRST_USER_OID: Oid = 16384;
 /// Blocks of one relation that are offered.
 const BLOCKS_MAX: u32 = 256;
-const SMALL_FILE_BYTES: u64 = 64 * 1024;
+/// 32 pages of the largest size.
+const SMALL_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Where to look.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -136,8 +139,22 @@ impl<'a> Sites<'a> {
                 database: 0,
                 ..site(0, 0, "global")
             }),
+            SiteKind::WalCheckpoint | SiteKind::WalHead | SiteKind::WalOlder => {
+                let pages = wal::pages(self.cluster, kind);
+                found.extend(pages.into_iter().map(|page| SiteRef {
+                    database: 0,
+                    ..site(0, page, "pg_wal")
+                }));
+            }
             SiteKind::VersionFile | SiteKind::RelationMap => {
                 found.push(site(0, 0, &database.folder))
+            }
+            _ if is_of_cluster(kind) => {
+                let of_cluster = |path: String| SiteRef {
+                    database: 0,
+                    ..site(0, 0, &path)
+                };
+                found.extend(self.cluster_files(kind).into_iter().map(of_cluster));
             }
             _ => {
                 for relation in relations_of(&database.catalog, kind, within) {
@@ -206,6 +223,11 @@ impl<'a> Sites<'a> {
             SiteKind::ControlFile => site.path = "global/pg_control".into(),
             SiteKind::VersionFile => site.path = format!("{}/PG_VERSION", at.folder),
             SiteKind::RelationMap => site.path = format!("{}/pg_filenode.map", at.folder),
+            SiteKind::WalCheckpoint | SiteKind::WalHead | SiteKind::WalOlder => {
+                (site.path, site.offset, site.bytes) = wal::read(self.cluster, at.block)?;
+                return Some(site);
+            }
+            _ if is_of_cluster(at.kind) => site.path.clone_from(&at.folder),
             _ => {
                 site.path = files?.path(0);
                 return Some(site);
@@ -213,6 +235,25 @@ impl<'a> Sites<'a> {
         }
         site.bytes = read_all(self.cluster.source().as_ref(), &site.path, SMALL_FILE_BYTES).ok()?;
         Some(site)
+    }
+
+    /// The files of a kind that belong to no database.
+    fn cluster_files(&self, kind: SiteKind) -> Vec<String> {
+        if let Some(log) = status_log(kind) {
+            let files = self.cluster.status_files(log).unwrap_or_default();
+            return files.into_iter().map(|file| file.path).collect();
+        }
+        let (folder, file) = match kind {
+            SiteKind::PreparedTransaction => ("pg_twophase", ""),
+            SiteKind::ReplicationSlot => ("pg_replslot", "/state"),
+            SiteKind::ReplicationOrigins => {
+                return vec!["pg_logical/replorigin_checkpoint".into()];
+            }
+            _ => return Vec::new(),
+        };
+        let entries = self.cluster.source().list(folder).unwrap_or_default();
+        let path = |entry: pgclinic_source::Entry| format!("{folder}/{}{file}", entry.name);
+        entries.into_iter().map(path).collect()
     }
 
     pub(crate) fn read_page(&self, files: &ForkFiles, block: BlockNo) -> Option<Vec<u8>> {
@@ -279,8 +320,29 @@ impl<'a> Sites<'a> {
     }
 }
 
-fn is_page(kind: SiteKind) -> bool {
-    crate::site::ANY_PAGE.contains(&kind)
+pub(crate) fn is_page(kind: SiteKind) -> bool {
+    let own = [SiteKind::CatalogPage, SiteKind::FreeSpacePage];
+    crate::site::ANY_PAGE.contains(&kind) || own.contains(&kind)
+}
+
+/// Files that belong to no database.
+pub(crate) fn is_of_cluster(kind: SiteKind) -> bool {
+    status_log(kind).is_some()
+        || matches!(
+            kind,
+            SiteKind::PreparedTransaction
+                | SiteKind::ReplicationSlot
+                | SiteKind::ReplicationOrigins
+        )
+}
+
+fn status_log(kind: SiteKind) -> Option<StatusLog> {
+    match kind {
+        SiteKind::TransactionLog => Some(StatusLog::Xact),
+        SiteKind::MultixactOffsets => Some(StatusLog::MultiOffsets),
+        SiteKind::MultixactMembers => Some(StatusLog::MultiMembers),
+        _ => None,
+    }
 }
 
 fn is_healthy(bytes: &[u8]) -> bool {
@@ -296,7 +358,7 @@ fn relations_of<'a>(
     catalog.relations.values().filter(move |relation| {
         let asked_for = match &within.relation {
             Some(name) => *name == relation.name || *name == relation.qualified_name(),
-            None => relation.oid >= FIRST_USER_OID,
+            None => (relation.oid >= FIRST_USER_OID) != (kind == SiteKind::CatalogPage),
         };
         let wanted = match kind {
             SiteKind::InitFile => Persistence::Unlogged,
@@ -308,14 +370,26 @@ fn relations_of<'a>(
 
 fn is_kind(relation: RelKind, kind: SiteKind) -> bool {
     match kind {
-        SiteKind::HeapPage | SiteKind::HeapFile => {
+        SiteKind::CatalogPage => relation == RelKind::Table,
+        SiteKind::HeapPage | SiteKind::HeapFile | SiteKind::FreeSpacePage => {
             matches!(relation, RelKind::Table | RelKind::MaterializedView)
         }
         SiteKind::ToastPage => relation == RelKind::Toast,
         SiteKind::IndexPage | SiteKind::IndexFile => relation == RelKind::Index,
         SiteKind::SequencePage | SiteKind::SequenceFile => relation == RelKind::Sequence,
         SiteKind::InitFile => matches!(relation, RelKind::Table | RelKind::Index | RelKind::Toast),
-        SiteKind::VersionFile | SiteKind::ControlFile | SiteKind::RelationMap => false,
+        SiteKind::VersionFile
+        | SiteKind::ControlFile
+        | SiteKind::RelationMap
+        | SiteKind::TransactionLog
+        | SiteKind::MultixactOffsets
+        | SiteKind::MultixactMembers
+        | SiteKind::PreparedTransaction
+        | SiteKind::ReplicationSlot
+        | SiteKind::ReplicationOrigins
+        | SiteKind::WalCheckpoint
+        | SiteKind::WalHead
+        | SiteKind::WalOlder => false,
     }
 }
 
@@ -324,10 +398,10 @@ fn fork_of<'a>(
     relation: &Relation,
     kind: SiteKind,
 ) -> Option<&'a ForkFiles> {
-    let fork = if kind == SiteKind::InitFile {
-        Fork::Init
-    } else {
-        Fork::Main
+    let fork = match kind {
+        SiteKind::InitFile => Fork::Init,
+        SiteKind::FreeSpacePage => Fork::Fsm,
+        _ => Fork::Main,
     };
     database.forks.iter().find(|files| {
         files.filenode == relation.filenode

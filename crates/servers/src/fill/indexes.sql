@@ -9,6 +9,8 @@ CREATE INDEX measurements_brin ON public.measurements USING brin (id, taken) WIT
 CREATE UNIQUE INDEX docs_title ON public.docs (title);
 CREATE INDEX docs_gin_json ON public.docs USING gin (extra jsonb_path_ops);
 CREATE INDEX docs_gin_words ON public.docs USING gin (words) WITH (fastupdate = on);
+-- Tens of keys with their rows beside them, and one with a tree of rows of its own.
+CREATE INDEX measurements_gin ON public.measurements USING gin ((ARRAY[code, 'all']));
 CREATE INDEX docs_spgist_text ON public.docs USING spgist (title);
 CREATE INDEX all_types_gin_array ON public.all_types USING gin (c_text_array);
 CREATE INDEX all_types_gist_point ON public.all_types USING gist (c_point);
@@ -39,3 +41,21 @@ INSERT INTO public.computed (id, what) SELECT i, 'w' || i FROM generate_series(1
 
 -- The pending list of a GIN index and the unsummarised tail of a BRIN index.
 INSERT INTO public.docs (id, title, words) SELECT i, 'late ' || i, to_tsvector('simple', 'late ' || i) FROM generate_series(401, 420) AS i;
+
+-- Entries that still wait in the list of a GIN index, those of one row on several pages.
+CREATE TABLE public.waiting (id int, words text[]);
+CREATE INDEX waiting_words ON public.waiting USING gin (words) WITH (fastupdate = on);
+INSERT INTO public.waiting SELECT i, ARRAY['w' || i % 50, 'all'] FROM generate_series(1, 300) AS i;
+INSERT INTO public.waiting SELECT 301, array_agg('x' || i) FROM generate_series(1, 900) AS i;
+INSERT INTO public.waiting SELECT i, ARRAY['w' || i % 50, 'last'] FROM generate_series(302, 320) AS i;
+
+-- Trees of more than one level, built and inserted into.
+CREATE TABLE public.places (id int, at point, area box, label text);
+INSERT INTO public.places SELECT i, point(i * 7919 % 1009, i * 104729 % 997), box(point(i % 997, i % 89), point(i % 997 + 2, i % 89 + 1)), repeat('place ', i % 3) || i % 400 FROM generate_series(1, 1200) AS i;
+CREATE INDEX places_gist_at ON public.places USING gist (at);
+CREATE INDEX places_gist_area ON public.places USING gist (area);
+CREATE INDEX places_spgist_at ON public.places USING spgist (at);
+CREATE INDEX places_spgist_line ON public.places USING spgist (at kd_point_ops);
+CREATE INDEX places_spgist_label ON public.places USING spgist (label);
+INSERT INTO public.places SELECT i, point(i % 31, i % 37), box(point(i, i), point(i + 1, i + 1)), 'place ' || i % 50 FROM generate_series(1201, 1800) AS i;
+INSERT INTO public.places (id) SELECT i FROM generate_series(1801, 1820) AS i;

@@ -30,7 +30,7 @@ impl Injury for ChunkNumberShifted {
         let wound = Wound::edit_row(site, &row, format!("chunk_seq set to {number}"), |tuple| {
             put_u32(tuple, at, number);
         })?;
-        Some(wound.blind("the chunks of a value are counted only when both sides are compared"))
+        Some(wound.must(&["toast-value-incomplete"]))
     }
 
     fn way_out(&self) -> &'static str {

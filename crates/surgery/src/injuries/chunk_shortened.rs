@@ -37,7 +37,7 @@ impl Injury for ChunkShortened {
                 put_u32(tuple, at, len << 2);
             },
         )?;
-        Some(wound.blind("the size of a value is added up only when both sides are compared"))
+        Some(wound.must(&["bytes-behind-last-value"]))
     }
 
     fn way_out(&self) -> &'static str {

@@ -2,6 +2,7 @@
 
 use pgclinic_format::build::put_u16;
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -34,7 +35,7 @@ impl Injury for CtidOffset {
                 put_u16(tuple, 16, offset);
             },
         )?;
-        Some(wound.must(&["ctid-impossible"]))
+        Some(wound.must(&["ctid-impossible"]).may(&[followers::CHAINS]))
     }
 
     fn way_out(&self) -> &'static str {

@@ -29,8 +29,16 @@ impl Injury for CutFileUnseen {
             .is_none_or(|marked| u64::from(marked) < left)
             .then_some(())?;
         let wound = Wound::cut(site, left * block, format!("the file cut to {left} blocks"));
-        let wound = wound.may(&[&["pages-beyond-end"]]);
-        Some(wound.blind("a table may end at any block; relpages is only an estimate"))
+        let counted = site
+            .relation
+            .and_then(|relation| u64::try_from(relation.relpages).ok());
+        let seen = counted
+            .filter(|relpages| *relpages > left)
+            .map(|_| "pages-beyond-end");
+        Some(wound.must_or_blind(
+            seen,
+            "a table may end at any block; relpages is only an estimate",
+        ))
     }
 
     fn way_out(&self) -> &'static str {

@@ -5,6 +5,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_HOT_UPDATED, HEAP_XMAX_INVALID, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -40,7 +41,11 @@ impl Injury for HotUpdateLeavesPage {
                 put_u16(tuple, 14, low);
             },
         )?;
-        Some(wound.must(&["hot-update-leaves-page"]))
+        Some(
+            wound
+                .must(&["hot-update-leaves-page"])
+                .may(&[followers::CHAINS]),
+        )
     }
 
     fn way_out(&self) -> &'static str {

@@ -1,8 +1,10 @@
 //! A line pointer to a row is marked as dead.
 
 use pgclinic_format::build::put_u32;
+use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{LinePointer, LpFlags};
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{ROW_PAGE, Site};
 use crate::way_out;
@@ -32,11 +34,13 @@ impl Injury for LinePointerDead {
         let wound = Wound::edit(site, words, |page| {
             put_u32(page, Site::pointer_at(row.item), pointer.0)
         })?;
-        Some(
-            wound
-                .item(row.item)
-                .blind("a dead line pointer may keep its storage until the next vacuum"),
-        )
+        let flags = site.page()?.pd_flags();
+        let promised = site.checkpoint().is_some() && flags & PD_ALL_VISIBLE != 0;
+        let wound = wound.item(row.item).may(&[followers::CHAINS]);
+        Some(wound.must_or_blind(
+            promised.then_some("page-not-all-visible"),
+            "a dead line pointer may keep its storage until the next vacuum",
+        ))
     }
 
     fn way_out(&self) -> &'static str {

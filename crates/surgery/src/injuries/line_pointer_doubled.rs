@@ -2,6 +2,7 @@
 
 use pgclinic_format::build::put_u32;
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{ROW_PAGE, Site, rows_of};
 use crate::way_out;
@@ -36,7 +37,11 @@ impl Injury for LinePointerDoubled {
         let wound = Wound::edit(site, words, |page| {
             put_u32(page, Site::pointer_at(row.item), pointer.0)
         })?;
-        Some(wound.item(row.item).must(&["items-overlap"]))
+        Some(wound.item(row.item).must(&["items-overlap"]).may(&[
+            followers::CHAINS,
+            followers::TUPLE_HEADER,
+            followers::ATTRIBUTES,
+        ]))
     }
 
     fn way_out(&self) -> &'static str {

@@ -3,6 +3,7 @@
 use pgclinic_format::build::put_u32;
 use pgclinic_format::{LinePointer, LpFlags};
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{ROW_PAGE, Site};
 use crate::way_out;
@@ -31,7 +32,12 @@ impl Injury for LinePointerLengthHuge {
         let wound = Wound::edit(site, words, |page| {
             put_u32(page, Site::pointer_at(row.item), pointer.0)
         })?;
-        Some(wound.item(row.item).must(&["item-beyond-page"]))
+        Some(
+            wound
+                .item(row.item)
+                .must(&["item-beyond-page"])
+                .may(&[followers::CHAINS]),
+        )
     }
 
     fn way_out(&self) -> &'static str {

@@ -3,6 +3,7 @@
 use pgclinic_format::build::put_u32;
 use pgclinic_format::{LinePointer, LpFlags};
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{ROW_PAGE, Site};
 use crate::way_out;
@@ -35,7 +36,7 @@ impl Injury for LinePointerUnused {
             wound
                 .item(row.item)
                 .must(&["unused-with-storage"])
-                .may(&[&["redirect-target"]]),
+                .may(&[&["redirect-target"], followers::CHAINS]),
         )
     }
 

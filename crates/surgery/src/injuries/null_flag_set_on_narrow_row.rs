@@ -34,8 +34,8 @@ impl Injury for NullFlagSetOnNarrowRow {
         })?;
         Some(
             wound
-                .may(&[followers::ATTRIBUTES])
-                .blind("the padding before the first column makes a bitmap of nulls that fits"),
+                .must(&["bytes-behind-last-value"])
+                .may(&[followers::ATTRIBUTES]),
         )
     }
 

@@ -3,6 +3,7 @@
 use pgclinic_format::LpFlags;
 use pgclinic_format::build::{put_u16, put_u32, seal_page};
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -48,7 +49,12 @@ impl Injury for OldPage {
             &after,
             format!("item {item} taken off again, with an older LSN"),
         )?;
-        Some(wound.item(item).blind("an old page is right in itself"))
+        Some(
+            wound
+                .item(item)
+                .may(&[followers::CHAINS, followers::FATES])
+                .blind("an old page is right in itself"),
+        )
     }
 
     fn way_out(&self) -> &'static str {

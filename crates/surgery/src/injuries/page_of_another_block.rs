@@ -3,6 +3,7 @@
 use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
 use pgclinic_format::{BlockNo, Page, Xid};
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{ROW_PAGE, Site, rows_of};
 use crate::way_out;
@@ -46,11 +47,11 @@ impl Injury for PageOfAnotherBlock {
             &page,
             format!("overwritten with the page of block {block}"),
         )?;
-        Some(
-            wound
-                .must(&["page-of-another-block"])
-                .may(&[&["hot-update-leaves-page"]]),
-        )
+        Some(wound.must(&["page-of-another-block"]).may(&[
+            &["hot-update-leaves-page"],
+            followers::CHAINS,
+            followers::FATES,
+        ]))
     }
 
     fn way_out(&self) -> &'static str {

@@ -55,7 +55,7 @@ impl Injury for RelationMapEntry {
         )?;
         Some(
             wound
-                .must(&["relation-map-sense"])
+                .must(&["relation-map-sense", "orphan-file"])
                 .may(&[followers::LOST_CATALOGS]),
         )
     }

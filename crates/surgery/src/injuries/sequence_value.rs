@@ -24,7 +24,8 @@ impl Injury for SequenceValue {
     }
 
     fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
-        let row = site.row(seed, |_| true)?;
+        let own = site.catalog?.sequence(site.relation?.oid)?;
+        let row = site.row(seed, |_| own.min > i64::MIN)?;
         let at = usize::from(row.tuple.t_hoff());
         let wound = Wound::edit_row(
             site,
@@ -38,7 +39,7 @@ impl Injury for SequenceValue {
         Some(
             wound
                 .may(&[followers::SEQUENCES])
-                .blind("any number may be the last one; the bounds stand in pg_sequence"),
+                .must(&["sequence-beyond-bounds"]),
         )
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use pgclinic_format::Varlena;
 use pgclinic_format::varlena;
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Row, Site, Value};
 use crate::way_out;
@@ -54,7 +55,9 @@ impl Injury for TextBytes {
                 .for_each(|byte| *byte ^= random.u8(1..));
         })?;
         Some(
-            wound.blind("any bytes may be payload; whether they decode is a question for the type"),
+            wound
+                .may(&[followers::VALUES])
+                .blind("any bytes may be payload; whether they decode is a question for the type"),
         )
     }
 

@@ -32,9 +32,7 @@ impl Injury for ToastValue {
         let wound = Wound::edit_row(site, &row, words, |tuple| {
             put_u32(tuple, at + 10, other);
         })?;
-        Some(
-            wound.blind("whether TOAST holds the value is asked only when both sides are compared"),
-        )
+        Some(wound.must(&["toast-value-missing"]))
     }
 
     fn way_out(&self) -> &'static str {

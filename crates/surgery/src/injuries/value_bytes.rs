@@ -1,5 +1,6 @@
 //! Random bytes in a value of fixed length.
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -32,7 +33,11 @@ impl Injury for ValueBytes {
                 .flatten()
                 .for_each(|byte| *byte ^= random.u8(1..));
         })?;
-        Some(wound.blind("any bytes of that length are a value"))
+        Some(
+            wound
+                .may(&[followers::VALUES])
+                .blind("any bytes of that length are a value"),
+        )
     }
 
     fn way_out(&self) -> &'static str {

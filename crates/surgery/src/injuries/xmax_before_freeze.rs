@@ -6,6 +6,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMAX_LOCK_ONLY, HEAP_XMAX_SHR_LOCK,
 };
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -47,7 +48,11 @@ impl Injury for XmaxBeforeFreeze {
                 put_u16(tuple, 20, mask);
             },
         )?;
-        Some(wound.must(&["xmax-before-freeze"]))
+        Some(
+            wound
+                .must(&["xmax-before-freeze"])
+                .may(&[followers::CHAINS]),
+        )
     }
 
     fn way_out(&self) -> &'static str {

@@ -3,6 +3,7 @@
 use pgclinic_format::build::put_u16;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -34,7 +35,11 @@ impl Injury for XmaxCommittedAndInvalid {
                 put_u16(tuple, 20, mask);
             },
         )?;
-        Some(wound.must(&["xmax-committed-and-invalid"]))
+        Some(
+            wound
+                .must(&["xmax-committed-and-invalid"])
+                .may(&[followers::CHAINS]),
+        )
     }
 
     fn way_out(&self) -> &'static str {

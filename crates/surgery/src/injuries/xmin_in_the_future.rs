@@ -3,6 +3,7 @@
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::heap_tuple::HEAP_XMIN_FROZEN;
 
+use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -36,7 +37,11 @@ impl Injury for XminInTheFuture {
                 put_u16(tuple, 20, mask);
             },
         )?;
-        Some(wound.must(&["xmin-in-the-future"]))
+        Some(
+            wound
+                .must(&["xmin-in-the-future"])
+                .may(&[followers::CHAINS]),
+        )
     }
 
     fn way_out(&self) -> &'static str {

@@ -22,7 +22,11 @@ impl Injury for ZeroedPage {
 
     fn wound(&self, site: &Site<'_>, _seed: u64) -> Option<Wound> {
         let wound = Wound::edit(site, "the whole page set to zero", |page| page.fill(0))?;
-        Some(wound.blind("a page of zeros is legal anywhere: it is what a table grows by"))
+        let marked = site.checkpoint().is_some() && site.map_bits() != 0;
+        Some(wound.must_or_blind(
+            marked.then_some("zeroed-page-marked-visible"),
+            "a page of zeros is legal anywhere: it is what a table grows by",
+        ))
     }
 
     fn way_out(&self) -> &'static str {

@@ -1,0 +1,52 @@
+//! What injuries of catalogs ask of a place.
+
+use pgclinic_cluster::{RowState, row_state};
+use pgclinic_format::{Attribute, Attributes, Oid};
+
+use crate::site::{Row, Site, choose};
+
+/// OIDs from here on belong to what users made.
+const FIRST_USER_OID: Oid = 16384;
+
+/// The rows of the page that are visible to everybody.
+pub(super) fn live<'a>(site: &'a Site<'_>) -> Vec<Row<'a>> {
+    let cluster = site.cluster;
+    let is_live = |row: &Row<'_>| {
+        row_state(row.tuple, &cluster.transactions, &cluster.multixacts) == RowState::Live
+    };
+    site.rows().into_iter().filter(is_live).collect()
+}
+
+/// Where a column of this catalog stands in one of the live rows about users' objects, by the seed. Rows of
+/// `pg_description` are taken whatever they are about.
+pub(super) fn value<'a>(
+    site: &'a Site<'_>,
+    seed: u64,
+    catalog: &str,
+    column: &str,
+) -> Option<(Row<'a>, usize)> {
+    let relation = site
+        .relation
+        .filter(|relation| relation.name == catalog && relation.schema == "pg_catalog")?;
+    let columns = relation.columns.as_ref()?;
+    let index = columns.iter().position(|known| known.name == column)?;
+    let layouts = relation.layouts.as_deref()?;
+    let any = catalog == "pg_description";
+    let rows: Vec<Row<'a>> = live(site)
+        .into_iter()
+        .filter(|row| any || oid(row).is_some_and(|oid| oid >= FIRST_USER_OID))
+        .collect();
+    let row = *choose(&rows, seed)?;
+    match Attributes::new(row.tuple, layouts).nth(index)? {
+        Ok(Attribute::Value(range)) => Some((row, range.start)),
+        _ => None,
+    }
+}
+
+/// The first column of a row, where it is an OID.
+pub(super) fn oid(row: &Row<'_>) -> Option<Oid> {
+    let at = usize::from(row.tuple.t_hoff());
+    Some(Oid::from_le_bytes(
+        *row.tuple.bytes().get(at..)?.first_chunk()?,
+    ))
+}

@@ -1,0 +1,36 @@
+//! The last file of pg_multixact/offsets is gone.
+
+use crate::followers;
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{MULTIXACT_OFFSETS, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct LostMultixactOffsets;
+
+impl Injury for LostMultixactOffsets {
+    fn name(&self) -> &'static str {
+        "lost-multixact-offsets"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the last file of pg_multixact/offsets is gone"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::once(MULTIXACT_OFFSETS)
+    }
+
+    fn wound(&self, site: &Site<'_>, _seed: u64) -> Option<Wound> {
+        site.status_bytes_in_use()?;
+        Some(
+            Wound::remove(site.path.clone(), "the file removed")
+                .must(&["status-file-missing"])
+                .may(&[followers::TRANSACTION_STATUS]),
+        )
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::STATUS
+    }
+}

@@ -1,0 +1,39 @@
+//! The last file of pg_multixact/offsets was overwritten with zeros.
+
+use crate::followers;
+use crate::injury::{Injury, SiteWants, Wound};
+use crate::site::{MULTIXACT_OFFSETS, Site};
+use crate::way_out;
+
+/// See the module.
+pub struct ZeroedMultixactOffsets;
+
+impl Injury for ZeroedMultixactOffsets {
+    fn name(&self) -> &'static str {
+        "zeroed-multixact-offsets"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the last file of pg_multixact/offsets was overwritten with zeros"
+    }
+
+    fn wants(&self) -> SiteWants {
+        SiteWants::once(MULTIXACT_OFFSETS)
+    }
+
+    fn wound(&self, site: &Site<'_>, _seed: u64) -> Option<Wound> {
+        let end = site.status_bytes_in_use()?.next_multiple_of(512);
+        let wound = Wound::edit(site, "the first sectors of the file zeroed", |bytes| {
+            bytes.iter_mut().take(end).for_each(|byte| *byte = 0);
+        })?;
+        Some(
+            wound
+                .must(&["multixact-offset-impossible"])
+                .may(&[followers::TRANSACTION_STATUS]),
+        )
+    }
+
+    fn way_out(&self) -> &'static str {
+        way_out::STATUS
+    }
+}

@@ -1,0 +1,150 @@
+//! Catalogs that hold every kind of object once: silent while whole, and each hurt is found.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::{CheckOptions, Finding, Level, Selection, check_cluster};
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_source::{DataDirectory, Source};
+use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+
+/// One statement a line; a line may begin with the first major that knows it.
+const OBJECTS: &str = "
+CREATE SCHEMA odd; CREATE ROLE keeper; CREATE ROLE reader; GRANT reader TO keeper
+CREATE TABLE odd.base (id serial PRIMARY KEY, what text NOT NULL DEFAULT 'x' CHECK (what <> ''), n int, CHECK (n > id), tag int[] UNIQUE)
+CREATE TABLE odd.child (extra date REFERENCES odd.days(day)) INHERITS (odd.base)
+CREATE VIEW odd.seen AS SELECT id, what, ctid, tableoid FROM odd.base; CREATE RULE nothing AS ON DELETE TO odd.seen DO INSTEAD NOTHING
+CREATE MATERIALIZED VIEW odd.kept AS SELECT * FROM odd.base
+CREATE TYPE odd.mood AS ENUM ('sad', 'glad'); CREATE TYPE odd.pair AS (a int, b text); CREATE DOMAIN odd.positive AS int CHECK (VALUE > 0)
+CREATE TYPE odd.span AS RANGE (subtype = float8, subtype_diff = float8mi)
+CREATE FUNCTION odd.twice(int, OUT a int, OUT b int) LANGUAGE sql AS 'SELECT $1, $1'; CREATE PROCEDURE odd.act() LANGUAGE plpgsql AS 'BEGIN END'
+CREATE FUNCTION odd.all_of(VARIADIC text[]) RETURNS text LANGUAGE sql AS 'SELECT $1[1]'; CREATE FUNCTION odd.rows() RETURNS SETOF odd.pair LANGUAGE sql AS 'SELECT 1, ''a'''
+CREATE AGGREGATE odd.total(int) (SFUNC = int4pl, STYPE = int, INITCOND = '0', MSFUNC = int4pl, MINVFUNC = int4mi, MSTYPE = int, SORTOP = <)
+CREATE FUNCTION odd.same(odd.pair, odd.pair) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT $1.a = $2.a'
+CREATE OPERATOR odd.=== (LEFTARG = odd.pair, RIGHTARG = odd.pair, FUNCTION = odd.same, COMMUTATOR = OPERATOR(odd.===), NEGATOR = OPERATOR(odd.!==))
+CREATE FUNCTION odd.hashed(odd.pair) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1.a'
+CREATE OPERATOR FAMILY odd.family USING hash; CREATE OPERATOR CLASS odd.class FOR TYPE odd.pair USING hash FAMILY odd.family AS OPERATOR 1 odd.===, FUNCTION 1 odd.hashed(odd.pair)
+CREATE FUNCTION odd.to_mood(int) RETURNS odd.mood LANGUAGE sql AS 'SELECT ''sad''::odd.mood'; CREATE CAST (int AS odd.mood) WITH FUNCTION odd.to_mood(int)
+CREATE CAST (odd.pair AS odd.mood) WITH INOUT
+CREATE FUNCTION odd.fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW;END'; CREATE TRIGGER fires BEFORE UPDATE OF what ON odd.base FOR EACH ROW EXECUTE FUNCTION odd.fire()
+CREATE CONSTRAINT TRIGGER late AFTER INSERT ON odd.base DEFERRABLE FOR EACH ROW EXECUTE FUNCTION odd.fire()
+CREATE FUNCTION odd.event() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; CREATE EVENT TRIGGER watches ON ddl_command_end EXECUTE FUNCTION odd.event()
+CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER far FOREIGN DATA WRAPPER nowhere; CREATE USER MAPPING FOR keeper SERVER far; CREATE USER MAPPING FOR PUBLIC SERVER far; CREATE FOREIGN TABLE odd.distant (id int) SERVER far
+CREATE POLICY own ON odd.base TO keeper, reader USING (id > 0); CREATE POLICY everybody ON odd.base; ALTER TABLE odd.base ENABLE ROW LEVEL SECURITY
+CREATE STATISTICS odd.both ON id, n FROM odd.base
+14 CREATE STATISTICS odd.expressions ON (n + 1), what FROM odd.base
+CREATE TEXT SEARCH DICTIONARY odd.dictionary (TEMPLATE = simple); CREATE TEXT SEARCH CONFIGURATION odd.configuration (COPY = english); ALTER TEXT SEARCH CONFIGURATION odd.configuration ALTER MAPPING FOR asciiword WITH odd.dictionary
+CREATE TEXT SEARCH PARSER odd.parser (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype); CREATE TEXT SEARCH TEMPLATE odd.template (INIT = dsimple_init, LEXIZE = dsimple_lexize)
+CREATE COLLATION odd.plain (locale = 'C'); CREATE TABLE odd.sorted (a text COLLATE odd.plain); CREATE INDEX ON odd.sorted (a COLLATE \"C\" text_pattern_ops, (upper(a)))
+CREATE CONVERSION odd.conversion FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8
+CREATE ACCESS METHOD another TYPE INDEX HANDLER bthandler; CREATE ACCESS METHOD heapish TYPE TABLE HANDLER heap_tableam_handler
+CREATE PUBLICATION all_of_it FOR ALL TABLES; CREATE PUBLICATION part_of_it FOR TABLE odd.base
+15 CREATE PUBLICATION by_schema FOR TABLES IN SCHEMA odd
+CREATE SUBSCRIPTION off CONNECTION 'dbname=nowhere' PUBLICATION p WITH (connect = false, enabled = false, slot_name = NONE)
+ALTER DEFAULT PRIVILEGES FOR ROLE keeper IN SCHEMA odd GRANT SELECT ON TABLES TO reader; ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO reader
+CREATE TABLE odd.parts (id int, k int) PARTITION BY RANGE (id, (k + 1)); CREATE TABLE odd.part1 PARTITION OF odd.parts FOR VALUES FROM (0, 0) TO (10, 10) PARTITION BY LIST (k); CREATE TABLE odd.rest PARTITION OF odd.parts DEFAULT; CREATE INDEX ON odd.parts (k); ALTER TABLE odd.parts ADD CHECK (id > 0)
+CREATE TABLE odd.dropped (a int, b text, c int, d int GENERATED ALWAYS AS (a * 2) STORED, e int GENERATED BY DEFAULT AS IDENTITY); ALTER TABLE odd.dropped DROP COLUMN b, ADD COLUMN f text DEFAULT 'now'; ALTER TABLE odd.dropped DROP COLUMN c
+CREATE TABLE odd.typed OF odd.pair (PRIMARY KEY (a)); CREATE UNLOGGED TABLE odd.short (id int, EXCLUDE USING btree (id WITH =))
+SELECT lo_from_bytea(0, '\\x0102'), lo_create(0); COMMENT ON TABLE odd.base IS 'base'; COMMENT ON COLUMN odd.base.what IS 'what'; COMMENT ON ROLE keeper IS 'keeper'; COMMENT ON SUBSCRIPTION off IS 'off'; COMMENT ON CONSTRAINT base_pkey ON odd.base IS 'key'
+GRANT SELECT (what) ON odd.base TO reader; GRANT USAGE ON SCHEMA odd TO keeper; GRANT SELECT ON pg_catalog.pg_authid TO reader; GRANT CONNECT ON DATABASE clinic TO reader; ALTER ROLE keeper IN DATABASE clinic SET work_mem = '1MB'; ALTER ROLE reader SET work_mem = '2MB'
+15 CREATE PUBLICATION columns FOR TABLE odd.dropped (a) WHERE (a > 0)
+15 GRANT SET ON PARAMETER work_mem TO reader
+ALTER TABLE odd.kept OWNER TO keeper; CREATE TABLE odd.spaced (id int PRIMARY KEY) TABLESPACE annex; ALTER DATABASE clinic OWNER TO keeper; ANALYZE
+CREATE ROLE gone; GRANT SELECT ON odd.base TO gone; GRANT reader TO gone; REVOKE SELECT ON odd.base FROM gone; DROP ROLE gone; CREATE TABLE odd.lost (a int); COMMENT ON TABLE odd.lost IS 'lost'; DROP TABLE odd.lost
+CREATE TEMP TABLE passing (id serial PRIMARY KEY, t text); INSERT INTO passing (t) VALUES ('t'); ANALYZE passing
+13 CREATE FUNCTION odd.fact(bigint) RETURNS numeric LANGUAGE sql AS 'SELECT 1::numeric'
+CREATE EXTENSION btree_gist; CREATE EXTENSION hstore; CREATE EXTENSION pg_trgm; CREATE EXTENSION cube; CREATE EXTENSION citext; CREATE EXTENSION postgres_fdw; CREATE EXTENSION file_fdw; CREATE EXTENSION ltree; CREATE EXTENSION bloom; CREATE EXTENSION isn; CREATE EXTENSION tablefunc; CREATE EXTENSION dict_int; CREATE EXTENSION unaccent; DROP EXTENSION tablefunc; ALTER EXTENSION unaccent SET SCHEMA odd
+CREATE EXTENSION pg_stat_statements; CREATE EXTENSION intarray; CREATE TRANSFORM FOR int LANGUAGE sql (FROM SQL WITH FUNCTION prsd_lextype(internal))
+";
+
+fn filled(major: u16) -> TempCopy {
+    let copy = copy_of(&seed(&server(major), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    {
+        let mut session = running.connect("clinic").expect("a session");
+        session
+            .execute("CREATE SCHEMA odd; CREATE TABLE odd.days (day date PRIMARY KEY)")
+            .expect("a table");
+        for line in OBJECTS.lines().filter(|line| !line.is_empty()) {
+            let (since, statement) = match line.split_once(' ') {
+                Some((word, rest)) if word.parse::<u16>().is_ok() => {
+                    (word.parse().unwrap_or(0), rest)
+                }
+                _ => (0, line),
+            };
+            if major < since {
+                continue;
+            }
+            for statement in statement.split("; ") {
+                let told = session.execute(statement);
+                // What the seed made already, and extensions that are not installed.
+                let excused = told.as_ref().err().map(ToString::to_string);
+                let excused = excused.is_none_or(|words| {
+                    words.contains("already exists")
+                        || words.contains("could not open extension control file")
+                        || words.contains("is not available")
+                        || words.contains("does not exist")
+                            && statement.starts_with("DROP EXTENSION")
+                        || statement.starts_with("CREATE TRANSFORM")
+                });
+                assert!(excused, "{statement}: {told:?}");
+            }
+        }
+    }
+    running.stop(StopMode::Fast).expect("a stop");
+    copy
+}
+
+struct Quiet;
+
+impl pgclinic_diagnose::Progress for Quiet {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+fn found(source: Arc<dyn Source>) -> Vec<Finding> {
+    let cluster = Cluster::open(source).expect("a cluster");
+    let options = CheckOptions {
+        level: Level::Full,
+        threads: std::num::NonZeroUsize::new(2).expect("two"),
+        evidence: 0,
+        selection: Selection::default(),
+        spec: String::new(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
+    };
+    let document = check_cluster(&cluster, &options, &Quiet);
+    let told = document.coverage.not_checked.iter();
+    let told: Vec<_> = told
+        .filter(|entry| entry.what.starts_with("references"))
+        .collect();
+    assert!(told.is_empty(), "{told:?}");
+    let own = |finding: &Finding| finding.rule.starts_with("catalog-");
+    document.findings.into_iter().filter(own).collect()
+}
+
+fn directory(pgdata: &Path) -> Arc<dyn Source> {
+    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
+}
+
+#[test]
+fn every_kind_of_object_of_18_refers_to_what_is_there() {
+    let copy = filled(18);
+    assert_eq!(found(directory(&copy.pgdata)), []);
+}
+
+#[test]
+fn every_kind_of_object_of_15_refers_to_what_is_there() {
+    let copy = filled(15);
+    assert_eq!(found(directory(&copy.pgdata)), []);
+}
+
+#[test]
+fn every_kind_of_object_of_13_refers_to_what_is_there() {
+    let copy = filled(13);
+    assert_eq!(found(directory(&copy.pgdata)), []);
+}
