@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pgclinic_diagnose::{Glob, Selection};
@@ -98,6 +99,12 @@ pub(crate) struct LoadArgs {
     /// Read no faster than this, such as 100MB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<NonZeroU64>,
+    /// Memory for comparing rows and index entries; what does not fit is sorted on disk
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256MiB")]
+    pub memory: NonZeroU64,
+    /// Folder for what does not fit in memory; the system's folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub spill_to: Option<PathBuf>,
 }
 
 impl LoadArgs {
@@ -106,13 +113,28 @@ impl LoadArgs {
         let machine = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.jobs.unwrap_or_else(machine)
     }
+
+    /// Where to sort what does not fit in memory.
+    pub(crate) fn spill_folder(&self, usual: &Path) -> PathBuf {
+        self.spill_to.clone().unwrap_or_else(|| usual.to_owned())
+    }
 }
 
-/// Bytes a second; kB, MB and GB are powers of 1000, kiB, MiB and GiB of 1024.
+/// Bytes a second.
 fn rate(text: &str) -> Result<NonZeroU64, String> {
     let plain = text.strip_suffix("/s").unwrap_or(text).trim();
-    let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: u64 = match plain.get(digits.len()..).unwrap_or_default().trim() {
+    bytes(plain).ok_or_else(|| format!("{text:?} is no rate; write 100MB/s"))
+}
+
+/// An amount of memory.
+fn size(text: &str) -> Result<NonZeroU64, String> {
+    bytes(text.trim()).ok_or_else(|| format!("{text:?} is no size; write 256MiB"))
+}
+
+/// A number with a unit; kB, MB and GB are powers of 1000, kiB, MiB and GiB of 1024.
+fn bytes(text: &str) -> Option<NonZeroU64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match text.get(digits.len()..)?.trim() {
         "" | "B" => 1,
         "kB" | "KB" => 1000,
         "MB" => 1_000_000,
@@ -120,16 +142,10 @@ fn rate(text: &str) -> Result<NonZeroU64, String> {
         "kiB" | "KiB" => 1 << 10,
         "MiB" => 1 << 20,
         "GiB" => 1 << 30,
-        _ => return Err(format!("{text:?} is no rate; write 100MB/s")),
+        _ => return None,
     };
-    let number = digits
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(unit));
-    number
-        .and_then(NonZeroU64::new)
-        .ok_or_else(|| format!("{text:?} is no rate; write 100MB/s"))
+    let number: u64 = digits.trim().parse().ok()?;
+    number.checked_mul(unit).and_then(NonZeroU64::new)
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod collator;
 pub mod commands;
 pub mod drill;
 mod exit;
+mod machine;
 mod output;
 mod progress;
 mod target;

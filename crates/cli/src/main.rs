@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         stdout: &mut stdout(),
         stderr: &mut stderr(),
         terminal,
+        temp_folder: std::env::temp_dir(),
         interrupted,
     };
     let exit = run(std::env::args_os().collect(), &mut world);

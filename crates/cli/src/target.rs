@@ -108,7 +108,7 @@ pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
     let pid: i32 = text.lines().next()?.trim().parse().ok()?;
     let process = rustix::process::Pid::from_raw(pid.abs())?;
     let alive = match rustix::process::test_kill_process(process) {
-        Ok(()) | Err(rustix::io::Errno::PERM) => true,
+        Ok(()) | Err(rustix::io::Errno::PERM) => !is_zombie(process),
         Err(_) => false,
     };
     // A postmaster works in its data directory; after a crash the number may be somebody else's.
@@ -116,6 +116,15 @@ pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
     let elsewhere =
         works_in.is_some_and(|folder| pgdata.canonicalize().is_ok_and(|own| own != folder));
     (alive && !elsewhere).then_some(pid.unsigned_abs())
+}
+
+/// A killed server that nobody has waited for yet holds no file any more; without `/proc` nobody is called a zombie.
+fn is_zombie(process: rustix::process::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    stat.is_ok_and(|line| {
+        let after_name = line.rsplit_once(')').map_or("", |(_, rest)| rest);
+        after_name.trim_start().starts_with(['Z', 'X'])
+    })
 }
 
 fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> {
@@ -223,9 +232,11 @@ impl BareFile {
             kind: self.kind(),
             method: self.method,
             columns: None,
+            key_order: None,
             blocks: files.blocks(self.build.block_size, self.build.segment_bytes),
             limits: None,
             level,
+            heap: pgclinic_diagnose::HeapAids::default(),
         }
     }
 

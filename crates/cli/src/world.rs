@@ -1,6 +1,7 @@
 //! What the program is given by the operating system, so that tests can give something else.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,6 +28,8 @@ pub struct World<'a> {
     pub stderr: &'a mut dyn Write,
     /// The terminal.
     pub terminal: Terminal,
+    /// Where files without a name may lie for a while.
+    pub temp_folder: PathBuf,
     /// Set by SIGINT and SIGTERM.
     pub interrupted: Arc<AtomicBool>,
 }

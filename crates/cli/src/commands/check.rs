@@ -1,6 +1,6 @@
 //! `pgclinic check TARGET`: what is wrong in the files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
@@ -9,8 +9,10 @@ use pgclinic_diagnose::{CheckDocument, CheckOptions, Level, check_cluster, check
 use pgclinic_report::Document;
 
 use crate::args::{LoadArgs, SelectionArgs};
+use crate::collator::ServerCollator;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
+use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opened};
@@ -23,6 +25,8 @@ enum LevelName {
     Pages,
     /// All that a page and its fork decide, control file, maps, catalogs against files
     Structure,
+    /// Also TOAST both ways, rows against index entries, values that do not decode, references of catalogs, WAL
+    Full,
 }
 
 #[derive(Debug, Args)]
@@ -36,6 +40,9 @@ struct Arguments {
     /// Damaged pages kept in the document as evidence
     #[arg(long, value_name = "N", default_value_t = 100)]
     evidence: usize,
+    /// Programs of a PostgreSQL of the same major: a scratch server of theirs tells how this machine's libc and ICU order text
+    #[arg(long, value_name = "BINDIR")]
+    collate_with: Option<PathBuf>,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -61,9 +68,18 @@ impl Command for Check {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let opened = target::open(&arguments.target, Some(&arguments.load))?;
+        let mut opened = target::open(&arguments.target, Some(&arguments.load))?;
+        if let Opened::Cluster(cluster) = &mut opened
+            && arguments.level != LevelName::Pages
+        {
+            cluster.machine = machine::collations();
+            if let Some(bindir) = &arguments.collate_with {
+                let collator = ServerCollator::start(bindir, cluster.layout.major)?;
+                cluster.collator = Some(Box::new(collator));
+            }
+        }
         let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-        let mut document = checked(&opened, &arguments, &bar);
+        let mut document = checked(&opened, &arguments, &world.temp_folder, &bar);
         bar.finish();
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
@@ -73,16 +89,19 @@ impl Command for Check {
     }
 }
 
-fn checked(opened: &Opened, arguments: &Arguments, bar: &Bar) -> CheckDocument {
+fn checked(opened: &Opened, arguments: &Arguments, temp_folder: &Path, bar: &Bar) -> CheckDocument {
     let options = CheckOptions {
         level: match arguments.level {
             LevelName::Pages => Level::Pages,
             LevelName::Structure => Level::Structure,
+            LevelName::Full => Level::Full,
         },
         threads: arguments.load.threads(),
         evidence: arguments.evidence,
         selection: arguments.selection.selection(),
         spec: target::spec_of(&arguments.target),
+        memory_bytes: arguments.load.memory.get(),
+        spill_folder: arguments.load.spill_folder(temp_folder),
     };
     match opened {
         Opened::Cluster(cluster) => check_cluster(cluster, &options, bar),

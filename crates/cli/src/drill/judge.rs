@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pgclinic_diagnose::document::{Finding, Kind, ServerAnswer};
-use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_diagnose::{CheckDocument, Severity, is_comparison, is_expected};
 use pgclinic_surgery::PlannedInjury;
 
 /// What the checks said about a hurt copy, beyond what they say about the master.
@@ -50,10 +50,11 @@ impl Verdict {
             let block = place.block.is_none()
                 || finding.place.block.is_none()
                 || finding.place.block == place.block;
-            block
-                && (finding.place.filenode == place.filenode
-                    || finding.place.filenode.is_none()
-                    || place.filenode.is_none())
+            is_comparison(&finding.rule)
+                || block
+                    && (finding.place.filenode == place.filenode
+                        || finding.place.filenode.is_none()
+                        || place.filenode.is_none())
         };
         let fired: BTreeSet<&str> = self
             .findings
@@ -70,17 +71,20 @@ impl Verdict {
             .collect()
     }
 
-    /// Rules that fired and were not allowed to; notes are always allowed.
+    /// Rules that fired and neither were allowed to nor follow from one that was. Notes are always
+    /// allowed, and so are comparisons: they may see any hurt.
     pub(crate) fn unexpected(&self, planned: &PlannedInjury) -> Vec<String> {
-        let allowed =
-            |rule: &str| planned.wound.must.contains(&rule) || planned.wound.may.contains(&rule);
+        let allowed = |rule: &str| {
+            let wound = &planned.wound;
+            wound.must.contains(&rule) || wound.may.contains(&rule) || is_comparison(rule)
+        };
         let alarms = self
             .findings
             .iter()
             .filter(|finding| finding.severity != Severity::Note);
         let unexpected: BTreeSet<String> = alarms
+            .filter(|finding| !is_expected(finding, &self.findings, allowed))
             .map(|finding| finding.rule.clone())
-            .filter(|rule| !allowed(rule))
             .collect();
         unexpected.into_iter().collect()
     }
@@ -109,11 +113,16 @@ impl Verdict {
             .filter(read)
             .filter_map(|finding| finding.server_says.as_ref())
             .collect();
+        // While a session begins, every error ends it: the server then calls it fatal.
+        let plain = |words: &str| {
+            let line = words.lines().next().unwrap_or_default();
+            line.replacen("FATAL:  ", "ERROR:  ", 1)
+        };
         let said = |words: &&String| {
-            !answer
-                .messages
-                .iter()
-                .any(|message| message.lines().next() == words.lines().next())
+            let messages = answer.messages.iter();
+            !messages
+                .map(|message| plain(message))
+                .any(|message| message == plain(words))
         };
         foretold.into_iter().filter(said).cloned().collect()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::walker::CheckOptions;
-use pgclinic_diagnose::{CheckDocument, Level, Progress, Selection, check_cluster};
+use pgclinic_diagnose::{CheckDocument, Level, Progress, Selection, check_cluster, level_of};
 use pgclinic_servers::{
     Checksums, FillOptions, InitOptions, Installation, RunAs, Scratch, Server, StartOptions,
     StopMode, fill, initdb,
@@ -81,14 +81,31 @@ pub(crate) fn open(pgdata: &Path) -> Result<Cluster, Failure> {
     Ok(Cluster::open(Arc::new(DataDirectory::open(pgdata)?))?)
 }
 
-/// Checks a cluster of the drill on one thread.
+/// Checks a cluster of the drill on one thread, as deep as it goes.
 pub(crate) fn check(pgdata: &Path, evidence: usize) -> Result<CheckDocument, Failure> {
+    check_at(Level::Full, pgdata, evidence)
+}
+
+/// The lowest level at which every rule that must fire is asked for, `structure` at least.
+pub(crate) fn level_for(must: &[&str]) -> Level {
+    let levels = must.iter().filter_map(|rule| level_of(rule));
+    levels.max().unwrap_or(Level::Full).max(Level::Structure)
+}
+
+/// Checks a cluster of the drill on one thread.
+pub(crate) fn check_at(
+    level: Level,
+    pgdata: &Path,
+    evidence: usize,
+) -> Result<CheckDocument, Failure> {
     let options = CheckOptions {
-        level: Level::Structure,
+        level,
         threads: NonZeroUsize::MIN,
         evidence,
         selection: Selection::default(),
         spec: "drill".into(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: pgdata.parent().unwrap_or(pgdata).to_owned(),
     };
     Ok(check_cluster(&open(pgdata)?, &options, &Unwatched))
 }

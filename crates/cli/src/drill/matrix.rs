@@ -100,7 +100,8 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
     let plan = &planned.plan;
     let mut failures = Vec::new();
     hurt(ward, planned, copy, "first")?;
-    let verdict = Verdict::new(master::check(&copy.pgdata, 0)?, ward.healthy);
+    let level = master::level_for(&plan.wound.must);
+    let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     undo(&journal(ward, copy, "first"), Some(&copy.pgdata))?;
     let undone = copy.differing()?.is_empty();
     if !undone {
@@ -219,7 +220,8 @@ fn server_without(
     if !copy.disable_checksums()? {
         return Ok(None);
     }
-    let verdict = Verdict::new(master::check(&copy.pgdata, 0)?, ward.healthy);
+    let level = master::level_for(&planned.plan.wound.must);
+    let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
     let lies = verdict.false_prophecies(&answer, ward.reads_indexes);
     failures.extend(

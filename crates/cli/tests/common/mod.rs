@@ -29,6 +29,7 @@ pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
         stdout: &mut out,
         stderr: &mut err,
         terminal,
+        temp_folder: std::env::temp_dir(),
         interrupted: std::sync::Arc::default(),
     };
     let line = std::iter::once("pgclinic").chain(arguments.iter().copied());
