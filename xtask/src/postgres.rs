@@ -7,11 +7,14 @@ use std::process::Command;
 use crate::shell::{self, at};
 use crate::task::Outcome;
 
+mod kill;
+
 const USER: &str = "postgres";
 
 /// The programs of one installation.
 pub(crate) struct Tools {
     folder: PathBuf,
+    environment: Vec<(String, String)>,
 }
 
 impl Tools {
@@ -22,33 +25,51 @@ impl Tools {
 
     /// The installation of one major version.
     pub(crate) fn of_major(major: u32) -> Option<Self> {
-        let folder = PathBuf::from(format!("/usr/lib/postgresql/{major}/bin"));
-        folder.join("initdb").exists().then_some(Self { folder })
+        Self::at(PathBuf::from(format!("/usr/lib/postgresql/{major}/bin")))
+    }
+
+    /// The installation whose programs lie in `folder`.
+    pub(crate) fn at(folder: PathBuf) -> Option<Self> {
+        folder.join("initdb").exists().then_some(Self {
+            folder,
+            environment: Vec::new(),
+        })
+    }
+
+    /// The same with a variable in the environment of its programs.
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Where the programs lie.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// One of the programs, as a user who may run it.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let program = self.folder.join(program);
-        let mut command = match user_id() {
-            Some(0) => {
-                let mut command = Command::new("runuser");
-                command.args(["-u", USER, "--"]).arg(program);
-                command
-            }
-            _ => Command::new(program),
-        };
-        command.current_dir("/");
+        let mut command = as_server_user(&self.folder.join(program));
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
         command
     }
 
     /// Makes a cluster with data checksums, never started.
     pub(crate) fn new_cluster(&self, folder: &Path) -> Outcome {
+        self.new_cluster_with(folder, &["-k", "-E", "UTF8", "--locale=C"])
+    }
+
+    /// The same with these arguments for `initdb`.
+    pub(crate) fn new_cluster_with(&self, folder: &Path, arguments: &[&str]) -> Outcome {
         std::fs::create_dir_all(folder).map_err(at(folder))?;
         give_to_server_user(folder)?;
         let mut initdb = self.command("initdb");
         initdb
-            .args(["-k", "-N", "-A", "trust", "-E", "UTF8", "--locale=C", "-D"])
-            .arg(folder);
+            .args(["-N", "-A", "trust", "-U", USER, "-D"])
+            .arg(folder)
+            .args(arguments);
         shell::capture(&mut initdb).map(drop)
     }
 
@@ -77,6 +98,20 @@ impl Tools {
     }
 }
 
+/// `program` as the user that servers run as.
+pub(crate) fn as_server_user(program: &Path) -> Command {
+    let mut command = match user_id() {
+        Some(0) => {
+            let mut command = Command::new("runuser");
+            command.args(["-u", USER, "--"]).arg(program);
+            command
+        }
+        _ => Command::new(program),
+    };
+    command.current_dir("/");
+    command
+}
+
 /// A running server; stopped when dropped.
 pub(crate) struct Server<'a> {
     tools: &'a Tools,
@@ -92,9 +127,20 @@ impl Server<'_> {
         command
     }
 
+    /// Where its socket is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.cluster
+    }
+
     /// Stops cleanly, with a checkpoint.
     pub(crate) fn stop(mut self) -> Outcome {
         self.halt()
+    }
+
+    /// Kills the postmaster and its children at once, as the end of the machine would: the cluster needs recovery.
+    pub(crate) fn kill(mut self) -> Outcome {
+        self.running = false;
+        kill::server_of(&self.cluster)
     }
 
     fn halt(&mut self) -> Outcome {

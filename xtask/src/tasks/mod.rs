@@ -23,6 +23,7 @@ registry! {
         fuzz_smoke,
         dist,
         bench,
+        corpus,
         ci,
     ]
 }

@@ -1,0 +1,258 @@
+//! Debian's source package of PostgreSQL 15, for its test suites: fetched and unpacked once, its test library built.
+//!
+//! apt works in folders of its own here, so that the machine's package lists stay as they are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::recipe::Unmade;
+use super::workshop::Workshop;
+use crate::postgres;
+use crate::shell::{self, at};
+use crate::task::Outcome;
+
+const PACKAGE: &str = "postgresql-15";
+const HEADERS: &str = "postgresql-server-dev-15";
+
+/// Modules of the server that the regression suite loads beside its own.
+const CONTRIB: [&str; 2] = ["refint.so", "autoinc.so"];
+
+/// What was unpacked and built.
+pub(super) struct Debian {
+    /// The source tree.
+    pub(super) source: PathBuf,
+    /// `regress.so` and its companions.
+    pub(super) libraries: PathBuf,
+}
+
+/// The package, fetched now if it is not there.
+pub(super) fn ensure(shop: &Workshop) -> Result<Debian, Unmade> {
+    let home = shop.folder().join("debian");
+    if !home.exists() {
+        for program in ["apt-get", "dpkg-deb", "tar", "bzip2", "gcc"] {
+            if !has(program) {
+                return Err(Unmade::Lacking(format!("{program} is not installed")));
+            }
+        }
+        let part = shop.folder().join("debian.part");
+        if part.exists() {
+            std::fs::remove_dir_all(&part).map_err(at(&part))?;
+        }
+        fetch(&part)?;
+        unpack(&part)?;
+        build(shop, &part)?;
+        std::fs::rename(&part, &home).map_err(at(&home))?;
+    }
+    Ok(Debian {
+        source: home.join("source"),
+        libraries: home.join("libraries"),
+    })
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+}
+
+fn fetch(home: &Path) -> Result<(), Unmade> {
+    for folder in [
+        "sources.d",
+        "lists/partial",
+        "cache/archives/partial",
+        "packages",
+    ] {
+        let folder = home.join(folder);
+        std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+    }
+    let sources = sources();
+    if sources.is_empty() {
+        return Err(Unmade::Lacking(
+            "this is no Debian with package sources".into(),
+        ));
+    }
+    let file = home.join("sources.d/corpus.sources");
+    std::fs::write(&file, sources).map_err(at(&file))?;
+    shell::capture(apt(home, "apt-get").args(["-q", "update"]))?;
+    let versions = versions(home)?;
+    // Headers of another minor may promise what the installed server does not have.
+    for words in [&["source", "--download-only"][..], &["download"]] {
+        let package = if words.len() == 2 { PACKAGE } else { HEADERS };
+        let got = versions.iter().any(|version| {
+            let mut get = apt(home, "apt-get");
+            get.arg("-q")
+                .args(words)
+                .arg(format!("{package}={version}"));
+            shell::capture(&mut get).is_ok()
+        });
+        if !got {
+            return Err(Unmade::Lacking(format!("{package} cannot be had")));
+        }
+    }
+    Ok(())
+}
+
+/// A program of apt with all its state below `home`, working where packages go.
+fn apt(home: &Path, program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(home.join("packages"));
+    for (option, value) in [
+        ("Dir::Etc::sourcelist", PathBuf::from("/dev/null")),
+        ("Dir::Etc::sourceparts", home.join("sources.d")),
+        ("Dir::State::lists", home.join("lists")),
+        ("Dir::Cache", home.join("cache")),
+    ] {
+        command
+            .arg("-o")
+            .arg(format!("{option}={}", value.display()));
+    }
+    command.args(["-o", "APT::Sandbox::User=root"]);
+    command
+}
+
+/// The machine's own package sources of this release, with sources asked for.
+fn sources() -> String {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let codename = release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let Some(codename) = codename else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let folder = std::fs::read_dir("/etc/apt/sources.list.d")
+        .into_iter()
+        .flatten();
+    let mut files: Vec<PathBuf> = folder
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    files.push("/etc/apt/sources.list".into());
+    for file in files {
+        let found = std::fs::read_to_string(&file).unwrap_or_default();
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("sources") => text.push_str(&stanzas_with_sources(&found, codename)),
+            Some("list") => text.push_str(&lines_with_sources(&found, codename)),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// The stanzas of a deb822 file that are of this release, asking for sources too.
+fn stanzas_with_sources(text: &str, codename: &str) -> String {
+    let mut kept = String::new();
+    for stanza in text.split("\n\n") {
+        let is_ours = stanza
+            .lines()
+            .any(|line| line.starts_with("Suites:") && line.contains(codename));
+        if !is_ours {
+            continue;
+        }
+        for line in stanza.lines() {
+            let types = line.starts_with("Types:");
+            kept.push_str(if types { "Types: deb deb-src" } else { line });
+            kept.push('\n');
+        }
+        kept.push('\n');
+    }
+    kept
+}
+
+/// The same for the older form, one source a line: made into stanzas.
+fn lines_with_sources(text: &str, codename: &str) -> String {
+    let mut kept = String::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .filter(|word| !word.starts_with('[') && !word.ends_with(']'))
+            .collect();
+        if let ["deb", uri, suite, components @ ..] = words.as_slice()
+            && suite.starts_with(codename)
+        {
+            let components = components.join(" ");
+            kept.push_str(&format!(
+                "Types: deb deb-src\nURIs: {uri}\nSuites: {suite}\nComponents: {components}\n\n"
+            ));
+        }
+    }
+    kept
+}
+
+/// The versions on offer, the installed one first.
+fn versions(home: &Path) -> Result<Vec<String>, String> {
+    let shown = shell::capture(apt(home, "apt-cache").args(["showsrc", PACKAGE]))?;
+    let offered = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix("Version: "));
+    let mut versions: Vec<String> = offered.map(str::to_string).collect();
+    let mut query = Command::new("dpkg-query");
+    query.args(["-W", "-f", "${Version}", PACKAGE]);
+    let installed = shell::capture(&mut query).unwrap_or_default();
+    versions.sort_by_key(|version| *version != installed);
+    Ok(versions)
+}
+
+fn unpack(home: &Path) -> Outcome {
+    let packages = home.join("packages");
+    for entry in std::fs::read_dir(&packages).map_err(at(&packages))? {
+        let path = entry.map_err(at(&packages))?.path();
+        let name = path.to_string_lossy().into_owned();
+        if name.ends_with(".orig.tar.bz2") {
+            let source = home.join("source");
+            std::fs::create_dir(&source).map_err(at(&source))?;
+            let mut tar = Command::new("tar");
+            tar.args(["--strip-components=1", "--no-same-owner", "-xjf"])
+                .arg(&path);
+            shell::capture(tar.arg("-C").arg(&source))?;
+        } else if name.ends_with(".deb") {
+            let mut unpack = Command::new("dpkg-deb");
+            shell::capture(unpack.arg("-x").arg(&path).arg(home.join("headers")))?;
+        }
+    }
+    Ok(())
+}
+
+fn build(shop: &Workshop, home: &Path) -> Result<(), Unmade> {
+    let libraries = home.join("libraries");
+    std::fs::create_dir(&libraries).map_err(at(&libraries))?;
+    let include = home.join("headers/usr/include/postgresql");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-fPIC", "-shared", "-w", "-o"])
+        .arg(libraries.join("regress.so"))
+        .arg("-I")
+        .arg(include.join("15/server"))
+        .arg("-I")
+        .arg(&include)
+        .arg(home.join("source/src/test/regress/regress.c"));
+    shell::capture(&mut gcc)?;
+    let installed = shop.fifteen()?.folder().join("../lib");
+    for name in CONTRIB {
+        let from = installed.join(name);
+        std::fs::copy(&from, libraries.join(name)).map_err(at(&from))?;
+    }
+    // The suites are read by the servers' user.
+    shell::capture(Command::new("chmod").args(["-R", "a+rX"]).arg(home))?;
+    if postgres::user_id() == Some(0) {
+        shell::capture(Command::new("chown").args(["-R", "root:root"]).arg(home))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_of_this_release_are_asked_for_and_others_left_out() {
+        let text =
+            "Types: deb\nURIs: http://x/debian\nSuites: bookworm\n\nTypes: deb\nSuites: nodistro\n";
+        assert_eq!(
+            stanzas_with_sources(text, "bookworm"),
+            "Types: deb deb-src\nURIs: http://x/debian\nSuites: bookworm\n\n"
+        );
+        let lines = "# deb http://y z main\ndeb [arch=amd64] http://x/debian bookworm-updates main contrib\n";
+        assert_eq!(
+            lines_with_sources(lines, "bookworm"),
+            "Types: deb deb-src\nURIs: http://x/debian\nSuites: bookworm-updates\nComponents: main contrib\n\n"
+        );
+    }
+}

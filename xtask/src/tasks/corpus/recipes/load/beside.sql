@@ -1,0 +1,20 @@
+\set n random(1, 1000)
+CREATE TABLE side AS SELECT i, md5(i::text) AS word FROM generate_series(1, 3000) i;
+ALTER TABLE side ADD COLUMN late int DEFAULT 7;
+ALTER TABLE side DROP COLUMN word;
+ALTER TABLE side ADD COLUMN word text DEFAULT 'w';
+CREATE INDEX CONCURRENTLY side_i ON side (i, late);
+DELETE FROM side WHERE i < 2500;
+VACUUM side;
+DROP INDEX IF EXISTS mixed_beside;
+CREATE INDEX CONCURRENTLY mixed_beside ON mixed (stamp, word);
+VACUUM (ANALYZE) mixed;
+VACUUM (FREEZE) parent;
+REINDEX INDEX CONCURRENTLY mixed_hash;
+VACUUM FULL side;
+VACUUM pgbench_accounts;
+TRUNCATE side;
+VACUUM queue;
+CHECKPOINT;
+SELECT lo_from_bytea(0, decode(repeat('ab', 5000), 'hex'));
+DROP TABLE side;

@@ -1,0 +1,6 @@
+BEGIN;
+INSERT INTO parent VALUES (1001);
+UPDATE mixed SET amount = 1 WHERE k % 500 = 0;
+SAVEPOINT s;
+DELETE FROM mixed WHERE k % 700 = 0;
+PREPARE TRANSACTION 'left open';
