@@ -81,6 +81,7 @@ fn made(types: &[TypeInfo]) -> Vec<TypeInfo> {
         name: ty.name.clone(),
         ty: Arc::new(ty.clone()),
         dropped,
+        collation: 0,
     };
     let fields = types
         .iter()
