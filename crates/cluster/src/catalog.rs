@@ -12,7 +12,7 @@ use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
 use crate::heap_rows::{HeapRows, RawRow};
 use crate::index::{Index, OpClass};
-use crate::relation::{Column, Persistence, RelKind, Relation};
+use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
 
@@ -355,8 +355,8 @@ impl Reader<'_> {
                 .zip(index)
                 .and_then(|(columns, index)| columns.get_mut(index));
             if let Some(column) = column.filter(|column| column.has_missing) {
-                let array = row.payload(names.index("attmissingval"));
-                column.missing = array.and_then(|array| only_element(array, column.layout.attlen));
+                let array = row.unpacked(names.index("attmissingval"));
+                column.missing = array.and_then(|array| only_element(&array, column.layout.attlen));
             }
         });
     }
@@ -591,6 +591,7 @@ struct AttributePlaces {
     not_null: usize,
     collation: usize,
     dropped: usize,
+    generated: usize,
     has_missing: usize,
 }
 
@@ -608,6 +609,7 @@ impl AttributePlaces {
             not_null: names.index("attnotnull"),
             collation: names.index("attcollation"),
             dropped: names.index("attisdropped"),
+            generated: names.index("attgenerated"),
             has_missing: names.index("atthasmissing"),
         }
     }
@@ -632,6 +634,7 @@ impl AttributePlaces {
             collation: row.u32(self.collation)?,
             not_null: row.bool(self.not_null)?,
             dropped: row.bool(self.dropped)?,
+            generated: Generated::from_letter(row.u8(self.generated)?),
             storage: row.u8(self.storage)?,
             layout: ColumnLayout {
                 attlen: row.i16(self.len)?,

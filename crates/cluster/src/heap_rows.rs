@@ -1,11 +1,12 @@
 //! The rows of a catalog, straight from its pages: whatever can be read is given, the rest counted.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{
-    Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena,
+    Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, datum, varlena,
 };
 use pgclinic_source::Source;
 
@@ -13,6 +14,8 @@ use crate::files::ForkFiles;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
+/// A row of a page of 32 kB unpacks to less, even if it is all one long match.
+const UNPACKED_MAX: usize = 16 << 20;
 
 /// A row whose attributes have been found but not understood.
 pub struct RawRow<'a> {
@@ -79,6 +82,21 @@ impl<'a> RawRow<'a> {
         match varlena::parse(self.bytes(index)?).ok()?.0 {
             Varlena::Short(payload) | Varlena::Plain(payload) => Some(payload),
             Varlena::Compressed(_) | Varlena::External(_) => None,
+        }
+    }
+
+    /// The payload of a varlena that is not elsewhere, unpacked where it is compressed.
+    pub fn unpacked(&self, index: usize) -> Option<Cow<'a, [u8]>> {
+        match varlena::parse(self.bytes(index)?).ok()?.0 {
+            Varlena::Short(payload) | Varlena::Plain(payload) => Some(Cow::Borrowed(payload)),
+            Varlena::Compressed(packed) => {
+                let raw_size = usize::try_from(packed.raw_size)
+                    .ok()
+                    .filter(|size| *size <= UNPACKED_MAX)?;
+                let raw = datum::decompress(packed.method, packed.data, raw_size);
+                raw.ok().map(Cow::Owned)
+            }
+            Varlena::External(_) => None,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use files::{ForkFiles, Home, Segment};
 pub use heap_rows::{HeapRows, RawRow};
 pub use index::{Index, OpClass};
 pub use multixact::{Member, MemberStatus, MultiXacts};
-pub use relation::{Column, Persistence, RelKind, Relation};
+pub use relation::{Column, Generated, Persistence, RelKind, Relation};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};

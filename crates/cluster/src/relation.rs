@@ -64,6 +64,27 @@ impl Persistence {
     }
 }
 
+/// `attgenerated`: whether a column's value is computed from the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Generated {
+    /// It is not.
+    No,
+    /// `s`: computed when the row is written, and stored.
+    Stored,
+    /// `v`: computed when the row is read; its place in the row holds null. From 18 on.
+    Virtual,
+}
+
+impl Generated {
+    pub(crate) fn from_letter(letter: u8) -> Self {
+        match letter {
+            b's' => Generated::Stored,
+            b'v' => Generated::Virtual,
+            _ => Generated::No,
+        }
+    }
+}
+
 /// A column, dropped ones too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
@@ -81,6 +102,8 @@ pub struct Column {
     pub not_null: bool,
     /// `attisdropped`.
     pub dropped: bool,
+    /// `attgenerated`.
+    pub generated: Generated,
     /// `attstorage`: p, e, m or x.
     pub storage: u8,
     /// How to walk it.

@@ -123,6 +123,12 @@ impl TransactionLog {
         prepared.contains(&xid)
     }
 
+    /// The number has not been given to a transaction, as far as the control file can be trusted.
+    #[inline]
+    pub fn is_future(&self, xid: Xid) -> bool {
+        xid.is_normal() && self.next.is_some_and(|next| !xid.precedes(next))
+    }
+
     /// For one thread that asks for the status of row after row.
     pub fn reader(&self) -> LogReader<'_> {
         LogReader {
@@ -175,6 +181,12 @@ pub struct LogReader<'a> {
 }
 
 impl LogReader<'_> {
+    /// As [`TransactionLog::is_future`].
+    #[inline]
+    pub fn is_future(&self, xid: Xid) -> bool {
+        self.log.is_future(xid)
+    }
+
     /// As [`TransactionLog::status`].
     #[inline]
     pub fn status(&self, xid: Xid) -> Option<XactStatus> {

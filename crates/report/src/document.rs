@@ -3,6 +3,7 @@
 use std::fmt;
 
 use pgclinic_diagnose::document::{BlindDocument, CheckDocument, DrillDocument, InspectDocument};
+use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
 
 /// Schema of a findings document.
@@ -13,6 +14,9 @@ pub(crate) const INSPECT: &str = "pgclinic.inspect/1";
 pub(crate) const DRILL: &str = "pgclinic.drill/1";
 /// Schema of a blind drill's scoreboard.
 pub(crate) const BLIND: &str = "pgclinic.drill-blind/1";
+
+/// Schema of the account of a salvage.
+pub(crate) const SALVAGE: &str = "pgclinic.salvage/1";
 
 /// A document of one of the schemas that this version knows.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -27,6 +31,8 @@ pub enum Document {
     Drill(DrillDocument),
     /// `pgclinic.drill-blind/1`.
     Blind(BlindDocument),
+    /// `pgclinic.salvage/1`.
+    Salvage(Account),
 }
 
 /// Why bytes are no document.
@@ -49,7 +55,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL} and {BLIND}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND} and {SALVAGE}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -84,6 +90,7 @@ impl Document {
             INSPECT => serde_json::from_slice(bytes).map(Document::Inspect),
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
+            SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
             _ => return Err(Error::UnknownSchema(schema)),
         };
         document.map_err(|why| Error::Malformed(schema, why))
@@ -96,6 +103,7 @@ impl Document {
             Document::Inspect(document) => &document.schema,
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
+            Document::Salvage(account) => &account.schema,
         }
     }
 }

@@ -1,6 +1,25 @@
 //! Rows out of pages: what a table holds, read from its files alone, and written where a person can use it.
+//!
+//! `shape` says what a table looks like, `visible` which of its row versions count, `values` finds and unpacks what a row
+//! holds, `forms` write it, and `salvage` does all of it for a cluster, with an account.
 #![forbid(unsafe_code)]
 
+mod charset;
 mod file_names;
+pub mod forms;
+mod salvage;
+mod shape;
+mod texts;
+mod values;
+mod visible;
 
+pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
+pub use salvage::{
+    Account, Durability, Encoding, LossPlace, Outcome, PLACES_MAX, RowCounts, Rows, SalvageError,
+    SalvageOptions, TableAccount, salvage,
+};
+pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
+pub use texts::Texts;
+pub use values::{Cells, Fault, FaultKind, Partial, Row};
+pub use visible::{Judge, Verdict};

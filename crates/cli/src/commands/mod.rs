@@ -22,6 +22,7 @@ registry! {
         check::Check,
         inspect::Inspect,
         explain::Explain,
+        salvage::Salvage,
         injure::Injure,
         drill::Drill,
         report::Report,

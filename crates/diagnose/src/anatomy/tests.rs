@@ -30,6 +30,7 @@ fn column(attnum: u16, name: &str, type_oid: Oid, attlen: i16, attalign: u8) -> 
         typmod: -1,
         not_null: false,
         dropped: false,
+        generated: pgclinic_cluster::Generated::No,
         storage: b'x',
         layout,
         missing: None,

@@ -87,6 +87,20 @@ impl Selection {
             .any(|glob| name.is_some_and(|name| glob.matches(name)) || glob.matches(&number))
     }
 
+    /// The relation of this name is asked for.
+    pub fn takes_name(&self, schema: &str, name: &str) -> bool {
+        self.takes_names(Some((schema, name)))
+    }
+
+    /// A pattern asks for the relation by its schema: `pg_catalog.*` does, `*.*` and `pg_class` do not.
+    pub fn names_schema_of(&self, schema: &str, name: &str) -> bool {
+        let full = format!("{schema}.{name}");
+        // No schema has this name.
+        let elsewhere = format!("\0.{name}");
+        let mut globs = self.relations.iter();
+        globs.any(|glob| glob.0.contains('.') && glob.matches(&full) && !glob.matches(&elsewhere))
+    }
+
     /// The fork is asked for.
     pub fn takes_fork(&self, files: &ForkFiles, relation: Option<&Relation>) -> bool {
         let by_number = self.filenodes.is_empty() || self.filenodes.contains(&files.filenode);

@@ -1,5 +1,6 @@
 //! Dates and times since 2000-01-01 in days and microseconds; truth: `date.c`, `timestamp.c`.
 
+use super::column::digits;
 use super::printer::Printer;
 use super::reader::{Reader, exact};
 use super::undecodable::Undecodable;
@@ -16,18 +17,7 @@ const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
 const ZONE_MAX: i32 = 16 * 3600;
 
 pub(super) fn print_date(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    match i32::from_le_bytes(exact(value)?) {
-        i32::MAX => printer.text("infinity"),
-        i32::MIN => printer.text("-infinity"),
-        day if !(DAY_MIN..DATE_END).contains(&i64::from(day)) => {
-            Err(Undecodable::damaged("date out of range", 0))
-        }
-        day => {
-            let day = civil(i64::from(day));
-            print_day(printer, &day)?;
-            print_era(printer, &day)
-        }
-    }
+    printer.appended(|out| append_date(value, out))
 }
 
 pub(super) fn print_time(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
@@ -58,29 +48,11 @@ pub(super) fn print_timetz(printer: &mut Printer, value: &[u8]) -> Result<(), Un
 }
 
 pub(super) fn print_timestamp(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    timestamp(printer, value, "")
+    printer.appended(|out| append_timestamp(value, out))
 }
 
 pub(super) fn print_timestamptz(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    timestamp(printer, value, "+00")
-}
-
-fn timestamp(printer: &mut Printer, value: &[u8], zone: &str) -> Result<(), Undecodable> {
-    match i64::from_le_bytes(exact(value)?) {
-        i64::MAX => printer.text("infinity"),
-        i64::MIN => printer.text("-infinity"),
-        time if !(DAY_MIN * MICROS_PER_DAY..TIMESTAMP_END).contains(&time) => {
-            Err(Undecodable::damaged("timestamp out of range", 0))
-        }
-        time => {
-            let day = civil(time.div_euclid(MICROS_PER_DAY));
-            print_day(printer, &day)?;
-            printer.byte(b' ')?;
-            clock(printer, time.rem_euclid(MICROS_PER_DAY))?;
-            printer.text(zone)?;
-            print_era(printer, &day)
-        }
-    }
+    printer.appended(|out| append_timestamptz(value, out))
 }
 
 /// A day of the Gregorian calendar; year 0 is 1 BC.
@@ -112,47 +84,102 @@ fn civil(day: i64) -> Civil {
     }
 }
 
-fn print_day(printer: &mut Printer, day: &Civil) -> Result<(), Undecodable> {
-    let year = if day.year > 0 { day.year } else { 1 - day.year };
-    printer.put(format_args!("{year:04}-{:02}-{:02}", day.month, day.day))
-}
-
-fn print_era(printer: &mut Printer, day: &Civil) -> Result<(), Undecodable> {
-    if day.year > 0 {
-        Ok(())
-    } else {
-        printer.text(" BC")
-    }
-}
-
 fn clock_in_range(printer: &mut Printer, time: i64) -> Result<(), Undecodable> {
     if !(0..=MICROS_PER_DAY).contains(&time) {
         return Err(Undecodable::damaged("time out of range", 0));
     }
-    clock(printer, time)
-}
-
-fn clock(printer: &mut Printer, micros: i64) -> Result<(), Undecodable> {
-    let seconds = micros / MICROS_PER_SECOND;
-    printer.put(format_args!(
-        "{:02}:{:02}:",
-        seconds / 3600,
-        seconds / 60 % 60
-    ))?;
-    print_seconds(
-        printer,
-        micros.unsigned_abs() % (60 * MICROS_PER_SECOND.unsigned_abs()),
-    )
+    printer.appended(|out| {
+        append_clock(time.unsigned_abs(), out);
+        Ok(())
+    })
 }
 
 /// `SS[.ffffff]` without zeros at the end.
 pub(super) fn print_seconds(printer: &mut Printer, micros: u64) -> Result<(), Undecodable> {
-    let per_second = MICROS_PER_SECOND.unsigned_abs();
-    let (seconds, fraction) = (micros / per_second, micros % per_second);
-    printer.put(format_args!("{seconds:02}"))?;
-    if fraction == 0 {
+    printer.appended(|out| {
+        append_seconds(micros, out);
+        Ok(())
+    })
+}
+
+pub(super) fn append_date(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    match i32::from_le_bytes(exact(value)?) {
+        i32::MAX => out.extend_from_slice(b"infinity"),
+        i32::MIN => out.extend_from_slice(b"-infinity"),
+        day if !(DAY_MIN..DATE_END).contains(&i64::from(day)) => {
+            return Err(Undecodable::damaged("date out of range", 0));
+        }
+        day => {
+            let day = civil(i64::from(day));
+            append_day(&day, out);
+            append_era(&day, out);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn append_timestamp(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    append_moment(value, b"", out)
+}
+
+pub(super) fn append_timestamptz(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    append_moment(value, b"+00", out)
+}
+
+fn append_moment(value: &[u8], zone: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    let time = i64::from_le_bytes(exact(value)?);
+    if time == i64::MAX || time == i64::MIN {
+        out.extend_from_slice(if time > 0 { b"infinity" } else { b"-infinity" });
         return Ok(());
     }
-    let fraction = format!("{fraction:06}");
-    printer.put(format_args!(".{}", fraction.trim_end_matches('0')))
+    if !(DAY_MIN * MICROS_PER_DAY..TIMESTAMP_END).contains(&time) {
+        return Err(Undecodable::damaged("timestamp out of range", 0));
+    }
+    let day = civil(time.div_euclid(MICROS_PER_DAY));
+    append_day(&day, out);
+    out.push(b' ');
+    append_clock(time.rem_euclid(MICROS_PER_DAY).unsigned_abs(), out);
+    out.extend_from_slice(zone);
+    append_era(&day, out);
+    Ok(())
+}
+
+fn append_day(day: &Civil, out: &mut Vec<u8>) {
+    let year = if day.year > 0 { day.year } else { 1 - day.year };
+    digits(year.unsigned_abs(), 4, out);
+    out.push(b'-');
+    digits(day.month.unsigned_abs(), 2, out);
+    out.push(b'-');
+    digits(day.day.unsigned_abs(), 2, out);
+}
+
+fn append_era(day: &Civil, out: &mut Vec<u8>) {
+    if day.year <= 0 {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+fn append_clock(micros: u64, out: &mut Vec<u8>) {
+    let per_minute = 60 * MICROS_PER_SECOND.unsigned_abs();
+    digits(micros / per_minute / 60, 2, out);
+    out.push(b':');
+    digits(micros / per_minute % 60, 2, out);
+    out.push(b':');
+    append_seconds(micros % per_minute, out);
+}
+
+fn append_seconds(micros: u64, out: &mut Vec<u8>) {
+    let per_second = MICROS_PER_SECOND.unsigned_abs();
+    let (seconds, mut fraction) = (micros / per_second, micros % per_second);
+    digits(seconds, 2, out);
+    if fraction == 0 {
+        return;
+    }
+    let mut places = 6;
+    while fraction.is_multiple_of(10) {
+        fraction /= 10;
+        places -= 1;
+    }
+    out.push(b'.');
+    digits(fraction, places, out);
 }

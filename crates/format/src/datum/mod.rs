@@ -15,6 +15,7 @@
 pub(crate) mod array;
 mod bits;
 mod builtin;
+mod column;
 mod contrib;
 mod date_time;
 mod decompress;
@@ -45,6 +46,7 @@ mod undecodable;
 mod xml;
 
 pub use builtin::{builtin, builtin_oids};
+pub use column::{ColumnPrinter, Printed, is_printed};
 pub use decompress::{DecompressError, decompress};
 pub use types::{Field, TypeInfo, TypeKind};
 pub use undecodable::{Trouble, Undecodable};

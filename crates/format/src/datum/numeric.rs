@@ -8,8 +8,8 @@
 //!
 //! Truth: `numeric.c`.
 
+use super::column::digits as append_digits;
 use super::printer::Printer;
-use super::reader::Reader;
 use super::undecodable::Undecodable;
 
 /// Digits of one base-10000 digit.
@@ -22,43 +22,19 @@ struct Header {
 }
 
 pub(super) fn print(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    let mut reader = Reader::new(value);
-    let word = reader.u16()?;
-    let header = match word & 0xC000 {
-        0xC000 => return special(printer, word),
-        0x8000 => short(word),
-        sign => Header {
-            negative: sign == 0x4000,
-            display_scale: word & 0x3FFF,
-            weight: reader.i16()?,
-        },
-    };
-    let digits = reader.rest();
-    if !digits.len().is_multiple_of(2) {
-        return Err(Undecodable::damaged(
-            "a numeric ends in half a digit",
-            value.len(),
-        ));
-    }
-    if header.negative {
-        printer.byte(b'-')?;
-    }
-    print_whole(printer, &header, digits)?;
-    print_fraction(printer, &header, digits)
+    printer.appended(|out| append(value, out))
 }
 
-fn special(printer: &mut Printer, word: u16) -> Result<(), Undecodable> {
-    printer.text(match word & 0xF000 {
-        0xC000 => "NaN",
-        0xD000 => "Infinity",
-        0xF000 => "-Infinity",
-        _ => {
-            return Err(Undecodable::damaged(
-                "a special numeric has an unknown sign",
-                0,
-            ));
-        }
-    })
+fn special_name(word: u16) -> Result<&'static str, Undecodable> {
+    match word & 0xF000 {
+        0xC000 => Ok("NaN"),
+        0xD000 => Ok("Infinity"),
+        0xF000 => Ok("-Infinity"),
+        _ => Err(Undecodable::damaged(
+            "a special numeric has an unknown sign",
+            0,
+        )),
+    }
 }
 
 fn short(word: u16) -> Header {
@@ -89,42 +65,76 @@ fn digit(digits: &[u8], place: i32) -> Result<u16, Undecodable> {
     }
 }
 
-fn print_whole(printer: &mut Printer, header: &Header, digits: &[u8]) -> Result<(), Undecodable> {
+/// Appends the text of a number.
+pub(super) fn append(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    let (&word, rest) = value
+        .split_first_chunk::<2>()
+        .ok_or(Undecodable::damaged("the value ends too early", 0))?;
+    let word = u16::from_le_bytes(word);
+    let (header, digits) = match word & 0xC000 {
+        0xC000 => return append_special(word, out),
+        0x8000 => (short(word), rest),
+        sign => {
+            let (&weight, rest) = rest
+                .split_first_chunk::<2>()
+                .ok_or(Undecodable::damaged("the value ends too early", 2))?;
+            let header = Header {
+                negative: sign == 0x4000,
+                display_scale: word & 0x3FFF,
+                weight: i16::from_le_bytes(weight),
+            };
+            (header, rest)
+        }
+    };
+    if !digits.len().is_multiple_of(2) {
+        return Err(Undecodable::damaged(
+            "a numeric ends in half a digit",
+            value.len(),
+        ));
+    }
+    if header.negative {
+        out.push(b'-');
+    }
+    append_whole(&header, digits, out)?;
+    append_fraction(&header, digits, out)
+}
+
+fn append_special(word: u16, out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    out.extend_from_slice(special_name(word)?.as_bytes());
+    Ok(())
+}
+
+fn append_whole(header: &Header, digits: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
     let mut started = false;
     for place in 0..=i32::from(header.weight) {
         match digit(digits, place)? {
             0 if !started && place < i32::from(header.weight) => {}
-            digit if started => printer.put(format_args!("{digit:04}"))?,
             digit => {
-                printer.put(format_args!("{digit}"))?;
+                append_digits(digit.into(), if started { 4 } else { 1 }, out);
                 started = true;
             }
         }
     }
     if header.weight < 0 {
-        printer.byte(b'0')
-    } else {
-        Ok(())
+        out.push(b'0');
     }
+    Ok(())
 }
 
 /// As many decimals as the display scale says, whatever is stored.
-fn print_fraction(
-    printer: &mut Printer,
-    header: &Header,
-    digits: &[u8],
-) -> Result<(), Undecodable> {
+fn append_fraction(header: &Header, digits: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
     if header.display_scale == 0 {
         return Ok(());
     }
-    printer.byte(b'.')?;
+    out.push(b'.');
     let scale = i32::from(header.display_scale);
     let mut done = 0;
     while done < scale {
         let place = i32::from(header.weight) + 1 + done / DEC_DIGITS;
-        let text = format!("{:04}", digit(digits, place)?);
+        let start = out.len();
+        append_digits(digit(digits, place)?.into(), 4, out);
         let wanted = usize::try_from((scale - done).min(DEC_DIGITS)).unwrap_or(0);
-        printer.text(text.get(..wanted).unwrap_or_default())?;
+        out.truncate(start + wanted);
         done += DEC_DIGITS;
     }
     Ok(())

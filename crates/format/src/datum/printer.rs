@@ -104,6 +104,18 @@ impl Printer {
         self.raw(&[byte])
     }
 
+    /// What `append` adds, which is never more than a few hundred kilobytes.
+    pub(super) fn appended(
+        &mut self,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), Undecodable>,
+    ) -> Result<(), Undecodable> {
+        append(&mut self.out)?;
+        if self.out.len() > self.limits.output_bytes {
+            return Err(Undecodable::limit("the text is longer than the limit"));
+        }
+        Ok(())
+    }
+
     pub(super) fn put(&mut self, arguments: fmt::Arguments<'_>) -> Result<(), Undecodable> {
         fmt::write(self, arguments)
             .map_err(|_| Undecodable::limit("the text is longer than the limit"))

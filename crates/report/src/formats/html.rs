@@ -10,6 +10,7 @@ mod finding;
 mod inspect;
 mod map;
 mod markdown;
+mod salvage;
 mod shell;
 
 use std::io;
@@ -35,6 +36,7 @@ impl Format for Html {
             Document::Inspect(document) => inspect::render(document, options, out),
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
+            Document::Salvage(account) => salvage::render(account, out),
         }
     }
 }

@@ -4,7 +4,10 @@ mod blind;
 mod check;
 mod drill;
 mod inspect;
+mod salvage;
 mod sheet;
+
+pub(crate) use salvage::place_words;
 
 use std::io;
 
@@ -30,6 +33,7 @@ impl Format for Text {
             Document::Inspect(document) => inspect::render(document, &mut sheet),
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
+            Document::Salvage(account) => salvage::render(account, &mut sheet),
         }
     }
 }

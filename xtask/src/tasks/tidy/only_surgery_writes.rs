@@ -35,6 +35,10 @@ const WRITERS: &[(&str, &str)] = &[
         "clusters of its own and the cache of fetched servers",
     ),
     ("crates/spill/", "sorted runs in a temporary folder"),
+    (
+        "crates/rows/src/salvage/folder.rs",
+        "what a salvage writes, in a folder outside of any cluster",
+    ),
     ("crates/testkit/", "scratch folders of tests"),
     ("crates/cli/src/output.rs", "the report that --output names"),
     (

@@ -1,0 +1,133 @@
+//! The account of a salvage as text: the outcome, the tables that are not whole, what was not looked at.
+
+use std::io;
+
+use pgclinic_rows::{Account, LossPlace, Outcome, TableAccount};
+
+use super::sheet::{Ink, Sheet};
+use crate::words::{self, clean, count, count_of, plural};
+
+/// Places of loss that are shown of one table.
+const PLACES_SHOWN: usize = 10;
+
+pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    sheet.raw(&headline(account, sheet))?;
+    let about = clean(&words::target(&account.target));
+    let rows = clean(&account.rows);
+    sheet.text(
+        2,
+        &format!("{about}; form {}, rows {rows}", clean(&account.form)),
+    )?;
+    for table in account.tables.iter().filter(|table| !is_plain(table)) {
+        render_table(table, sheet)?;
+    }
+    if !account.not_salvaged.is_empty() {
+        sheet.gap()?;
+        let title = sheet.ink(Ink::Warn, "NOT SALVAGED");
+        sheet.raw(&title)?;
+        for reason in &account.not_salvaged {
+            let words = format!("{}: {}", clean(&reason.what), clean(&reason.why));
+            sheet.entry(2, "-", 2, &words)?;
+        }
+    }
+    Ok(())
+}
+
+fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
+    let (ink, word) = match account.outcome {
+        _ if account.interrupted => (Ink::Warn, "INTERRUPTED"),
+        Outcome::Whole => (Ink::Good, "WHOLE"),
+        Outcome::Damaged => (Ink::Bad, "DAMAGED"),
+        Outcome::Incomplete => (Ink::Warn, "INCOMPLETE"),
+    };
+    let word = sheet.ink(ink, word);
+    let totals = &account.totals;
+    let files = account.tables.iter().filter(|table| table.file.is_some());
+    let bytes: u64 = files.clone().map(|table| table.file_bytes).sum();
+    let mut parts = vec![format!(
+        "{} of {} written, {}",
+        plural(totals.written, "row"),
+        plural(count_of(files.count()), "table"),
+        words::bytes(bytes)
+    )];
+    for (number, what) in [
+        (totals.lost, "lost"),
+        (totals.partial, "partial"),
+        (totals.carved, "carved"),
+        (totals.uncertain, "uncertain"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {what}", count(number)));
+        }
+    }
+    let pages: u64 = account.tables.iter().map(|table| table.damaged_pages).sum();
+    if pages > 0 {
+        parts.push(plural(pages, "damaged page"));
+    }
+    format!(
+        "{word}  {} in {}",
+        parts.join(", "),
+        words::seconds(account.elapsed_s)
+    )
+}
+
+fn is_plain(table: &TableAccount) -> bool {
+    let rows = &table.rows;
+    let whole = rows.lost + rows.partial + rows.carved + rows.uncertain == 0;
+    whole
+        && table.damaged_pages == 0
+        && table.places.is_empty()
+        && table.notes.is_empty()
+        && table.file.is_some()
+}
+
+fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    sheet.gap()?;
+    let name = format!("{}.{}", clean(&table.schema), clean(&table.table));
+    let name = sheet.ink(Ink::Strong, &name);
+    let rows = &table.rows;
+    sheet.raw(&format!("{name}  database {}", clean(&table.database)))?;
+    let mut counts = vec![format!("{} written", count(rows.written))];
+    for (number, what) in [
+        (rows.live, "live"),
+        (rows.dead, "dead"),
+        (rows.carved, "carved"),
+        (rows.partial, "partial"),
+        (rows.uncertain, "uncertain"),
+        (rows.lost, "lost"),
+    ] {
+        if number > 0 {
+            counts.push(format!("{} {what}", count(number)));
+        }
+    }
+    sheet.entry(2, "rows", 8, &counts.join(", "))?;
+    if table.file.is_none() {
+        sheet.entry(2, "file", 8, "not written whole, and removed")?;
+    }
+    for note in &table.notes {
+        sheet.entry(2, "note", 8, &clean(note))?;
+    }
+    for place in table.places.iter().take(PLACES_SHOWN) {
+        sheet.entry(2, "lost", 8, &place_words(place))?;
+    }
+    let more = count_of(table.places.len().saturating_sub(PLACES_SHOWN)) + table.places_omitted;
+    if more > 0 {
+        sheet.entry(2, "", 8, &format!("and at {} more", plural(more, "place")))?;
+    }
+    Ok(())
+}
+
+/// `block 7, item 3, column body: …`.
+pub(crate) fn place_words(place: &LossPlace) -> String {
+    let mut words = match place.in_toast {
+        true => format!("TOAST block {}", place.block),
+        false => format!("block {}", place.block),
+    };
+    if let Some(item) = place.item {
+        words.push_str(&format!(", item {item}"));
+    }
+    if let Some(column) = &place.column {
+        words.push_str(&format!(", column {}", clean(column)));
+    }
+    format!("{words}: {}", clean(&place.why))
+}

@@ -1,0 +1,96 @@
+//! `COPY … TO …` as text. Truth: `CopyAttributeOutText` in `src/backend/commands/copyto.c`.
+
+use pgclinic_format::datum::Printed;
+
+use super::Form;
+use crate::shape::Column;
+use crate::texts::Texts;
+use crate::values::Row;
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 32;
+
+/// See the module.
+pub struct CopyText;
+
+impl Form for CopyText {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn extension(&self) -> &'static str {
+        "copy"
+    }
+
+    fn head(&self, _columns: &[Column], _out: &mut Vec<u8>) {}
+
+    fn row(&self, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
+        for column in 0..row.len() {
+            if column > 0 {
+                out.push(b'\t');
+            }
+            let printed = row
+                .value(column)
+                .map(|value| texts.print(column, value, out));
+            match printed {
+                Some(Some(Printed::Plain)) => {}
+                Some(Some(Printed::Text(text))) => escape(text, out),
+                Some(None) | None => out.extend_from_slice(b"\\N"),
+            }
+        }
+        out.push(b'\n');
+    }
+
+    fn tail(&self, _out: &mut Vec<u8>) {}
+}
+
+/// Appends text with a backslash before what COPY reads otherwise.
+pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    for block in blocks {
+        // Without a branch for each byte the compiler looks at all of them at once.
+        let special = block
+            .iter()
+            .fold(false, |special, byte| special | is_special(*byte));
+        if special {
+            escape_bytes(block, out);
+        } else {
+            out.extend_from_slice(block);
+        }
+    }
+    escape_bytes(rest, out);
+}
+
+#[inline]
+fn is_special(byte: u8) -> bool {
+    byte.wrapping_sub(8) < 6 || byte == b'\\'
+}
+
+fn escape_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        match byte {
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            8 => out.extend_from_slice(b"\\b"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            11 => out.extend_from_slice(b"\\v"),
+            12 => out.extend_from_slice(b"\\f"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            other => out.push(*other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_stand_where_the_server_puts_them() {
+        let mut out = Vec::new();
+        let text = "a\tb\\c\nd\re\u{8}f\u{b}g\u{c}h\u{7}i\u{e}j and a long tail without any\\";
+        escape(text.as_bytes(), &mut out);
+        let expected = "a\\tb\\\\c\\nd\\re\\bf\\vg\\fh\u{7}i\u{e}j and a long tail without any\\\\";
+        assert_eq!(String::from_utf8(out).as_deref(), Ok(expected));
+    }
+}

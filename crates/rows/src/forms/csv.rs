@@ -1,0 +1,87 @@
+//! `COPY … TO … (FORMAT csv, HEADER)`. Truth: `CopyAttributeOutCSV` in `src/backend/commands/copyto.c`.
+
+use pgclinic_format::datum::Printed;
+
+use super::Form;
+use crate::shape::Column;
+use crate::texts::Texts;
+use crate::values::Row;
+
+/// See the module.
+pub struct Csv;
+
+impl Form for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn extension(&self) -> &'static str {
+        "csv"
+    }
+
+    fn head(&self, columns: &[Column], out: &mut Vec<u8>) {
+        for (column, number) in columns.iter().zip(0..) {
+            if number > 0 {
+                out.push(b',');
+            }
+            field(column.name.as_bytes(), columns.len() == 1, out);
+        }
+        out.push(b'\n');
+    }
+
+    fn row(&self, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
+        let is_alone = row.len() == 1;
+        for column in 0..row.len() {
+            if column > 0 {
+                out.push(b',');
+            }
+            let Some(value) = row.value(column) else {
+                continue;
+            };
+            if let Some(Printed::Text(text)) = texts.print(column, value, out) {
+                field(text, is_alone, out);
+            }
+        }
+        out.push(b'\n');
+    }
+
+    fn tail(&self, _out: &mut Vec<u8>) {}
+}
+
+/// A text, between quotes where it needs them: the empty one would be null, and `\.` alone on a line an end.
+fn field(text: &[u8], is_alone: bool, out: &mut Vec<u8>) {
+    let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    let quoted = text.is_empty() || (is_alone && text == b"\\.") || text.iter().any(special);
+    if !quoted {
+        out.extend_from_slice(text);
+        return;
+    }
+    out.push(b'"');
+    for part in text.split_inclusive(|byte| *byte == b'"') {
+        out.extend_from_slice(part);
+        if part.ends_with(b"\"") {
+            out.push(b'"');
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_stand_where_the_server_puts_them() {
+        let shown = |text: &str, is_alone| {
+            let mut out = Vec::new();
+            field(text.as_bytes(), is_alone, &mut out);
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(shown("plain ' text", false), "plain ' text");
+        assert_eq!(shown("", false), "\"\"");
+        assert_eq!(shown("a,b", false), "\"a,b\"");
+        assert_eq!(shown("say \"a\"", false), "\"say \"\"a\"\"\"");
+        assert_eq!(shown("\\.", true), "\"\\.\"");
+        assert_eq!(shown("\\.", false), "\\.");
+    }
+}

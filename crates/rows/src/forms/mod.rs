@@ -1,0 +1,29 @@
+//! The register of forms that rows are written in.
+
+use crate::shape::Column;
+use crate::texts::Texts;
+use crate::values::Row;
+
+/// A form of rows in a file.
+pub trait Form: Sync {
+    /// What `--format` calls it.
+    fn name(&self) -> &'static str;
+    /// Behind the last point of a file's name.
+    fn extension(&self) -> &'static str;
+    /// What stands before the first row.
+    fn head(&self, columns: &[Column], out: &mut Vec<u8>);
+    /// One row.
+    fn row(&self, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>);
+    /// What stands behind the last row.
+    fn tail(&self, out: &mut Vec<u8>);
+}
+
+pgclinic_format::registry! {
+    /// Every form, in the order of `--help`; the first is the default.
+    pub static FORMS: [Form] = [csv::Csv, copy_text::CopyText];
+}
+
+/// The form of this name.
+pub fn form_named(name: &str) -> Option<&'static dyn Form> {
+    FORMS.iter().copied().find(|form| form.name() == name)
+}

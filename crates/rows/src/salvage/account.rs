@@ -1,0 +1,239 @@
+//! The account of a salvage, as plain data: what was written, what was not, and where it was lost.
+//!
+//! Absent fields do not apply, `null` is unknown. Keys are stable; new ones may be added.
+
+use pgclinic_diagnose::document::{NotChecked, Target, Tool};
+use pgclinic_format::types::Tid;
+use serde::{Deserialize, Serialize};
+
+/// How a salvage ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Everything that was asked for was there and is written.
+    Whole,
+    /// Something is lost, partial, carved or uncertain.
+    Damaged,
+    /// Something could not be looked at.
+    Incomplete,
+}
+
+/// `salvage.json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Account {
+    /// `pgclinic.salvage/1`.
+    pub schema: String,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// From what.
+    pub target: Target,
+    /// The form of the files.
+    pub form: String,
+    /// Which row versions were asked for: `live` or `all`.
+    pub rows: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// It was interrupted: tables that were not written whole are not there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Of all tables.
+    pub totals: RowCounts,
+    /// By database, schema and name.
+    pub tables: Vec<TableAccount>,
+    /// What was not looked at, and why.
+    pub not_salvaged: Vec<NotChecked>,
+    /// How long it took.
+    pub elapsed_s: f64,
+}
+
+/// Rows by what became of them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct RowCounts {
+    /// Written to the files.
+    pub written: u64,
+    /// Visible to every new transaction.
+    pub live: u64,
+    /// Deleted, replaced or never committed.
+    pub dead: u64,
+    /// Found by their structure on pages that no longer name them; among those written.
+    pub carved: u64,
+    /// Written without some of their values.
+    pub partial: u64,
+    /// The status of their transactions is lost; most probably live, and written.
+    pub uncertain: u64,
+    /// Known to have been there, and lost. Rows of pages of which nothing is left are not counted: see the places.
+    pub lost: u64,
+}
+
+impl RowCounts {
+    /// Adds another count.
+    pub fn add(&mut self, other: &RowCounts) {
+        self.written += other.written;
+        self.live += other.live;
+        self.dead += other.dead;
+        self.carved += other.carved;
+        self.partial += other.partial;
+        self.uncertain += other.uncertain;
+        self.lost += other.lost;
+    }
+
+    fn is_whole(&self) -> bool {
+        self.carved == 0 && self.partial == 0 && self.uncertain == 0 && self.lost == 0
+    }
+}
+
+/// A table in the account.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TableAccount {
+    /// Database.
+    pub database: String,
+    /// Schema.
+    pub schema: String,
+    /// Name.
+    pub table: String,
+    /// OID in `pg_class`.
+    pub oid: u32,
+    /// `table` or `materialized-view`.
+    pub kind: String,
+    /// Its file, from the destination; null if it was not written whole.
+    pub file: Option<String>,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Names of the columns that were written.
+    pub columns: Vec<String>,
+    /// Rows.
+    #[serde(flatten)]
+    pub rows: RowCounts,
+    /// Pages of which something could not be read.
+    pub damaged_pages: u64,
+    /// Where something was lost, the first 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<LossPlace>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub places_omitted: u64,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Where something was lost.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LossPlace {
+    /// Block in the main fork.
+    pub block: u32,
+    /// Line pointer, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u16>,
+    /// The block is one of the TOAST relation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_toast: bool,
+    /// Column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// What happened.
+    pub why: String,
+}
+
+/// Places that a table's account holds.
+pub const PLACES_MAX: usize = 1000;
+
+impl TableAccount {
+    /// Takes in what a part of the table gave. Parts come in any order; places are sorted at the end.
+    pub(crate) fn add(&mut self, tally: Tally) {
+        self.rows.add(&tally.rows);
+        self.damaged_pages += tally.damaged_pages;
+        self.places_omitted += tally.places_omitted;
+        self.places.extend(tally.places);
+        if self.places.len() > 2 * PLACES_MAX {
+            self.settle();
+        }
+    }
+
+    /// Sorts the places and keeps the first.
+    pub(crate) fn settle(&mut self) {
+        self.places.sort_by_key(|place| (place.block, place.item));
+        let omitted = self.places.len().saturating_sub(PLACES_MAX);
+        self.places.truncate(PLACES_MAX);
+        self.places_omitted += omitted as u64;
+    }
+
+    fn is_whole(&self) -> bool {
+        self.rows.is_whole() && self.damaged_pages == 0 && self.places.is_empty()
+    }
+}
+
+/// What one part of a table gave.
+#[derive(Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) rows: RowCounts,
+    pub(crate) damaged_pages: u64,
+    pub(crate) places: Vec<LossPlace>,
+    pub(crate) places_omitted: u64,
+}
+
+impl Tally {
+    /// Something was lost there.
+    pub(crate) fn lose(&mut self, place: LossPlace) {
+        if self.places.len() >= PLACES_MAX {
+            self.places_omitted += 1;
+        } else {
+            self.places.push(place);
+        }
+    }
+}
+
+impl LossPlace {
+    /// A page of the table.
+    pub(crate) fn page(block: u32, why: impl ToString) -> Self {
+        LossPlace {
+            block,
+            item: None,
+            in_toast: false,
+            column: None,
+            why: why.to_string(),
+        }
+    }
+
+    /// A row of the table.
+    pub(crate) fn row(place: Tid, why: impl ToString) -> Self {
+        LossPlace {
+            item: Some(place.offset),
+            ..LossPlace::page(place.block, why)
+        }
+    }
+}
+
+impl Account {
+    /// Sums up and says how it ended.
+    pub(crate) fn close(&mut self) {
+        for table in &mut self.tables {
+            table.settle();
+        }
+        let key = |table: &TableAccount| {
+            let names = (
+                table.database.clone(),
+                table.schema.clone(),
+                table.table.clone(),
+            );
+            (names, table.oid)
+        };
+        self.tables.sort_by_cached_key(key);
+        self.totals = RowCounts::default();
+        for table in &self.tables {
+            self.totals.add(&table.rows);
+        }
+        let is_open = |reason: &NotChecked| !reason.inherent;
+        self.outcome = if self.tables.iter().any(|table| !table.is_whole()) {
+            Outcome::Damaged
+        } else if self.not_salvaged.iter().any(is_open) || self.interrupted {
+            Outcome::Incomplete
+        } else {
+            Outcome::Whole
+        };
+    }
+}

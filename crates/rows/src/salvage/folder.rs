@@ -1,0 +1,130 @@
+//! The folder that rows are written to: each file appears under its name when it is whole.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::SalvageError;
+
+/// What a file that is not whole has behind its name.
+const PART: &str = ".part";
+
+/// Whether files are forced to the disk before they get their names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// They are.
+    Synced,
+    /// The operating system writes them when it likes.
+    Buffered,
+}
+
+/// A folder for the files of a salvage.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+    durability: Durability,
+}
+
+impl Folder {
+    /// Makes the folder, or takes one that holds nothing. Never inside a cluster.
+    pub(crate) fn prepare(root: &Path, durability: Durability) -> Result<Self, SalvageError> {
+        let error =
+            |what: &'static str| move |source| SalvageError::destination(root, what, source);
+        refuse_inside_cluster(root).map_err(|refused| match refused {
+            Refused::Cluster(cluster) => SalvageError::InsideCluster {
+                destination: root.to_owned(),
+                cluster,
+            },
+            Refused::Unreadable(source) => error("find")(source),
+        })?;
+        fs::create_dir_all(root).map_err(error("make"))?;
+        let real = root.canonicalize().map_err(error("find"))?;
+        if fs::read_dir(&real).map_err(error("list"))?.next().is_some() {
+            return Err(SalvageError::NotEmpty(root.to_owned()));
+        }
+        Ok(Folder {
+            root: real,
+            durability,
+        })
+    }
+
+    /// Begins a file; `name` may hold one folder.
+    pub(crate) fn begin(&self, name: &str) -> Result<PartFile, SalvageError> {
+        let path = self.root.join(name);
+        let part = self.root.join(format!("{name}{PART}"));
+        let error = |source| SalvageError::destination(&part, "make", source);
+        if let Some(parent) = part.parent() {
+            fs::create_dir_all(parent).map_err(error)?;
+        }
+        let file = File::create_new(&part).map_err(error)?;
+        Ok(PartFile {
+            path,
+            part,
+            file,
+            bytes: 0,
+            durability: self.durability,
+            is_whole: false,
+        })
+    }
+}
+
+enum Refused {
+    Cluster(PathBuf),
+    Unreadable(io::Error),
+}
+
+/// Looks at the folders above, of which the last ones need not be there yet.
+fn refuse_inside_cluster(root: &Path) -> Result<(), Refused> {
+    let absolute = std::path::absolute(root).map_err(Refused::Unreadable)?;
+    let mut there = absolute.ancestors().filter(|folder| folder.exists());
+    let nearest = there.next().unwrap_or(Path::new("/"));
+    let real = nearest.canonicalize().map_err(Refused::Unreadable)?;
+    let of_a_cluster = |folder: &&Path| folder.join("global/pg_control").exists();
+    match real.ancestors().find(of_a_cluster) {
+        Some(cluster) => Err(Refused::Cluster(cluster.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// A file that is being written. Dropped before it is finished, it is removed.
+#[derive(Debug)]
+pub(crate) struct PartFile {
+    path: PathBuf,
+    part: PathBuf,
+    file: File,
+    bytes: u64,
+    durability: Durability,
+    is_whole: bool,
+}
+
+impl PartFile {
+    /// Adds bytes at the end.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), SalvageError> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|source| SalvageError::destination(&self.part, "write", source))?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the file its name; says how many bytes it has.
+    pub(crate) fn finish(mut self) -> Result<u64, SalvageError> {
+        let name = || -> io::Result<()> {
+            if self.durability == Durability::Synced {
+                self.file.sync_all()?;
+            }
+            fs::rename(&self.part, &self.path)
+        };
+        name().map_err(|source| SalvageError::destination(&self.path, "finish", source))?;
+        self.is_whole = true;
+        Ok(self.bytes)
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // The name says that it is not whole; whoever finds it may remove it.
+            let _left = fs::remove_file(&self.part);
+        }
+    }
+}

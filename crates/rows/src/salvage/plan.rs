@@ -1,0 +1,178 @@
+//! Which tables of a database are salvaged, and under which names.
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, RelKind, Relation};
+use pgclinic_diagnose::Selection;
+use pgclinic_diagnose::document::NotChecked;
+use pgclinic_format::Oid;
+
+use super::account::{LossPlace, TableAccount};
+use crate::file_names::FileNames;
+use crate::shape::{ColumnChoice, MainForks, Table};
+
+/// A table with the name of its file, without extension, and what is known of its losses before a page is read.
+pub(crate) struct Planned {
+    pub(crate) table: Table,
+    pub(crate) file: String,
+    pub(crate) account: TableAccount,
+}
+
+/// What is to be done in one database.
+#[derive(Default)]
+pub(crate) struct Plan {
+    pub(crate) tables: Vec<Planned>,
+    pub(crate) not_salvaged: Vec<NotChecked>,
+}
+
+impl Plan {
+    /// For the database in `folder`.
+    pub(crate) fn of(
+        cluster: &Cluster,
+        database: Oid,
+        folder: &str,
+        selection: &Selection,
+        choice: ColumnChoice,
+    ) -> Self {
+        let catalog = cluster.catalog(database);
+        let files = MainForks::of_database(cluster, database);
+        let mut plan = Plan::default();
+        let troubles = catalog.troubles.iter().chain(&files.troubles);
+        plan.not_salvaged
+            .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
+        let wanted: Vec<&Relation> = catalog
+            .relations
+            .values()
+            .filter(|relation| is_wanted(relation, selection))
+            .collect();
+        let parts: Vec<[&str; 2]> = wanted
+            .iter()
+            .map(|relation| [relation.schema.as_str(), relation.name.as_str()])
+            .collect();
+        let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+        for relation in wanted {
+            let name = names.name(&[&relation.schema, &relation.name], relation.oid);
+            plan.add(
+                &catalog,
+                relation,
+                &files,
+                format!("{folder}/{name}"),
+                choice,
+                cluster,
+            );
+        }
+        plan
+    }
+
+    fn add(
+        &mut self,
+        catalog: &Catalog,
+        relation: &Relation,
+        files: &MainForks,
+        file: String,
+        choice: ColumnChoice,
+        cluster: &Cluster,
+    ) {
+        match Table::of(files, catalog, relation, choice) {
+            Ok(table) => self.tables.push(Planned {
+                account: account_of(&table, cluster),
+                table,
+                file,
+            }),
+            Err(why) => {
+                let what = format!(
+                    "table {} of database {}",
+                    relation.qualified_name(),
+                    catalog.database
+                );
+                self.not_salvaged.push(not_salvaged(&what, &why));
+            }
+        }
+    }
+}
+
+pub(crate) fn not_salvaged(what: &str, why: &str) -> NotChecked {
+    NotChecked {
+        what: what.to_owned(),
+        why: why.to_owned(),
+        inherent: false,
+    }
+}
+
+/// Tables and materialised views that fit the selection; those of the system only when their schema is named.
+fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
+    if !matches!(relation.kind, RelKind::Table | RelKind::MaterializedView) {
+        return false;
+    }
+    let (schema, name) = (relation.schema.as_str(), relation.name.as_str());
+    let of_the_system = schema.starts_with("pg_") || schema == "information_schema";
+    let by_number =
+        selection.filenodes.is_empty() || selection.filenodes.contains(&relation.filenode);
+    by_number
+        && match of_the_system {
+            true => selection.names_schema_of(schema, name),
+            false => selection.takes_name(schema, name),
+        }
+}
+
+fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
+    let kind = match table.is_materialized_view {
+        true => "materialized-view",
+        false => "table",
+    };
+    let mut account = TableAccount {
+        database: table.database.clone(),
+        schema: table.schema.clone(),
+        table: table.name.clone(),
+        oid: table.oid,
+        kind: kind.into(),
+        columns: table
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect(),
+        notes: table.notes.clone(),
+        ..TableAccount::default()
+    };
+    lost_segments(&table.files, cluster, false, &mut account);
+    if let Some((_, toast)) = &table.toast {
+        lost_segments(toast, cluster, true, &mut account);
+    }
+    account
+}
+
+/// Files that must be there and are not.
+fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: &mut TableAccount) {
+    let last = files.segments.last().map_or(0, |segment| segment.number);
+    let is_there = |number: u32| {
+        files
+            .segments
+            .iter()
+            .any(|segment| segment.number == number)
+    };
+    let whole = cluster.build.segment_blocks();
+    for number in (0..=last).filter(|number| !is_there(*number)) {
+        let block = u32::try_from(u64::from(number) * whole).unwrap_or(u32::MAX);
+        account.places.push(LossPlace {
+            in_toast,
+            ..LossPlace::page(block, format!("the file {} is missing", files.path(number)))
+        });
+    }
+    let short = files
+        .segments
+        .iter()
+        .filter(|segment| segment.number < last && segment.len < cluster.build.segment_bytes);
+    for segment in short {
+        let there = segment.len / u64::from(cluster.build.block_size);
+        account.damaged_pages += whole.saturating_sub(there);
+        let block = u32::try_from(u64::from(segment.number) * whole + there).unwrap_or(u32::MAX);
+        account.places.push(LossPlace {
+            in_toast,
+            ..LossPlace::page(
+                block,
+                format!(
+                    "the file {} ends before its segment does",
+                    files.path(segment.number)
+                ),
+            )
+        });
+    }
+}

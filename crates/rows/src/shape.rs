@@ -1,0 +1,294 @@
+//! What must be known of a table to read its rows: files, columns, types.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Generated, Home, RelKind, Relation, Trouble};
+use pgclinic_format::datum::{TypeInfo, is_printed};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{ColumnLayout, Fork, Oid};
+
+/// Where the value of a column comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The row's attribute of this index, from 0.
+    Attribute(usize),
+    /// The row's place and fate.
+    System(SystemColumn),
+}
+
+/// What a row version says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SystemColumn {
+    /// `xmin`: who wrote it.
+    Xmin,
+    /// `xmax`: who deleted or locked it.
+    Xmax,
+    /// `ctid`: where it stands.
+    Ctid,
+    /// What became of it.
+    Verdict,
+}
+
+/// A column that is written.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Where its values come from.
+    pub origin: Origin,
+    /// Their type.
+    pub ty: Arc<TypeInfo>,
+    /// What rows have that were written before the column was added.
+    pub missing: Missing,
+}
+
+/// The value of rows that are older than a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// Null.
+    Null,
+    /// This value, with its header where it has one.
+    Value(Vec<u8>),
+    /// A value that cannot be read.
+    Lost,
+}
+
+/// Which columns are written besides those that a person sees.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ColumnChoice {
+    /// Generated ones that are stored.
+    pub generated: bool,
+    /// Dropped ones.
+    pub dropped: bool,
+    /// `xmin`, `xmax`, `ctid` and the verdict, in front.
+    pub system: bool,
+}
+
+/// A table as its files are read.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// OID of its database.
+    pub database_oid: Oid,
+    /// Name of its database.
+    pub database: String,
+    /// Schema.
+    pub schema: String,
+    /// Name.
+    pub name: String,
+    /// OID.
+    pub oid: Oid,
+    /// It is a materialised view.
+    pub is_materialized_view: bool,
+    /// The main fork.
+    pub files: ForkFiles,
+    /// The main fork of its TOAST relation, and its OID.
+    pub toast: Option<(Oid, ForkFiles)>,
+    /// What is written, in order.
+    pub columns: Vec<Column>,
+    /// The walk over its rows.
+    pub layouts: Vec<ColumnLayout>,
+    /// What a person should know of it.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// A table or materialised view of a catalog; why its rows cannot be read, otherwise.
+    pub fn of(
+        files: &MainForks,
+        catalog: &Catalog,
+        relation: &Relation,
+        choice: ColumnChoice,
+    ) -> Result<Self, String> {
+        match relation.page_method() {
+            Some(AccessMethod::Heap) => {}
+            _ => return Err("its access method is none that can be read here".into()),
+        }
+        let unknown = || "its columns are unknown: pg_attribute does not give all of them";
+        let columns = relation.columns.as_ref().ok_or_else(unknown)?;
+        let layouts = relation.layouts.clone().ok_or_else(unknown)?;
+        let mut table = Table {
+            database_oid: catalog.database,
+            database: database_name(catalog),
+            schema: relation.schema.clone(),
+            name: relation.name.clone(),
+            oid: relation.oid,
+            is_materialized_view: relation.kind == RelKind::MaterializedView,
+            files: files.of(catalog, relation),
+            toast: None,
+            columns: Vec::new(),
+            layouts,
+            notes: Vec::new(),
+        };
+        let toast = catalog.relations.get(&relation.toast);
+        table.toast = toast.map(|toast| (toast.oid, files.of(catalog, toast)));
+        if choice.system {
+            table.columns.extend(system_columns());
+        }
+        for (column, index) in columns.iter().zip(0..) {
+            table.add(catalog, column, index, choice);
+        }
+        Ok(table)
+    }
+
+    fn add(
+        &mut self,
+        catalog: &Catalog,
+        column: &pgclinic_cluster::Column,
+        index: usize,
+        choice: ColumnChoice,
+    ) {
+        if column.dropped && !choice.dropped {
+            return;
+        }
+        match column.generated {
+            Generated::Virtual => {
+                let note = format!(
+                    "column {} is generated when it is read: not written",
+                    column.name
+                );
+                self.notes.push(note);
+                return;
+            }
+            Generated::Stored if !choice.generated => return,
+            Generated::Stored | Generated::No => {}
+        }
+        let missing = match (&column.missing, column.has_missing) {
+            (Some(value), _) => Missing::Value(value.clone()),
+            (None, true) => Missing::Lost,
+            (None, false) => Missing::Null,
+        };
+        let ty = self.type_of(catalog, column);
+        self.columns.push(Column {
+            name: column.name.clone(),
+            origin: Origin::Attribute(index),
+            ty,
+            missing,
+        });
+    }
+
+    /// A column of a type that is not known here, or of which nothing is left, is given as its bytes.
+    fn type_of(&mut self, catalog: &Catalog, column: &pgclinic_cluster::Column) -> Arc<TypeInfo> {
+        if column.dropped {
+            return Arc::new(bytes_of(column.layout));
+        }
+        let ty = catalog.type_info(column.type_oid);
+        if is_printed(&ty) {
+            return ty;
+        }
+        let note = format!(
+            "column {} is of type {}, which is not known here: its bytes are written as bytea",
+            column.name, ty.name
+        );
+        self.notes.push(note);
+        Arc::new(bytes_of(column.layout))
+    }
+
+    /// The stored length of a written column's values, -1 for varlenas and for what the row says of itself.
+    #[inline]
+    pub(crate) fn attlen(&self, column: usize) -> i16 {
+        let layout = self
+            .columns
+            .get(column)
+            .and_then(|column| match column.origin {
+                Origin::Attribute(index) => self.layouts.get(index),
+                Origin::System(_) => None,
+            });
+        layout.map_or(-1, |layout| layout.attlen)
+    }
+
+    /// `database.schema.name`, for messages.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}.{}", self.database, self.schema, self.name)
+    }
+}
+
+/// The name of a catalog's database, or its number where the name is lost.
+pub(crate) fn database_name(catalog: &Catalog) -> String {
+    let name = catalog.database_name.clone();
+    name.unwrap_or_else(|| catalog.database.to_string())
+}
+
+/// The main forks of a database, as they lie on disk: also those with a segment missing in the middle.
+pub struct MainForks {
+    homes: Vec<Home>,
+    forks: HashMap<(Oid, Oid), ForkFiles>,
+    /// Folders that cannot be listed.
+    pub troubles: Vec<Trouble>,
+}
+
+impl MainForks {
+    /// Those of one database.
+    pub fn of_database(cluster: &Cluster, database: Oid) -> Self {
+        let own = cluster
+            .homes
+            .iter()
+            .filter(|home| home.database == database);
+        let mut found = MainForks {
+            homes: own.cloned().collect(),
+            forks: HashMap::new(),
+            troubles: Vec::new(),
+        };
+        for home in &found.homes {
+            match cluster.files(home) {
+                Ok(files) => {
+                    let main = files
+                        .into_iter()
+                        .filter(|files| files.fork == Fork::Main && files.temporary.is_none());
+                    let keyed = main.map(|files| ((home.tablespace, files.filenode), files));
+                    found.forks.extend(keyed);
+                }
+                Err(trouble) => found.troubles.push(trouble),
+            }
+        }
+        found
+    }
+
+    /// The files of a relation; without segments where there are none.
+    fn of(&self, catalog: &Catalog, relation: &Relation) -> ForkFiles {
+        let key = (relation.tablespace, relation.filenode);
+        self.forks.get(&key).cloned().unwrap_or_else(|| ForkFiles {
+            home: self.home(catalog, relation.tablespace),
+            filenode: relation.filenode,
+            fork: Fork::Main,
+            temporary: None,
+            segments: Vec::new(),
+        })
+    }
+
+    fn home(&self, catalog: &Catalog, tablespace: Oid) -> Home {
+        let known = self.homes.iter().find(|home| home.tablespace == tablespace);
+        known.cloned().unwrap_or_else(|| Home {
+            tablespace,
+            database: catalog.database,
+            folder: match tablespace {
+                1663 => format!("base/{}", catalog.database),
+                other => format!("pg_tblspc/{other}/?/{}", catalog.database),
+            },
+        })
+    }
+}
+
+fn system_columns() -> [Column; 4] {
+    let column = |name: &str, origin, oid| Column {
+        name: name.into(),
+        origin: Origin::System(origin),
+        ty: Arc::new(pgclinic_format::datum::builtin(oid).expect("a type of every server")),
+        missing: Missing::Null,
+    };
+    [
+        column("xmin", SystemColumn::Xmin, 28),
+        column("xmax", SystemColumn::Xmax, 28),
+        column("ctid", SystemColumn::Ctid, 27),
+        column("verdict", SystemColumn::Verdict, 25),
+    ]
+}
+
+/// A dropped column has forgotten its type: its bytes are left.
+fn bytes_of(layout: ColumnLayout) -> TypeInfo {
+    TypeInfo {
+        len: layout.attlen,
+        align: layout.attalign,
+        ..pgclinic_format::datum::builtin(17).expect("bytea is built in")
+    }
+}

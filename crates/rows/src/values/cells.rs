@@ -1,0 +1,286 @@
+//! The values of one row, each a slice of the row or of memory that is used again for the next row.
+
+use std::ops::Range;
+
+use pgclinic_format::attribute::Attribute;
+use pgclinic_format::datum::decompress;
+use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
+use pgclinic_format::types::Tid;
+use pgclinic_format::varlena::Compressed;
+use pgclinic_format::{Attributes, HeapTuple, Varlena, varlena};
+
+use super::chunk_reader::{ChunkReader, Found};
+use super::fault::{Fault, FaultKind};
+use crate::shape::{Column, Missing, Origin, SystemColumn, Table};
+use crate::visible::Verdict;
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+enum Slot {
+    Null,
+    Tuple(Range<usize>),
+    Owned(usize),
+    Lost,
+}
+
+/// What is done with a value of which only a part is left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Partial {
+    /// It is null.
+    Null,
+    /// What is left is given.
+    Kept,
+}
+
+/// Memory for the values of one row.
+#[derive(Debug, Default)]
+pub struct Cells {
+    slots: Vec<Slot>,
+    owned: Vec<Vec<u8>>,
+    used: usize,
+    stored: Vec<u8>,
+    faults: Vec<Fault>,
+}
+
+/// How values are taken out of rows.
+pub(crate) struct Taking<'a, 'b> {
+    pub(crate) table: &'b Table,
+    pub(crate) chunks: Option<&'b mut ChunkReader<'a>>,
+    pub(crate) partial: Partial,
+    /// Bytes in a full chunk.
+    pub(crate) chunk_bytes: u32,
+    /// The largest value that is put together, in bytes.
+    pub(crate) value_bytes_max: u64,
+}
+
+/// A row with its values.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    tuple: HeapTuple<'a>,
+    cells: &'a Cells,
+}
+
+impl<'a> Row<'a> {
+    /// The value of a written column: a fixed one whole, a varlena's payload. `None` is null, or lost.
+    #[inline]
+    pub fn value(&self, column: usize) -> Option<&'a [u8]> {
+        match self.cells.slots.get(column)? {
+            Slot::Null | Slot::Lost => None,
+            Slot::Tuple(range) => self.tuple.bytes().get(range.clone()),
+            Slot::Owned(index) => self.cells.owned.get(*index).map(Vec::as_slice),
+        }
+    }
+
+    /// How many columns are written.
+    pub fn len(&self) -> usize {
+        self.cells.slots.len()
+    }
+
+    /// No column is written.
+    pub fn is_empty(&self) -> bool {
+        self.cells.slots.is_empty()
+    }
+}
+
+impl Cells {
+    /// Finds the values of a row.
+    pub(crate) fn fill(
+        &mut self,
+        tuple: HeapTuple<'_>,
+        place: Tid,
+        verdict: Verdict,
+        taking: &mut Taking<'_, '_>,
+    ) {
+        self.slots.clear();
+        self.faults.clear();
+        self.used = 0;
+        let mut walk = Attributes::new(tuple, &taking.table.layouts);
+        let mut next_attribute = 0;
+        for (column, number) in taking.table.columns.iter().zip(0..) {
+            let index = match column.origin {
+                Origin::System(system) => {
+                    let slot = self.system(system, tuple, place, verdict);
+                    self.slots.push(slot);
+                    continue;
+                }
+                Origin::Attribute(index) => index,
+            };
+            let skipped = index - next_attribute;
+            next_attribute = index + 1;
+            let slot = match walk.nth(skipped) {
+                Some(Ok(Attribute::Null)) => Slot::Null,
+                Some(Ok(Attribute::Missing)) => {
+                    self.missing(column, number, taking.table.attlen(number))
+                }
+                Some(Ok(Attribute::Value(range))) => {
+                    self.value(tuple.bytes(), range, number, taking)
+                }
+                Some(Err(fault)) => self.lose(number, FaultKind::Walk(fault.kind)),
+                None => Slot::Lost,
+            };
+            self.slots.push(slot);
+        }
+    }
+
+    /// The row, for writing it.
+    pub fn row<'a>(&'a self, tuple: HeapTuple<'a>) -> Row<'a> {
+        Row { tuple, cells: self }
+    }
+
+    /// What could not be had of it.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    fn lose(&mut self, column: usize, kind: FaultKind) -> Slot {
+        self.faults.push(Fault { column, kind });
+        Slot::Lost
+    }
+
+    fn own(&mut self, bytes: &[u8]) -> Slot {
+        let (index, memory) = self.memory();
+        memory.extend_from_slice(bytes);
+        Slot::Owned(index)
+    }
+
+    fn memory(&mut self) -> (usize, &mut Vec<u8>) {
+        let index = self.used;
+        self.used += 1;
+        if index == self.owned.len() {
+            self.owned.push(Vec::new());
+        }
+        let memory = self.owned.get_mut(index).expect("pushed above");
+        memory.clear();
+        (index, memory)
+    }
+
+    fn system(
+        &mut self,
+        column: SystemColumn,
+        tuple: HeapTuple<'_>,
+        place: Tid,
+        verdict: Verdict,
+    ) -> Slot {
+        match column {
+            SystemColumn::Xmin => self.own(&tuple.t_xmin().0.to_le_bytes()),
+            SystemColumn::Xmax => self.own(&tuple.t_xmax().0.to_le_bytes()),
+            SystemColumn::Verdict => self.own(verdict.word().as_bytes()),
+            SystemColumn::Ctid => {
+                let (high, low) = ((place.block >> 16) as u16, (place.block & 0xFFFF) as u16);
+                let words = [high, low, place.offset].map(u16::to_le_bytes);
+                self.own(words.as_flattened())
+            }
+        }
+    }
+
+    /// The value that rows have which are older than the column.
+    fn missing(&mut self, column: &Column, number: usize, attlen: i16) -> Slot {
+        match &column.missing {
+            Missing::Null => Slot::Null,
+            Missing::Lost => self.lose(number, FaultKind::MissingDefault),
+            Missing::Value(value) if attlen != -1 => self.own(value),
+            Missing::Value(value) => match varlena::parse(value) {
+                Ok((Varlena::Short(payload) | Varlena::Plain(payload), _)) => self.own(payload),
+                Ok((Varlena::Compressed(packed), _)) => {
+                    self.unpack(packed, number, u64::from(MAX_VALUE_BYTES))
+                }
+                Ok((Varlena::External(_), _)) | Err(_) => {
+                    self.lose(number, FaultKind::MissingDefault)
+                }
+            },
+        }
+    }
+
+    fn value(
+        &mut self,
+        tuple: &[u8],
+        range: Range<usize>,
+        number: usize,
+        taking: &mut Taking<'_, '_>,
+    ) -> Slot {
+        match taking.table.attlen(number) {
+            -1 => {}
+            // A C string's closing zero is no part of it.
+            -2 => return Slot::Tuple(range.start..range.end.saturating_sub(1)),
+            _ => return Slot::Tuple(range),
+        }
+        let bytes = tuple.get(range.clone()).unwrap_or_default();
+        match varlena::parse(bytes) {
+            Ok((Varlena::Short(_), len)) => Slot::Tuple(range.start + 1..range.start + len),
+            Ok((Varlena::Plain(_), len)) => Slot::Tuple(range.start + 4..range.start + len),
+            Ok((Varlena::Compressed(packed), _)) => {
+                self.unpack(packed, number, taking.value_bytes_max)
+            }
+            Ok((Varlena::External(pointer), _)) => self.fetch(pointer, number, taking),
+            Err(fault) => self.lose(number, FaultKind::Header(fault)),
+        }
+    }
+
+    fn unpack(&mut self, packed: Compressed<'_>, number: usize, bytes_max: u64) -> Slot {
+        let bytes = u64::from(packed.raw_size);
+        if bytes > bytes_max {
+            return self.lose(number, FaultKind::TooLarge { bytes });
+        }
+        let raw_size = usize::try_from(packed.raw_size).unwrap_or(usize::MAX);
+        match decompress(packed.method, packed.data, raw_size) {
+            Ok(raw) => {
+                let (index, memory) = self.memory();
+                *memory = raw;
+                Slot::Owned(index)
+            }
+            Err(error) => self.lose(number, FaultKind::Packed(error)),
+        }
+    }
+
+    fn fetch(&mut self, pointer: ToastPointer, number: usize, taking: &mut Taking<'_, '_>) -> Slot {
+        let needed = u64::from(pointer.va_extsize) + u64::from(pointer.va_rawsize);
+        if needed > taking.value_bytes_max {
+            return self.lose(number, FaultKind::TooLarge { bytes: needed });
+        }
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.clear();
+        let found = match &mut taking.chunks {
+            Some(chunks) => chunks.fetch(pointer, &mut stored),
+            None => Found::UpTo {
+                missing: 0,
+                expected: pointer.va_extsize.div_ceil(taking.chunk_bytes.max(1)),
+            },
+        };
+        let slot = self.fetched(pointer, &stored, found, number, taking.partial);
+        self.stored = stored;
+        slot
+    }
+
+    fn fetched(
+        &mut self,
+        pointer: ToastPointer,
+        stored: &[u8],
+        found: Found,
+        number: usize,
+        partial: Partial,
+    ) -> Slot {
+        let raw_size = pointer.va_rawsize.saturating_sub(4);
+        if let Found::UpTo { missing, expected } = found {
+            let is_left = !pointer.is_compressed() && !stored.is_empty();
+            let kept = is_left && partial == Partial::Kept;
+            let kind = FaultKind::Chunks {
+                value: pointer.va_valueid,
+                expected,
+                first_missing: missing,
+                kept,
+            };
+            let lost = self.lose(number, kind);
+            return if kept { self.own(stored) } else { lost };
+        }
+        if !pointer.is_compressed() {
+            return self.own(stored);
+        }
+        // Stored compressed data begins with the word of raw size and method.
+        let packed = Compressed {
+            raw_size,
+            method: pointer.method,
+            data: stored.get(4..).unwrap_or_default(),
+        };
+        self.unpack(packed, number, u64::from(MAX_VALUE_BYTES))
+    }
+}

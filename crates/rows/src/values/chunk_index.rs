@@ -1,0 +1,167 @@
+//! Where the chunks of each long value stand.
+//!
+//! Chunks of one value nearly always follow each other in the file, so that a run of them needs one entry: where the
+//! first stands, and how many follow.
+
+use pgclinic_format::heap_tuple::HEAP_HASNULL;
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Varlena, varlena};
+
+use crate::visible::Verdict;
+
+/// Offset of `chunk_data` behind the header: `chunk_id` and `chunk_seq` before it take 8 bytes.
+const DATA_AT: usize = 8;
+
+/// One chunk on its page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk<'a> {
+    pub(crate) value: u32,
+    pub(crate) seq: u32,
+    pub(crate) data: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads a row of a TOAST relation; nothing if it cannot be one.
+    #[inline]
+    pub(crate) fn of(tuple: HeapTuple<'a>) -> Option<Self> {
+        let columns = tuple.attribute_count() == 3 && !tuple.has(HEAP_HASNULL);
+        columns.then_some(())?;
+        let bytes = tuple.bytes().get(usize::from(tuple.t_hoff())..)?;
+        let value = u32::from_le_bytes(*bytes.first_chunk()?);
+        let seq = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
+        match varlena::parse(bytes.get(DATA_AT..)?).ok()?.0 {
+            Varlena::Short(data) | Varlena::Plain(data) => Some(Chunk { value, seq, data }),
+            Varlena::Compressed(_) | Varlena::External(_) => None,
+        }
+    }
+}
+
+/// The rows of a page, dead or not, in order of their line pointers from `first` on.
+pub(crate) fn tuples(page: Page<'_>, first: u16) -> impl Iterator<Item = (u16, HeapTuple<'_>)> {
+    let pointers = page.line_pointers().skip(usize::from(first.max(1) - 1));
+    let normal = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+    normal.filter_map(move |(item, pointer)| Some((item, HeapTuple::parse(page.item(pointer)?)?)))
+}
+
+/// Chunks of one value that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct ChunkRun {
+    pub(crate) value: u32,
+    pub(crate) seq: u32,
+    /// 0 for chunks of rows that count, more for those that less probably belong to one.
+    rank: u8,
+    pub(crate) item: u16,
+    pub(crate) block: BlockNo,
+    pub(crate) count: u32,
+}
+
+impl ChunkRun {
+    /// The number of the chunk behind the last.
+    pub(crate) fn end(&self) -> u32 {
+        self.seq.saturating_add(self.count)
+    }
+}
+
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Live => 0,
+        Verdict::PerhapsLive | Verdict::PerhapsDeleted | Verdict::PerhapsReplaced => 1,
+        Verdict::Carved => 2,
+        Verdict::Deleted => 3,
+        Verdict::Aborted => 4,
+    }
+}
+
+/// Gathers runs from pages that come in order.
+#[derive(Default)]
+pub(crate) struct RunGatherer {
+    runs: Vec<ChunkRun>,
+}
+
+impl RunGatherer {
+    /// The next chunk of the file.
+    #[inline]
+    pub(crate) fn push(&mut self, chunk: Chunk<'_>, block: BlockNo, item: u16, verdict: Verdict) {
+        let rank = rank(verdict);
+        if let Some(last) = self.runs.last_mut()
+            && last.value == chunk.value
+            && last.end() == chunk.seq
+            && last.rank == rank
+        {
+            last.count += 1;
+            return;
+        }
+        self.runs.push(ChunkRun {
+            value: chunk.value,
+            seq: chunk.seq,
+            rank,
+            item,
+            block,
+            count: 1,
+        });
+    }
+
+    pub(crate) fn finish(self) -> Vec<ChunkRun> {
+        self.runs
+    }
+}
+
+/// All runs of a TOAST relation, by value and number.
+#[derive(Default, Debug)]
+pub(crate) struct ChunkIndex {
+    runs: Vec<ChunkRun>,
+}
+
+impl ChunkIndex {
+    pub(crate) fn new(mut runs: Vec<ChunkRun>) -> Self {
+        runs.sort_unstable();
+        ChunkIndex { runs }
+    }
+
+    /// The runs of a value, by number, the better ones first.
+    pub(crate) fn runs(&self, value: u32) -> &[ChunkRun] {
+        let start = self.runs.partition_point(|run| run.value < value);
+        let rest = self.runs.get(start..).unwrap_or_default();
+        let len = rest.partition_point(|run| run.value == value);
+        rest.get(..len).unwrap_or_default()
+    }
+}
+
+/// The run that holds chunk `seq`, the best one if there are several.
+pub(crate) fn run_with(runs: &[ChunkRun], seq: u32) -> Option<&ChunkRun> {
+    let holds = |run: &&ChunkRun| run.seq <= seq && seq < run.end();
+    runs.iter().filter(holds).min_by_key(|run| run.rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(value: u32, seq: u32) -> Chunk<'static> {
+        Chunk {
+            value,
+            seq,
+            data: b"",
+        }
+    }
+
+    #[test]
+    fn chunks_in_a_row_are_one_run_and_live_ones_are_preferred() {
+        let mut gatherer = RunGatherer::default();
+        for (place, (value, seq, verdict)) in (1..).zip([
+            (7, 0, Verdict::Deleted),
+            (7, 1, Verdict::Deleted),
+            (9, 0, Verdict::Live),
+            (9, 1, Verdict::Live),
+            (7, 0, Verdict::Live),
+        ]) {
+            gatherer.push(chunk(value, seq), 3, place, verdict);
+        }
+        let index = ChunkIndex::new(gatherer.finish());
+        assert_eq!(index.runs(9).len(), 1);
+        let runs = index.runs(7);
+        assert_eq!(run_with(runs, 0).map(|run| run.item), Some(5));
+        assert_eq!(run_with(runs, 1).map(|run| run.item), Some(1));
+        assert_eq!(run_with(runs, 2), None);
+        assert_eq!(index.runs(8), []);
+    }
+}

@@ -1,0 +1,12 @@
+//! The values of a row: found in its bytes, unpacked, fetched from the TOAST relation.
+
+mod cells;
+pub(crate) mod chunk_index;
+mod chunk_reader;
+mod fault;
+
+pub(crate) use cells::Taking;
+pub use cells::{Cells, Partial, Row};
+pub(crate) use chunk_index::{ChunkIndex, ChunkRun};
+pub(crate) use chunk_reader::ChunkReader;
+pub use fault::{Fault, FaultKind};

@@ -1,0 +1,134 @@
+//! Which row versions a new transaction would see, exactly as the server decides it.
+//!
+//! Truth: `HeapTupleSatisfiesMVCC` in `src/backend/access/heap/heapam_visibility.c`, for a server on which nothing runs:
+//! a transaction that is not known as committed never will be.
+
+use pgclinic_cluster::{Cluster, LogReader, MultiXacts, XactStatus};
+use pgclinic_format::heap_tuple::{
+    HEAP_HOT_UPDATED, HEAP_MOVED_IN, HEAP_MOVED_OFF, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID,
+    HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
+};
+use pgclinic_format::types::Tid;
+use pgclinic_format::{HeapTuple, MultiXactId, Xid};
+
+/// What became of a row version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Every new transaction sees it.
+    Live,
+    /// A committed transaction deleted or replaced it.
+    Deleted,
+    /// The transaction that wrote it did not commit.
+    Aborted,
+    /// The status of the transaction that wrote it is lost; nothing says that it was deleted.
+    PerhapsLive,
+    /// The status of the transaction that deleted it is lost. Nothing replaced it, so it may still count.
+    PerhapsDeleted,
+    /// The status of the transaction that replaced it is lost; the newer version is to be preferred.
+    PerhapsReplaced,
+    /// Found by its structure on a page that no longer names it.
+    Carved,
+}
+
+impl Verdict {
+    /// For the account and for `--rows all`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Live => "live",
+            Verdict::Deleted => "deleted",
+            Verdict::Aborted => "aborted",
+            Verdict::PerhapsLive => "perhaps-live",
+            Verdict::PerhapsDeleted => "perhaps-deleted",
+            Verdict::PerhapsReplaced => "perhaps-replaced",
+            Verdict::Carved => "carved",
+        }
+    }
+
+    /// It belongs to what the table holds, as far as can be known.
+    pub fn counts(self) -> bool {
+        match self {
+            Verdict::Live | Verdict::PerhapsLive | Verdict::PerhapsDeleted | Verdict::Carved => {
+                true
+            }
+            Verdict::Deleted | Verdict::Aborted | Verdict::PerhapsReplaced => false,
+        }
+    }
+}
+
+/// Decides for one thread.
+pub struct Judge<'a> {
+    log: LogReader<'a>,
+    multixacts: &'a MultiXacts,
+}
+
+impl<'a> Judge<'a> {
+    /// By the status files of a cluster.
+    pub fn new(cluster: &'a Cluster) -> Self {
+        Judge {
+            log: cluster.transactions.reader(),
+            multixacts: &cluster.multixacts,
+        }
+    }
+
+    /// The verdict on one version.
+    #[inline]
+    pub fn verdict(&self, tuple: HeapTuple<'_>, place: Tid) -> Verdict {
+        let inserted = match self.inserted(tuple) {
+            Some(false) => return Verdict::Aborted,
+            inserted => inserted,
+        };
+        match (inserted, self.deleted(tuple)) {
+            (_, Some(true)) => Verdict::Deleted,
+            (Some(_), Some(false)) => Verdict::Live,
+            (None, Some(false)) => Verdict::PerhapsLive,
+            (_, None) if was_replaced(tuple, place) => Verdict::PerhapsReplaced,
+            (_, None) => Verdict::PerhapsDeleted,
+        }
+    }
+
+    fn inserted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
+        if tuple.xmin_is_frozen() {
+            return Some(true);
+        }
+        if tuple.has(HEAP_XMIN_COMMITTED) {
+            return Some(!self.log.is_future(tuple.t_xmin()));
+        }
+        if tuple.has(HEAP_XMIN_INVALID) {
+            return Some(false);
+        }
+        if tuple.has(HEAP_MOVED_OFF) {
+            return self.committed(Xid(tuple.t_field3())).map(|moved| !moved);
+        }
+        if tuple.has(HEAP_MOVED_IN) {
+            return self.committed(Xid(tuple.t_field3()));
+        }
+        self.committed(tuple.t_xmin())
+    }
+
+    fn deleted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
+        if tuple.has(HEAP_XMAX_INVALID) || tuple.xmax_is_locked_only() {
+            return Some(false);
+        }
+        if tuple.has(HEAP_XMAX_IS_MULTI) {
+            return match self.multixacts.updater(MultiXactId(tuple.t_xmax().0))? {
+                Some(xid) => self.committed(xid),
+                None => Some(false),
+            };
+        }
+        if tuple.has(HEAP_XMAX_COMMITTED) {
+            return Some(!self.log.is_future(tuple.t_xmax()));
+        }
+        self.committed(tuple.t_xmax())
+    }
+
+    fn committed(&self, xid: Xid) -> Option<bool> {
+        self.log
+            .status(xid)
+            .map(|status| status == XactStatus::Committed)
+    }
+}
+
+/// The row says where its newer version is; one that was only deleted points to itself.
+fn was_replaced(tuple: HeapTuple<'_>, place: Tid) -> bool {
+    tuple.t_infomask2() & HEAP_HOT_UPDATED != 0 || tuple.t_ctid() != place
+}
