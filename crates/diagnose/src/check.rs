@@ -33,6 +33,10 @@ pub trait PageCheck: Sync {
 pub trait ClusterCheck: Sync {
     /// What it can say.
     fn rules(&self) -> &'static [&'static Rule];
+    /// Rules of other checks that it says too.
+    fn borrows(&self) -> &'static [&'static Rule] {
+        const { &[] }
+    }
     /// The lowest level at which it runs.
     fn level(&self) -> Level;
     /// Looks at the cluster as a whole.

@@ -79,7 +79,13 @@ fn readings_of(relation: &Relation) -> Vec<Reading> {
             ),
         ],
         _ if !relation.populated => Vec::new(),
-        _ => vec![(Way::Copy, format!("COPY (SELECT * FROM {name}) TO STDOUT"))],
+        _ => vec![(
+            Way::Copy,
+            format!(
+                "COPY (SELECT {} FROM {name}) TO STDOUT",
+                columns_of(relation)
+            ),
+        )],
     };
     let reading = |(way, sql)| Reading {
         relation: relation.qualified_name(),
@@ -87,6 +93,26 @@ fn readings_of(relation: &Relation) -> Vec<Reading> {
         sql,
     };
     statements.into_iter().map(reading).collect()
+}
+
+/// `regproc`: printing one makes the server look through all functions of its name.
+const REGPROC: u32 = 24;
+
+/// What is selected: all columns, functions as their numbers.
+fn columns_of(relation: &Relation) -> String {
+    let known = relation.columns.iter().flatten();
+    let there = || known.clone().filter(|column| !column.dropped);
+    if !there().any(|column| column.type_oid == REGPROC) {
+        return "*".into();
+    }
+    let selected = there().map(|column| {
+        let name = format!("\"{}\"", column.name.replace('"', "\"\""));
+        match column.type_oid {
+            REGPROC => format!("{name}::oid"),
+            _ => name,
+        }
+    });
+    Vec::from_iter(selected).join(", ")
 }
 
 /// Leaves indexes out, for a server without `pg_prewarm`.

@@ -183,23 +183,25 @@ pub fn is_comparison(rule: &str) -> bool {
     rules.any(|own| own.name == rule)
 }
 
-/// The lowest level at which the rule is asked for.
+/// The lowest level at which every check that can tell the rule runs.
 pub fn level_of(rule: &str) -> Option<Level> {
-    let has = |rules: &[&Rule]| rules.iter().any(|own| own.name == rule);
     let page = PAGE_CHECKS
         .iter()
         .map(|check| (check.rules(), check.wants().level));
-    let cluster = CLUSTER_CHECKS
-        .iter()
-        .map(|check| (check.rules(), check.level()));
+    let cluster = CLUSTER_CHECKS.iter().flat_map(|check| {
+        let level = check.level();
+        [(check.rules(), level), (check.borrows(), level)]
+    });
     let database = DATABASE_CHECKS
         .iter()
         .map(|check| (check.rules(), check.level()));
     let relation = RELATION_CHECKS
         .iter()
         .map(|check| (check.rules(), check.level()));
-    let mut all = page.chain(cluster).chain(database).chain(relation);
-    all.find_map(|(rules, level)| has(rules).then_some(level))
+    let all = page.chain(cluster).chain(database).chain(relation);
+    all.filter(|(rules, _)| rules.iter().any(|own| own.name == rule))
+        .map(|(_, level)| level)
+        .max()
 }
 
 /// The rule of this name.

@@ -17,8 +17,18 @@ pub struct OlderWal;
 
 impl ClusterCheck for OlderWal {
     fn rules(&self) -> &'static [&'static Rule] {
-        // Those who tell of the WAL that is needed list them.
         const { &[] }
+    }
+
+    fn borrows(&self) -> &'static [&'static Rule] {
+        const {
+            &[
+                &WAL_SEGMENT_MISSING,
+                &WAL_PAGE_HEADER,
+                &WAL_RECORD_CHECKSUM,
+                &WAL_RECORD_BROKEN,
+            ]
+        }
     }
 
     fn level(&self) -> Level {
