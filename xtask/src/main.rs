@@ -9,6 +9,7 @@
     reason = "a program that a person watches in a terminal"
 )]
 
+mod apt;
 mod args;
 mod postgres;
 mod repository;

@@ -14,7 +14,7 @@ const DEFAULT_MAJOR: u16 = 18;
 /// What to look for. The default is any installed one, the newest first, else a fetched 18.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// This folder of programs and no other.
+    /// The installation in this folder ([`Installation::in_folder`]) and no other.
     pub bindir: Option<PathBuf>,
     /// This major, 13 to 18.
     pub major: Option<u16>,
@@ -118,8 +118,42 @@ pub fn installed() -> Vec<Installation> {
     found
 }
 
+/// What `cargo xtask servers` made, in the order of the folders' names: distributions' newer releases and Python wheels.
+pub fn made() -> Vec<Installation> {
+    let complete = |folder: &PathBuf| folder.join("complete").is_file();
+    let mut folders: Vec<PathBuf> = trusted_folders()
+        .iter()
+        .flat_map(|cache| {
+            std::fs::read_dir(cache.join("servers"))
+                .into_iter()
+                .flatten()
+        })
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(complete)
+        .collect();
+    folders.sort();
+    folders
+        .iter()
+        .filter_map(|folder| Installation::in_folder(folder).ok())
+        .collect()
+}
+
+/// Every PostgreSQL of 13-18 that can be used without fetching: installed, made, and fetched before.
+pub fn everywhere() -> Vec<Installation> {
+    let mut found = installed();
+    found.extend(made());
+    let caches = trusted_folders();
+    let mut fetched: Vec<Installation> = caches
+        .iter()
+        .flat_map(|cache| in_cache(&cache.join("postgresql")))
+        .collect();
+    fetched.sort_by_key(|installation| std::cmp::Reverse(installation.order()));
+    found.extend(fetched);
+    found
+}
+
 fn given(bindir: &Path, major: Option<u16>) -> Result<Installation> {
-    let found = Installation::at(bindir)?;
+    let found = Installation::in_folder(bindir)?;
     match major {
         Some(major) if major != found.major => {
             let why = format!("it holds version {}, but {major} is wanted", found.version);

@@ -42,6 +42,21 @@ impl Installation {
         }
     }
 
+    /// The installation in or below `folder`: its programs, the folder that holds `bin`, a Debian tree, an unpacked
+    /// Python wheel. Of several majors the newest.
+    pub fn in_folder(folder: &Path) -> Result<Self> {
+        let found = places_in(folder);
+        let mut refused = None;
+        for bindir in found {
+            match Self::at(bindir) {
+                Ok(installation) => return Ok(installation),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        // Its complaint names what a folder of programs lacks.
+        refused.map_or_else(|| Self::at(folder), Err)
+    }
+
     /// The path of a program such as `pg_amcheck`, or `None` when this installation does not have it.
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         let path = self.bindir.join(name);
@@ -58,6 +73,32 @@ impl Installation {
     }
 }
 
+/// Where `postgres` lies in `folder`, the likeliest place first.
+fn places_in(folder: &Path) -> Vec<PathBuf> {
+    let mut places = vec![folder.to_path_buf(), folder.join("bin")];
+    for major in MAJORS.rev() {
+        places.push(folder.join(format!("usr/lib/postgresql/{major}/bin")));
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut wheels: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path().join("pginstall/bin")))
+        .collect();
+    wheels.sort();
+    places.push(folder.join("pginstall/bin"));
+    places.extend(wheels);
+    places.retain(|place| place.join("postgres").is_file());
+    places
+}
+
+/// What a program of another system says here, and what helps.
+fn foreign(said: &str) -> &'static str {
+    if said.contains("GLIBC_") || said.contains("error while loading shared libraries") {
+        ". It belongs to another system; `cargo xtask servers --adopt FOLDER` makes the servers of a Debian tree run here"
+    } else {
+        ""
+    }
+}
+
 fn ask_version(bindir: &Path) -> Result<String> {
     let failed = |why: String| Error::NotAnInstallation {
         bindir: bindir.to_path_buf(),
@@ -71,8 +112,9 @@ fn ask_version(bindir: &Path) -> Result<String> {
     parse_version(&text).ok_or_else(|| {
         let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
         failed(format!(
-            "postgres --version said {:?} {said:?}",
-            text.trim()
+            "postgres --version said {:?} {said:?}{}",
+            text.trim(),
+            foreign(&said)
         ))
     })
 }
@@ -102,6 +144,12 @@ mod tests {
         assert_eq!(parse_major("18beta2"), Some(18));
         assert_eq!(parse_version("postgres: command not found"), None);
         assert_eq!(parse_major("devel"), None);
+    }
+
+    #[test]
+    fn a_program_of_a_newer_system_names_the_way_out() {
+        assert!(foreign("libc.so.6: version `GLIBC_2.38' not found").contains("--adopt"));
+        assert_eq!(foreign("Killed"), "");
     }
 
     #[test]

@@ -35,6 +35,13 @@ impl RunAs {
         )
     }
 
+    /// A command that runs `program` as this user, such as a client program of an installation.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        self.apply(&mut command);
+        command
+    }
+
     /// Makes `command` run as this user, without our environment and without root's supplementary groups.
     pub(crate) fn apply(&self, command: &mut Command) {
         command

@@ -14,7 +14,7 @@ use crate::installation::Installation;
 use crate::message::SqlError;
 use crate::run_as::RunAs;
 use crate::scratch::Scratch;
-use crate::session::{ConnectOptions, Session};
+use crate::session::{ConnectOptions, Login, Session};
 use crate::{process, running, settings, spawn, sweep};
 
 /// How often a starting or stopping server is looked at.
@@ -201,6 +201,17 @@ impl Server {
             database,
             options,
         )
+    }
+
+    /// Connects with an OAuth bearer token; with an empty one the server says where to get one.
+    pub fn login_with_token(
+        &self,
+        database: &str,
+        options: &ConnectOptions,
+        token: &str,
+    ) -> std::result::Result<Login, SqlError> {
+        let socket = self.scratch.path().join(".s.PGSQL.5432");
+        Session::open_with_token(&socket, database, options, token)
     }
 
     /// Stops the server and waits until it is gone, at most a minute. The log stays readable.

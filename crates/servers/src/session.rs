@@ -6,6 +6,10 @@ use std::time::Duration;
 use crate::message::{Message, SqlError};
 use crate::wire::{Limit, Wire};
 
+mod bearer;
+
+pub use bearer::Login;
+
 /// Notices of one session that are kept; a damaged relation can cause one for each page.
 const MESSAGES_MAX: usize = 1000;
 
@@ -57,6 +61,17 @@ impl Session {
         database: &str,
         options: &ConnectOptions,
     ) -> Result<Self, SqlError> {
+        let (mut session, limit) = Self::begin(socket, database, options)?;
+        session.read_answer(limit, &mut |_| Ok(()))?;
+        Ok(session)
+    }
+
+    /// Says who we are; the server's answer is still to be read.
+    fn begin(
+        socket: &Path,
+        database: &str,
+        options: &ConnectOptions,
+    ) -> Result<(Self, Limit), SqlError> {
         let wire = Wire::connect(socket)?;
         let wall_limit = options.wall_limit;
         let mut session = Self {
@@ -86,8 +101,7 @@ impl Session {
         );
         let limit = Limit::from_now(wall_limit);
         session.wire.send_startup(&parameters, limit)?;
-        session.read_answer(limit, &mut |_| Ok(()))?;
-        Ok(session)
+        Ok((session, limit))
     }
 
     /// Runs one or more statements and drops their rows.

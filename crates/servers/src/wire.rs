@@ -86,6 +86,16 @@ impl Wire {
         self.send_frame(Some(kind), &body, limit)
     }
 
+    /// Sends a frame whose body is these bytes.
+    pub(crate) fn send_bytes(
+        &mut self,
+        kind: u8,
+        body: &[u8],
+        limit: Limit,
+    ) -> Result<(), SqlError> {
+        self.send_frame(Some(kind), body, limit)
+    }
+
     fn send_frame(&mut self, kind: Option<u8>, body: &[u8], limit: Limit) -> Result<(), SqlError> {
         let too_long = |_| SqlError::Protocol("the statement is longer than 2 GiB".to_owned());
         let length = i32::try_from(body.len() + 4).map_err(too_long)?;
