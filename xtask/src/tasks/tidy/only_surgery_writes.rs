@@ -39,6 +39,10 @@ const WRITERS: &[(&str, &str)] = &[
         "crates/rows/src/salvage/folder.rs",
         "what a salvage writes, in a folder outside of any cluster",
     ),
+    (
+        "crates/lab/",
+        "folders of experiments, and clusters of its own",
+    ),
     ("crates/testkit/", "scratch folders of tests"),
     ("crates/cli/src/output.rs", "the report that --output names"),
     (

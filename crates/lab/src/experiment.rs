@@ -1,0 +1,191 @@
+//! One experiment: the question, what is compared, what it costs, and how one run is made.
+//!
+//! An experiment is a file in `experiments/` and a line in its register. The plan, the order of runs, servers,
+//! journal, statistics and report are the same for all and live elsewhere:
+//!
+//! ```text
+//! matrix(scale) ─► plan ─► for each cell: base ─► copy ─► server ─► run(bench) ─► RunResult
+//!                            │ fill(session) once for each base             │
+//!                            └ missing needs: skipped, with the reason      └ metrics(): the first decides
+//! ```
+
+use std::collections::BTreeMap;
+
+use pgclinic_servers::Session;
+use serde::{Deserialize, Serialize};
+
+use crate::bench::Bench;
+use crate::cell::{Arm, Axis, Cell, Metric, RunResult};
+use crate::cost::Cost;
+use crate::error::Result;
+use crate::need::Need;
+
+/// How large an experiment is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// The smallest that still shows the effect, for tests: seconds.
+    Smallest,
+    /// A few minutes on two cores.
+    Quick,
+    /// The sizes of the published figures.
+    Published,
+}
+
+impl Scale {
+    /// `smallest`, `quick` or `published`.
+    pub fn name(self) -> &'static str {
+        self.pick("smallest", "quick", "published")
+    }
+
+    /// One of three values, by scale.
+    pub fn pick<T>(self, smallest: T, quick: T, published: T) -> T {
+        match self {
+            Self::Smallest => smallest,
+            Self::Quick => quick,
+            Self::Published => published,
+        }
+    }
+}
+
+/// What is compared under which conditions, how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matrix {
+    /// The first is the baseline.
+    pub arms: Vec<Arm>,
+    /// May be empty: then there is one point.
+    pub axes: Vec<Axis>,
+    /// How often each cell is run.
+    pub blocks: u32,
+}
+
+/// How a run treats the cluster that its base made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Each run gets a copy: it may write what it likes.
+    Copy,
+    /// All runs work on the same files, one after the other: they only read.
+    Shared,
+}
+
+/// What a cell's cluster holds before its run. Cells of one server version with equal `initdb` arguments and equal
+/// names share one base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Given to [`Experiment::fill`].
+    pub name: String,
+    /// Whether runs write.
+    pub used_as: Use,
+}
+
+impl Base {
+    /// A fresh cluster with nothing in it.
+    pub fn empty() -> Self {
+        Self::copied("empty")
+    }
+
+    /// A base of this name that every run gets a copy of.
+    pub fn copied(name: &str) -> Self {
+        let name = name.to_owned();
+        Self {
+            name,
+            used_as: Use::Copy,
+        }
+    }
+
+    /// A base of this name that runs share, as they only read.
+    pub fn shared(name: &str) -> Self {
+        let name = name.to_owned();
+        Self {
+            name,
+            used_as: Use::Shared,
+        }
+    }
+}
+
+/// What one run measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measured {
+    /// By the name of the metric.
+    pub metrics: BTreeMap<String, f64>,
+    /// Raw samples over time, by name.
+    pub series: BTreeMap<String, Vec<[f64; 2]>>,
+}
+
+impl Measured {
+    /// The same with one more metric.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: f64) -> Self {
+        self.metrics.insert(name.to_owned(), value);
+        self
+    }
+
+    /// The same with one more series of (seconds, value).
+    #[must_use]
+    pub fn with_series(mut self, name: &str, samples: Vec<[f64; 2]>) -> Self {
+        self.series.insert(name.to_owned(), samples);
+        self
+    }
+}
+
+/// An experiment.
+pub trait Experiment: Sync {
+    /// kebab-case; what is typed after `lab run`.
+    fn name(&self) -> &str;
+
+    /// The question, as one sentence that ends in a question mark.
+    fn question(&self) -> &str;
+
+    /// The manual: what it does, what to watch out for, where the published figures come from. Paragraphs of text.
+    fn explain(&self) -> &str;
+
+    /// Arms, axes and blocks at this scale.
+    fn matrix(&self, scale: Scale) -> Matrix;
+
+    /// What is read off each run; the first decides.
+    fn metrics(&self) -> Vec<Metric>;
+
+    /// What a server must be able to do for this cell; a missing one is a skipped cell with its reason.
+    fn needs(&self, cell: &Cell, arm: &Arm) -> Vec<Need> {
+        let _ = (cell, arm);
+        Vec::new()
+    }
+
+    /// What one run costs on two cores and a common disk.
+    fn cost(&self, cell: &Cell, scale: Scale) -> Cost;
+
+    /// The cluster that a run starts with.
+    fn base(&self, cell: &Cell, arm: &Arm, scale: Scale) -> Base {
+        let _ = (cell, arm, scale);
+        Base::empty()
+    }
+
+    /// Fills a base, once; afterwards the server is stopped cleanly.
+    fn fill(&self, base: &str, scale: Scale, seed: u64, session: &mut Session) -> Result<()> {
+        let _ = (base, scale, seed, session);
+        Ok(())
+    }
+
+    /// What filling a base costs, once.
+    fn fill_cost(&self, base: &str, scale: Scale) -> Cost {
+        let _ = (base, scale);
+        Cost::seconds(2.0)
+    }
+
+    /// Makes one run.
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured>;
+
+    /// What to do when this arm turns out best: the setting or the statement to apply.
+    fn advice(&self, arm: &Arm) -> String;
+
+    /// More sentences for the decision card that follow from the results, such as a projection.
+    fn remarks(&self, results: &[RunResult]) -> Vec<String> {
+        let _ = results;
+        Vec::new()
+    }
+
+    /// Whether it may run on an existing server by URL: it then keeps to a schema of its own and restarts nothing.
+    fn runs_by_url(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,270 @@
+//! What do failed inserts leave behind?
+//!
+//! A plain `INSERT` writes the row first and asks the unique indexes afterwards, in the order of their creation
+//! (`ExecInsertIndexTuples` in `src/backend/executor/execIndexing.c`): a refused row stays as a dead row, with an entry
+//! in every index before the one that refused. `ON CONFLICT` asks first (`ExecCheckIndexConstraints`).
+
+use pgclinic_servers::{Session, SqlError};
+
+use crate::bench::Bench;
+use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::need::Need;
+
+/// Rows that are there before.
+const LIVE_ROWS: u64 = 1_000;
+
+/// `unique_violation`.
+const UNIQUE_VIOLATION: &str = "23505";
+
+/// See the module.
+pub struct DuplicateInserts;
+
+impl Experiment for DuplicateInserts {
+    fn name(&self) -> &str {
+        "duplicate-inserts"
+    }
+
+    fn question(&self) -> &str {
+        "What do failed inserts leave behind?"
+    }
+
+    fn explain(&self) -> &str {
+        "A table of 1,000 rows with a primary key and a second unique key is asked to take rows that it already has, one \
+         statement and one transaction each: by a plain INSERT whose error the application catches, by INSERT … ON CONFLICT \
+         DO NOTHING and DO UPDATE, by MERGE, and by looking first. Counted are the dead bytes in the table (pgstattuple), \
+         the bytes of WAL and the transaction numbers used up, each for 1,000 attempts.\n\n\
+         Which key collides matters, and which index was created first: a refused row has entries in all indexes that were \
+         asked before the one that refused. Autovacuum hides what is left, so it is an axis; with it on, the outcome \
+         depends on when it came by."
+    }
+
+    fn matrix(&self, scale: Scale) -> Matrix {
+        let arms = vec![
+            Arm::new("insert", "plain INSERT, the error caught"),
+            Arm::new("do-nothing", "INSERT … ON CONFLICT DO NOTHING"),
+            Arm::new("do-update", "INSERT … ON CONFLICT DO UPDATE"),
+            Arm::new("merge", "MERGE … WHEN NOT MATCHED THEN INSERT"),
+            Arm::new("look-first", "INSERT … SELECT … WHERE NOT EXISTS"),
+        ];
+        let keys = ["primary", "second"];
+        let autovacuum = scale.pick(vec!["off"], vec!["off", "on"], vec!["off", "on"]);
+        Matrix {
+            arms,
+            axes: vec![
+                Axis::new("collides", "", &keys),
+                Axis::new("created-first", "", &keys),
+                Axis::new("autovacuum", "", &autovacuum).sets("autovacuum"),
+            ],
+            blocks: scale.pick(1, 3, 5),
+        }
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        vec![
+            Metric::exact(
+                "dead_bytes",
+                "dead bytes in the table for each 1,000 attempts",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "wal_bytes",
+                "WAL for each 1,000 attempts",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "xids",
+                "transaction numbers for each 1,000 attempts",
+                "",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "dead_percent",
+                "dead share of the table",
+                "%",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "index_entries",
+                "entries in the primary key's index",
+                "",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "growth_bytes",
+                "growth of table and indexes for each 1,000 attempts",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::timing("attempts_s", "attempts a second", "1/s", Better::Higher),
+        ]
+    }
+
+    fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
+        let mut needs = vec![Need::Extension("pgstattuple")];
+        if arm.name == "merge" {
+            needs.push(Need::Major(15..=18));
+        }
+        needs
+    }
+
+    fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
+        Cost::seconds(scale.pick(1.0, 4.0, 4.0)).with_data(scale.pick(1 << 20, 20 << 20, 20 << 20))
+    }
+
+    fn base(&self, cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
+        Base::copied(cell.at("created-first"))
+    }
+
+    fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
+        let primary = "ALTER TABLE account ADD PRIMARY KEY (id)";
+        let second = "CREATE UNIQUE INDEX account_email_key ON account (email)";
+        let (one, two) = match base {
+            "second" => (second, primary),
+            _ => (primary, second),
+        };
+        session
+            .execute(&format!(
+                "CREATE EXTENSION pgstattuple; \
+                 CREATE TABLE account (id bigint, email text NOT NULL, name text NOT NULL, seen integer NOT NULL DEFAULT 0); \
+                 INSERT INTO account SELECT i, 'user' || i || '@example.com', repeat('name ', 10) FROM generate_series(1, {LIVE_ROWS}) i; \
+                 {one}; {two}",
+            ))
+            .map_err(Error::sql("filling the table"))?;
+        session
+            .execute("VACUUM (ANALYZE) account")
+            .map_err(Error::sql("cleaning the table"))
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        if bench.cell().at("autovacuum") == "on" {
+            bench.set("autovacuum_naptime", "1s");
+        }
+        let attempts = bench.scale().pick(2_000, 20_000, 20_000);
+        let key = bench.cell().at("collides").to_owned();
+        let arm = bench.arm().name.clone();
+        let mut session = bench.connect()?;
+        let before = State::of(&mut session)?;
+        let start = std::time::Instant::now();
+        for attempt in 1..=attempts {
+            attempt_one(&mut session, &statement(&arm, &key, attempt))?;
+            if attempt % 1_000 == 0 {
+                bench.check_interrupted()?;
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let after = State::of(&mut session)?;
+        if after.live_rows != LIVE_ROWS {
+            let found = after.live_rows;
+            return Err(Error::Refused(format!(
+                "the table holds {found} rows after the attempts and must hold {LIVE_ROWS}"
+            )));
+        }
+        Ok(measured(&before, &after, attempts, seconds))
+    }
+
+    fn advice(&self, arm: &Arm) -> String {
+        match arm.name.as_str() {
+            "insert" => "keep the plain INSERT",
+            "do-nothing" => "write INSERT … ON CONFLICT DO NOTHING",
+            "do-update" => "write INSERT … ON CONFLICT (key) DO UPDATE",
+            "merge" => "write MERGE … WHEN NOT MATCHED THEN INSERT",
+            _ => "look first: INSERT … SELECT … WHERE NOT EXISTS (and keep the unique key: two at once can both look)",
+        }
+        .to_owned()
+    }
+}
+
+/// One attempt at a row that is there already. The other key is fresh each time.
+fn statement(arm: &str, key: &str, attempt: u64) -> String {
+    let known = (attempt - 1) % LIVE_ROWS + 1;
+    let fresh = LIVE_ROWS + attempt;
+    let (id, owner) = match key {
+        "primary" => (known, fresh),
+        _ => (fresh, known),
+    };
+    let row = format!(
+        "{id}, 'user{owner}@example.com', 'somebody who is already here, and a few more bytes'"
+    );
+    let column = if key == "primary" { "id" } else { "email" };
+    let insert = "INSERT INTO account (id, email, name)";
+    match arm {
+        "do-nothing" => format!("{insert} VALUES ({row}) ON CONFLICT DO NOTHING"),
+        "do-update" => format!(
+            "{insert} VALUES ({row}) ON CONFLICT ({column}) DO UPDATE SET seen = account.seen + 1"
+        ),
+        "merge" => format!(
+            "MERGE INTO account a USING (VALUES ({row})) AS n (id, email, name) ON a.{column} = n.{column} \
+             WHEN NOT MATCHED THEN INSERT (id, email, name) VALUES (n.id, n.email, n.name)"
+        ),
+        "look-first" => format!(
+            "{insert} SELECT * FROM (VALUES ({row})) AS n (id, email, name) \
+             WHERE NOT EXISTS (SELECT FROM account a WHERE a.{column} = n.{column})"
+        ),
+        _ => format!("{insert} VALUES ({row})"),
+    }
+}
+
+fn attempt_one(session: &mut Session, sql: &str) -> Result<()> {
+    match session.execute(sql) {
+        Ok(()) => Ok(()),
+        Err(SqlError::Server(message)) if message.sqlstate == UNIQUE_VIOLATION => Ok(()),
+        Err(error) => Err(Error::sql("inserting a row that is there already")(error)),
+    }
+}
+
+/// What the table and the server have spent.
+struct State {
+    live_rows: u64,
+    dead_bytes: f64,
+    dead_percent: f64,
+    index_entries: f64,
+    total_bytes: f64,
+    wal_bytes: f64,
+    next_xid: f64,
+}
+
+impl State {
+    /// Reads it without using up a transaction number.
+    fn of(session: &mut Session) -> Result<Self> {
+        let rows = session
+            .query(
+                "SELECT (SELECT count(*) FROM account), t.dead_tuple_len, t.dead_tuple_percent, \
+                 i.tuple_count + i.dead_tuple_count, pg_total_relation_size('account'), \
+                 pg_current_wal_insert_lsn() - '0/0', pg_snapshot_xmax(pg_current_snapshot()) \
+                 FROM pgstattuple('account') t, pgstattuple('account_pkey') i",
+            )
+            .map_err(Error::sql("counting what is left"))?;
+        let row = rows.first().map(Vec::as_slice).unwrap_or_default();
+        let number = |at: usize| -> Option<f64> { row.get(at)?.as_ref()?.parse().ok() };
+        let read = || {
+            Some(Self {
+                live_rows: row.first()?.as_ref()?.parse().ok()?,
+                dead_bytes: number(1)?,
+                dead_percent: number(2)?,
+                index_entries: number(3)?,
+                total_bytes: number(4)?,
+                wal_bytes: number(5)?,
+                next_xid: number(6)?,
+            })
+        };
+        read().ok_or_else(|| Error::Empty("pgstattuple gave no numbers".to_owned()))
+    }
+}
+
+fn measured(before: &State, after: &State, attempts: u64, seconds: f64) -> Measured {
+    let thousands = attempts as f64 / 1_000.0;
+    let each = |after: f64, before: f64| (after - before) / thousands;
+    Measured::default()
+        .with("dead_bytes", each(after.dead_bytes, before.dead_bytes))
+        .with("wal_bytes", each(after.wal_bytes, before.wal_bytes))
+        .with("xids", each(after.next_xid, before.next_xid))
+        .with("dead_percent", after.dead_percent)
+        .with("index_entries", after.index_entries)
+        .with("growth_bytes", each(after.total_bytes, before.total_bytes))
+        .with("attempts_s", attempts as f64 / seconds.max(1e-9))
+}

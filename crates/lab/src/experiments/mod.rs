@@ -1,0 +1,20 @@
+//! The register of experiments: each is one file here, named after its question, and one line below.
+
+use pgclinic_format::registry;
+
+use crate::experiment::Experiment;
+
+registry! {
+    /// Every experiment, in the order of `lab list`.
+    pub static EXPERIMENTS: [Experiment] = [
+        duplicate_inserts::DuplicateInserts,
+    ];
+}
+
+/// The experiment of this name.
+pub fn experiment_named(name: &str) -> Option<&'static dyn Experiment> {
+    EXPERIMENTS
+        .iter()
+        .copied()
+        .find(|experiment| experiment.name() == name)
+}

@@ -1,0 +1,35 @@
+//! The laboratory: experiments on real PostgreSQL servers whose answers can be trusted.
+//!
+//! ```text
+//! experiments/   the questions, one file each            experiment.rs   what an experiment says of itself
+//! plan/          matrix, order of runs, cost, budget     cell.rs         arms, axes, cells, metrics, results
+//! bench.rs       what one run has at hand                servers_of_arms/  its server, its data, cold and warm
+//! runner/        journal, run folders, resume
+//! ```
+//!
+//! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod cell;
+mod cost;
+mod error;
+mod experiment;
+pub mod experiments;
+mod need;
+mod plan;
+mod runner;
+mod servers_of_arms;
+
+pub use bench::Bench;
+pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};
+pub use cost::Cost;
+pub use error::{Error, Result};
+pub use experiment::{Base, Experiment, Matrix, Measured, Scale, Use};
+pub use experiments::{EXPERIMENTS, experiment_named};
+pub use need::{Features, Need};
+pub use plan::{LeftOut, PLAN_SCHEMA, Plan, PlanOptions, block_seed};
+pub use runner::{
+    Audience, CalmOptions, Entry, Event, RunFolder, RunOptions, Unreadable, carry_out,
+};
+pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};

@@ -1,0 +1,155 @@
+//! What a run needs from its server and its machine, and whether it is there: probed, not guessed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use pgclinic_servers::{Installation, Session};
+
+use crate::error::{Error, Result};
+
+/// One thing that must be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// A major in this range.
+    Major(RangeInclusive<u16>),
+    /// This value among those that a setting can take, such as `io_uring` for `io_method`.
+    SettingValue {
+        /// The setting.
+        name: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// A setting of this name.
+    Setting(&'static str),
+    /// `pg_jit_available()`.
+    Jit,
+    /// An extension that can be created.
+    Extension(&'static str),
+    /// A client program in the server's folder, such as `pg_dump`.
+    Tool(&'static str),
+    /// Anything else that the experiment found missing, as a sentence.
+    Missing(String),
+}
+
+/// What a server can do, asked of a running one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Features {
+    /// 13 to 18.
+    pub major: u16,
+    /// As the server says it: `15.14`.
+    pub version: String,
+    /// Enumerated values by setting; settings of other types have none.
+    pub settings: BTreeMap<String, Vec<String>>,
+    /// JIT is compiled in and its library is there.
+    pub jit: bool,
+    /// Names that `CREATE EXTENSION` knows.
+    pub extensions: BTreeSet<String>,
+}
+
+const SETTINGS: &str =
+    "SELECT name, array_to_string(coalesce(enumvals, '{}'), ',') FROM pg_settings";
+
+impl Features {
+    /// Asks a running server.
+    pub fn probe(installation: &Installation, session: &mut Session) -> Result<Self> {
+        let asked = || Error::sql("asking the server what it can do");
+        let mut settings = BTreeMap::new();
+        for row in session.query(SETTINGS).map_err(asked())? {
+            let mut columns = row.into_iter().flatten();
+            let (name, values) = (columns.next(), columns.next().unwrap_or_default());
+            let values = values.split(',').filter(|value| !value.is_empty());
+            settings.insert(
+                name.unwrap_or_default(),
+                values.map(str::to_owned).collect(),
+            );
+        }
+        let jit = session
+            .query_value("SELECT pg_jit_available()")
+            .map_err(asked())?;
+        let names = session
+            .query("SELECT name FROM pg_available_extensions")
+            .map_err(asked())?;
+        Ok(Self {
+            major: installation.major,
+            version: installation.version.clone(),
+            settings,
+            jit: jit.as_deref() == Some("t"),
+            extensions: names.into_iter().flatten().flatten().collect(),
+        })
+    }
+}
+
+impl Need {
+    /// `None` when it is there, else what is missing.
+    pub fn missing(&self, features: &Features, installation: &Installation) -> Option<String> {
+        let version = &features.version;
+        let (there, what) = match self {
+            Self::Major(range) => (
+                range.contains(&features.major),
+                format!(
+                    "it needs a major from {} to {}, this is PostgreSQL {version}",
+                    range.start(),
+                    range.end()
+                ),
+            ),
+            Self::SettingValue { name, value } => (
+                features
+                    .settings
+                    .get(*name)
+                    .is_some_and(|values| values.contains(value)),
+                format!("PostgreSQL {version} as built here has no {name} = {value}"),
+            ),
+            Self::Setting(name) => (
+                features.settings.contains_key(*name),
+                format!("PostgreSQL {version} has no setting {name}"),
+            ),
+            Self::Jit => (
+                features.jit,
+                format!("PostgreSQL {version} as built here has no JIT"),
+            ),
+            Self::Extension(name) => (
+                features.extensions.contains(*name),
+                format!("PostgreSQL {version} here comes without the extension {name}"),
+            ),
+            Self::Tool(name) => (
+                installation.tool(name).is_some(),
+                format!("{} holds no {name}", installation.bindir.display()),
+            ),
+            Self::Missing(what) => (false, what.clone()),
+        };
+        (!there).then_some(what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_the_version() {
+        let features = Features {
+            major: 17,
+            version: "17.2".to_owned(),
+            settings: BTreeMap::from([("io_method".to_owned(), vec!["sync".to_owned()])]),
+            ..Features::default()
+        };
+        let installation = Installation {
+            bindir: "/opt/pg/bin".into(),
+            major: 17,
+            version: "17.2".to_owned(),
+        };
+        let missing = |need: Need| need.missing(&features, &installation);
+        assert_eq!(missing(Need::Major(13..=17)), None);
+        let uring = Need::SettingValue {
+            name: "io_method",
+            value: "io_uring".to_owned(),
+        };
+        let words = missing(uring).expect("it is missing");
+        assert_eq!(
+            words,
+            "PostgreSQL 17.2 as built here has no io_method = io_uring"
+        );
+        let words = missing(Need::Tool("pg_dump")).expect("it is missing");
+        assert_eq!(words, "/opt/pg/bin holds no pg_dump");
+    }
+}

@@ -1,0 +1,181 @@
+//! What the plan costs, and what of it fits into the time and the disk that the person gives.
+//!
+//! Time is saved in this order: blocks down to three, then values of the longest axis (its ends stay), then blocks
+//! down to one. What is left of the time at the end goes to the points that are still undecided.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{Cell, Point};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Experiment, Matrix, Scale, Use};
+use crate::plan::{PlanOptions, bases, order, points};
+
+/// Below three blocks no interval means much.
+const BLOCKS_ENOUGH: u32 = 3;
+
+/// Something that the matrix holds and the plan does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// `2 of 5 blocks`, `rows = 1000000`.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The estimate for all cells with their bases. Bases lie beside the runs; a run that has a copy needs its space again.
+pub(super) fn price(
+    experiment: &dyn Experiment,
+    matrix: &Matrix,
+    cells: &[Cell],
+    scale: Scale,
+) -> Cost {
+    let none = Cost::default();
+    let runs = cells
+        .iter()
+        .fold(none, |sum, cell| sum.then(experiment.cost(cell, scale)));
+    let bases = bases(experiment, matrix, cells, scale);
+    bases.iter().fold(runs, |sum, (name, used_as)| {
+        let fill = experiment.fill_cost(name, scale);
+        match used_as {
+            Use::Shared => sum.beside(fill),
+            Use::Copy => sum.beside(fill).beside(Cost {
+                seconds: 0.0,
+                written_bytes: 0,
+                ..fill
+            }),
+        }
+    })
+}
+
+/// The matrix and the points that fit, and what was left out for it.
+pub(super) fn fit(
+    experiment: &dyn Experiment,
+    mut matrix: Matrix,
+    options: &PlanOptions,
+) -> Result<(Matrix, Vec<Point>, Vec<LeftOut>)> {
+    let mut left_out = Vec::new();
+    fit_disk(experiment, &mut matrix, options, &mut left_out)?;
+    if let Some(minutes) = options.minutes {
+        fit_time(experiment, &mut matrix, options, minutes, &mut left_out)?;
+    }
+    let points = points::all(&matrix.axes);
+    Ok((matrix, points, left_out))
+}
+
+fn price_of(experiment: &dyn Experiment, matrix: &Matrix, options: &PlanOptions) -> Cost {
+    let cells = order::cells(matrix, &points::all(&matrix.axes), options.seed);
+    price(experiment, matrix, &cells, options.scale)
+}
+
+/// Drops the largest values of the axes until what lies on disk at once fits.
+fn fit_disk(
+    experiment: &dyn Experiment,
+    matrix: &mut Matrix,
+    options: &PlanOptions,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<()> {
+    let Some(limit) = options.disk_bytes else {
+        return Ok(());
+    };
+    loop {
+        let needs = price_of(experiment, matrix, options).disk_bytes;
+        if needs <= limit {
+            return Ok(());
+        }
+        let Some(smaller) = cheapest_cut(experiment, matrix, options, needs) else {
+            return Err(Error::Refused(format!(
+                "the smallest plan needs {} MB of disk and {} MB are allowed: allow more with --disk, or choose a smaller --scale",
+                needs >> 20,
+                limit >> 20
+            )));
+        };
+        let why = format!("it does not fit into {} MB of disk", limit >> 20);
+        left_out.push(LeftOut {
+            what: smaller.1,
+            why,
+        });
+        *matrix = smaller.0;
+    }
+}
+
+/// The matrix without the one value whose absence saves most disk; `None` when no value does.
+fn cheapest_cut(
+    experiment: &dyn Experiment,
+    matrix: &Matrix,
+    options: &PlanOptions,
+    now: u64,
+) -> Option<(Matrix, String)> {
+    let mut best: Option<(u64, Matrix, String)> = None;
+    for (at, axis) in matrix.axes.iter().enumerate() {
+        for value in axis.values.iter().filter(|_| axis.values.len() > 1) {
+            let mut without = matrix.clone();
+            if let Some(axis) = without.axes.get_mut(at) {
+                axis.values.retain(|other| other != value);
+            }
+            let needs = price_of(experiment, &without, options).disk_bytes;
+            if needs < best.as_ref().map_or(now, |(best, _, _)| *best) {
+                best = Some((needs, without, format!("{} = {value}", axis.name)));
+            }
+        }
+    }
+    best.map(|(_, matrix, what)| (matrix, what))
+}
+
+fn fit_time(
+    experiment: &dyn Experiment,
+    matrix: &mut Matrix,
+    options: &PlanOptions,
+    minutes: f64,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<()> {
+    let why = || format!("it does not fit into {minutes} minutes");
+    let asked = matrix.blocks;
+    loop {
+        let seconds = price_of(experiment, matrix, options).seconds;
+        if seconds <= minutes * 60.0 {
+            break;
+        }
+        if matrix.blocks > BLOCKS_ENOUGH {
+            matrix.blocks -= 1;
+        } else if let Some(what) = thin_longest_axis(matrix) {
+            left_out.push(LeftOut { what, why: why() });
+        } else if matrix.blocks > 1 {
+            matrix.blocks -= 1;
+        } else {
+            return Err(Error::Refused(format!(
+                "the smallest plan takes {:.1} minutes and {minutes} are allowed: allow more with --minutes, or choose fewer arms with --arm",
+                seconds / 60.0
+            )));
+        }
+    }
+    if matrix.blocks < asked {
+        let what = format!("{} of {asked} blocks", asked - matrix.blocks);
+        left_out.push(LeftOut { what, why: why() });
+    }
+    Ok(())
+}
+
+/// Takes every second value out of the longest axis; first and last stay. `None` when every axis has at most two.
+fn thin_longest_axis(matrix: &mut Matrix) -> Option<String> {
+    let axis = matrix
+        .axes
+        .iter_mut()
+        .filter(|axis| axis.values.len() > 2)
+        .max_by_key(|axis| axis.values.len())?;
+    let last = axis.values.len() - 1;
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    for (at, value) in axis.values.drain(..).enumerate() {
+        if at % 2 == 0 || at == last {
+            kept.push(value);
+        } else {
+            gone.push(value);
+        }
+    }
+    axis.values = kept;
+    // With an even count the last two would both stay.
+    if last % 2 == 1 && axis.values.len() > 2 {
+        gone.push(axis.values.remove(axis.values.len() - 2));
+    }
+    Some(format!("{} = {}", axis.name, gone.join(", ")))
+}

@@ -1,0 +1,180 @@
+//! From a matrix to the list of runs in their order, with a hash and a price.
+//!
+//! ```text
+//! Matrix ─► points x arms (+ A/A controls) ─► budget: what fits ─► blocks in random order ─► cost, hash
+//! ```
+//!
+//! The hash covers what is asked, not where: the same plan on two machines has the same hash, so that their results
+//! can be merged.
+
+mod budget;
+mod order;
+mod points;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{Arm, Cell, Metric};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Experiment, Matrix, Scale, Use};
+
+pub use budget::LeftOut;
+pub use order::block_seed;
+
+/// The schema of `plan.json`.
+pub const PLAN_SCHEMA: &str = "pgclinic.lab-plan/1";
+
+/// What the person wants of the plan.
+#[derive(Debug, Clone)]
+pub struct PlanOptions {
+    /// Sizes.
+    pub scale: Scale,
+    /// Orders the runs and makes the data.
+    pub seed: u64,
+    /// How often each cell is run, instead of what the experiment says.
+    pub blocks: Option<u32>,
+    /// Only these arms; all when empty.
+    pub arms: Vec<String>,
+    /// Only these values of an axis, as (axis, values).
+    pub only: Vec<(String, Vec<String>)>,
+    /// All of it must fit in this time.
+    pub minutes: Option<f64>,
+    /// Everything that lies on disk at the same time must fit in this.
+    pub disk_bytes: Option<u64>,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            scale: Scale::Quick,
+            seed: 1,
+            blocks: None,
+            arms: Vec::new(),
+            only: Vec::new(),
+            minutes: None,
+            disk_bytes: None,
+        }
+    }
+}
+
+/// The runs to be made; `plan.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`PLAN_SCHEMA`].
+    pub schema: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// The text of a person's own experiment; absent for those of the register.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<String>,
+    /// Sizes.
+    pub scale: Scale,
+    /// Orders the runs and makes the data.
+    pub seed: u64,
+    /// What is compared.
+    pub matrix: Matrix,
+    /// What is read off each run; the first decides.
+    pub metrics: Vec<Metric>,
+    /// Every run, in order.
+    pub cells: Vec<Cell>,
+    /// What did not fit the budget.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// The estimate for all of it.
+    pub cost: Cost,
+    /// The budget in seconds, when one was given; what the plan leaves of it goes to the undecided points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
+    /// Tells this plan from others.
+    pub hash: String,
+}
+
+impl Plan {
+    /// Makes the plan of an experiment. Refuses unknown arms, axes and values, and a budget that fits nothing.
+    pub fn make(
+        experiment: &dyn Experiment,
+        own: Option<String>,
+        options: &PlanOptions,
+    ) -> Result<Self> {
+        let matrix = points::chosen(experiment.matrix(options.scale), options)?;
+        points::check_names(&matrix)?;
+        let (matrix, points, left_out) = budget::fit(experiment, matrix, options)?;
+        let cells = order::cells(&matrix, &points, options.seed);
+        let cost = budget::price(experiment, &matrix, &cells, options.scale);
+        let mut plan = Self {
+            schema: PLAN_SCHEMA.to_owned(),
+            experiment: experiment.name().to_owned(),
+            own,
+            scale: options.scale,
+            seed: options.seed,
+            matrix,
+            metrics: experiment.metrics(),
+            cells,
+            left_out,
+            cost,
+            budget_s: options.minutes.map(|minutes| minutes * 60.0),
+            hash: String::new(),
+        };
+        plan.hash = plan.count_hash();
+        Ok(plan)
+    }
+
+    /// Over everything that is asked: not over prices, and not over the machine.
+    fn count_hash(&self) -> String {
+        let asked = (
+            (&self.experiment, &self.own, self.scale, self.seed),
+            (&self.matrix, &self.metrics, &self.cells),
+        );
+        let text = serde_json::to_vec(&asked).expect("plain data can be written as JSON");
+        let hash = blake3::hash(&text).to_hex();
+        hash.get(..16).unwrap_or(&hash).to_owned()
+    }
+
+    /// Reads `plan.json` and holds it to its hash.
+    pub fn from_json(bytes: &[u8]) -> Result<Self> {
+        let plan: Self = serde_json::from_slice(bytes)
+            .map_err(|error| Error::Refused(format!("plan.json is no plan: {error}")))?;
+        let counted = plan.count_hash();
+        if plan.schema != PLAN_SCHEMA || plan.hash != counted {
+            let (schema, hash) = (&plan.schema, &plan.hash);
+            return Err(Error::Refused(format!(
+                "plan.json ({schema}) says hash {hash} and holds a plan of hash {counted}: it was changed by hand, or written by another version. Make a new plan."
+            )));
+        }
+        Ok(plan)
+    }
+
+    /// The arm of this name.
+    pub fn arm(&self, name: &str) -> Option<&Arm> {
+        self.matrix.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// The metric that decides.
+    pub fn primary(&self) -> Option<&Metric> {
+        self.metrics.first()
+    }
+}
+
+/// The bases that cells need, each once: (server, base, `initdb` arguments) with whether runs share it.
+pub(crate) fn bases(
+    experiment: &dyn Experiment,
+    matrix: &Matrix,
+    cells: &[Cell],
+    scale: Scale,
+) -> Vec<(String, Use)> {
+    let mut found: Vec<(String, String, Use)> = Vec::new();
+    for cell in cells {
+        let Some(arm) = matrix.arms.iter().find(|arm| arm.name == cell.arm) else {
+            continue;
+        };
+        let base = experiment.base(cell, arm, scale);
+        let key = format!("{:?} {:?} {}", arm.version, arm.initdb, base.name);
+        if found.iter().all(|(known, _, _)| *known != key) {
+            found.push((key, base.name, base.used_as));
+        }
+    }
+    found
+        .into_iter()
+        .map(|(_, name, used_as)| (name, used_as))
+        .collect()
+}

@@ -1,0 +1,205 @@
+//! The order of the runs: randomised complete blocks, so that a machine that gets slower over the hour is no effect.
+//!
+//! ```text
+//! three arms and more   each block holds every cell once, shuffled
+//! two arms              points shuffled, the pair side by side, and every second block runs backwards:
+//!                         block 1  A B   B A   A B         block 2  B A   A B   B A      ABBA at every point
+//! ```
+//!
+//! The baseline runs twice at the first, the middle and the last point of a block. The second is the control: what
+//! differs between equal runs is the noise floor.
+
+use fastrand::Rng;
+
+use crate::cell::{Cell, Point};
+use crate::experiment::Matrix;
+
+/// All cells of all blocks, in the order in which they run.
+pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64) -> Vec<Cell> {
+    let mut order = Vec::new();
+    let mut last: Vec<Cell> = Vec::new();
+    for block in 1..=matrix.blocks {
+        let backwards = matrix.arms.len() == 2 && block % 2 == 0;
+        let mut runs = if backwards {
+            last.iter().rev().cloned().collect()
+        } else {
+            shuffled(matrix, points, block, seed)
+        };
+        for cell in &mut runs {
+            cell.block = block;
+            cell.id = id_of(matrix, cell);
+        }
+        order.extend(runs.iter().cloned());
+        last = runs;
+    }
+    order
+}
+
+/// The seed of a block's data: its runs work on the same data, other blocks on other data.
+pub fn block_seed(seed: u64, block: u32) -> u64 {
+    Rng::with_seed(seed ^ (u64::from(block) << 32)).u64(..)
+}
+
+fn shuffled(matrix: &Matrix, points: &[Point], block: u32, seed: u64) -> Vec<Cell> {
+    let mut rng = Rng::with_seed(block_seed(seed, block));
+    let mut groups: Vec<Vec<Cell>> = Vec::new();
+    let controls = control_points(points.len());
+    for (at, point) in points.iter().enumerate() {
+        let mut group: Vec<Cell> = matrix
+            .arms
+            .iter()
+            .map(|arm| cell(&arm.name, point, false))
+            .collect();
+        if let Some(baseline) = matrix.arms.first().filter(|_| controls.contains(&at)) {
+            group.push(cell(&baseline.name, point, true));
+        }
+        rng.shuffle(&mut group);
+        groups.push(group);
+    }
+    if matrix.arms.len() == 2 {
+        rng.shuffle(&mut groups);
+        return groups.into_iter().flatten().collect();
+    }
+    let mut runs: Vec<Cell> = groups.into_iter().flatten().collect();
+    rng.shuffle(&mut runs);
+    runs
+}
+
+fn cell(arm: &str, point: &Point, is_control: bool) -> Cell {
+    Cell {
+        id: String::new(),
+        arm: arm.to_owned(),
+        point: point.clone(),
+        block: 0,
+        repeat: u32::from(is_control),
+        is_control,
+    }
+}
+
+/// First, middle and last.
+fn control_points(points: usize) -> [usize; 3] {
+    let last = points.saturating_sub(1);
+    [0, last / 2, last]
+}
+
+/// `b02-lz4-sessions_4`, with `-again` for a control: it names a folder, so other characters become `_`. Where values
+/// differ only in such characters, their place on the axis makes them differ.
+pub(crate) fn id_of(matrix: &Matrix, cell: &Cell) -> String {
+    let mut id = format!("b{:02}-{}", cell.block, cell.arm);
+    for axis in &matrix.axes {
+        let value = cell.at(&axis.name);
+        let plain = plain(value);
+        id.push_str(&format!("-{}_{plain}", axis.name));
+        if axis
+            .values
+            .iter()
+            .filter(|other| self::plain(other) == plain)
+            .count()
+            > 1
+        {
+            let place = axis.values.iter().position(|other| other == value);
+            id.push_str(&format!(".{}", place.unwrap_or_default()));
+        }
+    }
+    match (cell.is_control, cell.repeat) {
+        (true, 1) => id.push_str("-again"),
+        (true, repeat) => id.push_str(&format!("-again{repeat}")),
+        (false, 0) => {}
+        (false, repeat) => id.push_str(&format!("-r{repeat}")),
+    }
+    id
+}
+
+fn plain(value: &str) -> String {
+    let keep = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    value
+        .chars()
+        .take(40)
+        .map(|c| if keep(c) { c } else { '_' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::cell::{Arm, Axis};
+    use crate::plan::points;
+
+    fn matrix(arms: &[&str], values: &[u32], blocks: u32) -> Matrix {
+        Matrix {
+            arms: arms.iter().map(|name| Arm::new(name, "")).collect(),
+            axes: vec![Axis::new("rows", "", values)],
+            blocks,
+        }
+    }
+
+    fn order(matrix: &Matrix, seed: u64) -> Vec<Cell> {
+        cells(matrix, &points::all(&matrix.axes), seed)
+    }
+
+    #[test]
+    fn every_block_holds_every_cell_once_and_controls_beside_them() {
+        let matrix = matrix(&["a", "b", "c"], &[1, 2, 3, 4], 5);
+        let cells = order(&matrix, 7);
+        let ids: BTreeSet<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
+        assert_eq!((cells.len(), ids.len()), (5 * (12 + 3), 5 * (12 + 3)));
+        for block in 1..=5 {
+            let of_block = cells.iter().filter(|cell| cell.block == block);
+            let plain: BTreeSet<String> = of_block
+                .filter(|cell| !cell.is_control)
+                .map(|cell| format!("{} {}", cell.arm, cell.at("rows")))
+                .collect();
+            assert_eq!(plain.len(), 12);
+        }
+    }
+
+    #[test]
+    fn the_seed_decides_and_blocks_differ() {
+        let matrix = matrix(&["a", "b", "c"], &[1, 2, 3, 4], 2);
+        assert_eq!(order(&matrix, 7), order(&matrix, 7));
+        assert_ne!(order(&matrix, 7), order(&matrix, 8));
+        let arms = |block: u32| -> Vec<String> {
+            let cells = order(&matrix, 7).into_iter();
+            cells
+                .filter(|cell| cell.block == block)
+                .map(|cell| format!("{}{}", cell.arm, cell.at("rows")))
+                .collect()
+        };
+        assert_ne!(arms(1), arms(2));
+    }
+
+    #[test]
+    fn two_arms_go_there_and_back() {
+        let matrix = matrix(&["a", "b"], &[1, 2, 3, 4, 5], 2);
+        let cells = order(&matrix, 3);
+        let (first, second) = cells.split_at(cells.len() / 2);
+        let places = |cells: &[Cell]| -> Vec<(String, String, bool)> {
+            cells
+                .iter()
+                .map(|cell| {
+                    (
+                        cell.arm.clone(),
+                        cell.at("rows").to_owned(),
+                        cell.is_control,
+                    )
+                })
+                .collect()
+        };
+        let mut back = places(second);
+        back.reverse();
+        assert_eq!(places(first), back);
+    }
+
+    #[test]
+    fn values_that_look_alike_in_a_folder_name_stay_apart() {
+        let mut matrix = matrix(&["a"], &[], 1);
+        matrix.axes = vec![Axis::new("ddl", "", &["a b", "a/b"])];
+        let ids: BTreeSet<String> = order(&matrix, 1).into_iter().map(|cell| cell.id).collect();
+        assert!(
+            ids.contains("b01-a-ddl_a_b.0") && ids.contains("b01-a-ddl_a_b.1"),
+            "{ids:?}"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether the machine has what the plan needs, before anything is begun: disk, memory, connections, open files.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::servers_of_arms::Site;
+
+/// Left free on the disk whatever happens.
+const SPARE_BYTES: u64 = 512 << 20;
+
+/// Files that a server process may have open beside its connections.
+const FILES_BESIDE: u64 = 200;
+
+/// Refuses a plan that this machine cannot hold, with what is short by how much.
+pub(super) fn check(plan: &Plan, site: &Site) -> Result<()> {
+    let folder = existing(&site.data_folder()?);
+    let found = rustix::fs::statvfs(&folder)
+        .map_err(|error| Error::io("look at the disk of", &folder)(error.into()))?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    refuse(
+        plan.cost.disk_bytes.saturating_add(SPARE_BYTES),
+        free,
+        |needs, has| {
+            format!(
+                "the plan needs {} MB of disk and {} has {} MB free: plan with --disk, a smaller --scale, or another --data-folder",
+                needs >> 20,
+                folder.display(),
+                has >> 20
+            )
+        },
+    )?;
+    refuse(plan.cost.memory_bytes, available_memory(), |needs, has| {
+        format!(
+            "the plan needs {} MB of memory and {} MB are available: choose a smaller --scale or fewer values with --only",
+            needs >> 20,
+            has >> 20
+        )
+    })?;
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = u64::from(plan.cost.connections);
+    refuse(connections + FILES_BESIDE, files, |_, has| {
+        format!(
+            "the plan needs {connections} connections and this process may open {has} files: raise the limit with ulimit -n, or leave the largest values out with --only"
+        )
+    })
+}
+
+fn refuse(needs: u64, has: u64, words: impl Fn(u64, u64) -> String) -> Result<()> {
+    match needs > has {
+        true => Err(Error::Refused(words(needs, has))),
+        false => Ok(()),
+    }
+}
+
+/// The folder, or the nearest one above it that is there.
+fn existing(folder: &Path) -> PathBuf {
+    let found = folder.ancestors().find(|folder| folder.is_dir());
+    found.unwrap_or(Path::new("/")).to_path_buf()
+}
+
+/// `MemAvailable` of `/proc/meminfo`; where it is not told, memory is not checked.
+fn available_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024))
+}

@@ -1,0 +1,196 @@
+//! The folder of an experiment: plan, journal, and one folder a run that is there whole or not at all.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::cell::{Cell, RunResult};
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::runner::journal::{self, Entry};
+use crate::servers_of_arms::refuse_data_directory;
+
+const PLAN: &str = "plan.json";
+const RUNS: &str = "runs";
+const RESULT: &str = "run.json";
+const PART: &str = ".part-";
+
+/// A folder with a plan.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    plan: Plan,
+}
+
+/// A run's folder whose result cannot be read: somebody changed it, or the disk did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its `run.json`.
+    pub path: PathBuf,
+    /// Why.
+    pub why: String,
+}
+
+impl RunFolder {
+    /// Begins in a new or empty folder, or goes on in one that holds the same plan.
+    pub fn create(path: &Path, plan: Plan) -> Result<Self> {
+        refuse_data_directory(path)?;
+        if path.join(PLAN).exists() {
+            let found = Self::open(path)?;
+            return match found.plan.hash == plan.hash {
+                true => Ok(found),
+                false => Err(Error::Refused(format!(
+                    "{} holds the plan {} and not {}: name another folder with --into, or resume that one",
+                    path.display(),
+                    found.plan.hash,
+                    plan.hash
+                ))),
+            };
+        }
+        let mut entries = std::fs::read_dir(path).into_iter().flatten();
+        if path.is_file() || entries.next().is_some() {
+            return Err(Error::Refused(format!(
+                "{} is not empty and holds no experiment: name a new folder with --into",
+                path.display()
+            )));
+        }
+        let runs = path.join(RUNS);
+        std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
+        let text = serde_json::to_vec_pretty(&plan).expect("plain data can be written as JSON");
+        write_whole(path, PLAN, &text)?;
+        let path = path.to_path_buf();
+        Ok(Self { path, plan })
+    }
+
+    /// Opens a folder that holds a plan.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = path.join(PLAN);
+        let bytes = std::fs::read(&file).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::Refused(format!(
+                "{} holds no experiment: there is no {PLAN} in it",
+                path.display()
+            )),
+            _ => Error::io("read", &file)(error),
+        })?;
+        let plan = Plan::from_json(&bytes)?;
+        let path = path.to_path_buf();
+        Ok(Self { path, plan })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is asked.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The folder of a run, whether it is there or not.
+    pub fn run_folder(&self, id: &str) -> PathBuf {
+        self.path.join(RUNS).join(id)
+    }
+
+    /// Results in the order of the plan, and those that cannot be read. A run in flight is neither.
+    pub fn results(&self) -> Result<(Vec<RunResult>, Vec<Unreadable>)> {
+        let (mut results, mut unreadable) = (Vec::new(), Vec::new());
+        for cell in &self.plan.cells {
+            let path = self.run_folder(&cell.id).join(RESULT);
+            if !path.parent().is_some_and(Path::exists) {
+                continue;
+            }
+            match read_result(&path, cell) {
+                Ok(result) => results.push(result),
+                Err(why) => unreadable.push(Unreadable { path, why }),
+            }
+        }
+        Ok((results, unreadable))
+    }
+
+    /// What happened here, oldest first.
+    pub fn history(&self) -> Vec<Entry> {
+        journal::read(&self.path.join("journal.jsonl"))
+    }
+
+    pub(super) fn journal(&self, entry: &Entry) -> Result<()> {
+        journal::append(&self.path.join("journal.jsonl"), entry)
+    }
+
+    /// Only one laboratory works in a folder.
+    pub(super) fn lock(&self) -> Result<File> {
+        let path = self.path.join("lock");
+        let lock = File::create(&path).map_err(Error::io("create", &path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(lock),
+            Err(std::fs::TryLockError::WouldBlock) => Err(Error::Refused(format!(
+                "another laboratory works in {}: wait for it, or name another folder with --into",
+                self.path.display()
+            ))),
+            Err(std::fs::TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        }
+    }
+
+    /// Removes what a killed run left unfinished.
+    pub(super) fn clean(&self) -> Result<()> {
+        let runs = self.path.join(RUNS);
+        let entries = std::fs::read_dir(&runs).map_err(Error::io("list", &runs))?;
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PART) {
+                let path = entry.path();
+                std::fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An empty folder for a run in flight.
+    pub(super) fn begin_run(&self, cell: &Cell) -> Result<PathBuf> {
+        let part = self.path.join(RUNS).join(format!("{PART}{}", cell.id));
+        std::fs::create_dir_all(&part).map_err(Error::io("create", &part))?;
+        Ok(part)
+    }
+
+    /// Makes a run count: its result is written and synced, then the folder gets its name in one step.
+    pub(super) fn end_run(&self, part: &Path, result: &RunResult) -> Result<()> {
+        let text = serde_json::to_vec_pretty(result).expect("plain data can be written as JSON");
+        write_whole(part, RESULT, &text)?;
+        let whole = self.run_folder(&result.cell.id);
+        if whole.exists() {
+            // An earlier result that is made again.
+            std::fs::remove_dir_all(&whole).map_err(Error::io("remove", &whole))?;
+        }
+        std::fs::rename(part, &whole).map_err(Error::io("create", &whole))?;
+        sync_folder(&self.path.join(RUNS))
+    }
+}
+
+fn read_result(path: &Path, cell: &Cell) -> std::result::Result<RunResult, String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let result: RunResult = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    match result.cell == *cell {
+        true => Ok(result),
+        false => Err(format!(
+            "it is the result of {}, not of {}",
+            result.cell.id, cell.id
+        )),
+    }
+}
+
+/// Writes a file that appears whole or not at all.
+fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let part = folder.join(format!("{PART}{name}"));
+    let path = folder.join(name);
+    let mut file = File::create(&part).map_err(Error::io("create", &part))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(Error::io("write", &part))?;
+    std::fs::rename(&part, &path).map_err(Error::io("create", &path))?;
+    sync_folder(folder)
+}
+
+fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder)
+        .and_then(|open| open.sync_all())
+        .map_err(Error::io("sync", folder))
+}

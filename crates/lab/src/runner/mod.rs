@@ -1,0 +1,99 @@
+//! Carrying out a plan: every cell that has no result yet, in order, into a folder that says the truth at any moment.
+//!
+//! ```text
+//! FOLDER/plan.json        what is asked, with its hash
+//!        journal.jsonl    what happened when, appended and synced
+//!        lock             held while somebody works here
+//!        runs/<id>/       run.json, server.log, raw files: whole or not there
+//!        runs/.part-<id>/ the run in flight; removed by the next start
+//! ```
+
+mod calm;
+mod enough;
+mod folder;
+mod journal;
+mod one_run;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::cell::{Cell, RunResult};
+use crate::error::{Error, Result};
+use crate::experiment::Experiment;
+use crate::servers_of_arms::{Site, SiteOptions};
+
+pub use calm::CalmOptions;
+pub use folder::{RunFolder, Unreadable};
+pub use journal::{Entry, Event};
+
+/// Who hears how it goes.
+pub trait Audience {
+    /// A slow step, such as fetching a server.
+    fn tell(&mut self, words: &str);
+    /// A run begins, the `at`-th of `total`.
+    fn begins(&mut self, at: usize, total: usize, cell: &Cell);
+    /// A run has its result.
+    fn ends(&mut self, result: &RunResult);
+}
+
+/// How to carry it out.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Servers and places.
+    pub site: SiteOptions,
+    /// When the machine counts as calm.
+    pub calm: CalmOptions,
+    /// Run again what failed, was empty or was skipped.
+    pub again: bool,
+}
+
+/// Runs what has no result yet. [`Error::Interrupted`] leaves a folder that can be resumed.
+pub fn carry_out(
+    experiment: &dyn Experiment,
+    folder: &RunFolder,
+    options: &RunOptions,
+    interrupted: Arc<AtomicBool>,
+    audience: &mut dyn Audience,
+) -> Result<Vec<RunResult>> {
+    let _lock = folder.lock()?;
+    folder.clean()?;
+    let done = folder.results()?.0;
+    let counts = |result: &RunResult| result.is_done() || !options.again;
+    let plan = folder.plan();
+    let todo: Vec<(usize, &Cell)> = (1..)
+        .zip(&plan.cells)
+        .filter(|(_, cell)| {
+            !done
+                .iter()
+                .any(|result| result.cell == **cell && counts(result))
+        })
+        .collect();
+    let mut site = Site::open(options.site.clone(), interrupted)?;
+    if !todo.is_empty() {
+        enough::check(plan, &site)?;
+    }
+    let event = if done.is_empty() {
+        Event::Began
+    } else {
+        Event::Resumed
+    };
+    folder.journal(&Entry::new(event))?;
+    for (at, cell) in todo {
+        site.check_interrupted()?;
+        audience.begins(at, plan.cells.len(), cell);
+        folder.journal(&Entry::of_run(Event::RunBegan, cell))?;
+        let result = one_run::make(experiment, folder, cell, &mut site, &options.calm, audience)?;
+        folder.journal(&Entry::of_result(&result))?;
+        audience.ends(&result);
+    }
+    folder.journal(&Entry::new(Event::Ended))?;
+    let (results, unreadable) = folder.results()?;
+    match unreadable.first() {
+        None => Ok(results),
+        Some(first) => Err(Error::Refused(format!(
+            "{} cannot be read: {}. Remove the folder and resume.",
+            first.path.display(),
+            first.why
+        ))),
+    }
+}

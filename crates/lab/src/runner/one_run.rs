@@ -1,0 +1,230 @@
+//! One run, from the first look at its server to a folder that counts.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::bench::Bench;
+use crate::cell::{Arm, Cell, Outcome, RunResult};
+use crate::error::{Error, Result};
+use crate::experiment::{Experiment, Measured};
+use crate::plan::{Plan, block_seed};
+use crate::runner::calm::{self, CalmOptions};
+use crate::runner::folder::RunFolder;
+use crate::runner::{Audience, journal};
+use crate::servers_of_arms::{Site, Wish, settings_of};
+
+/// The machine's clock and the steady one may differ by this much in one run before it is a jump.
+const JUMP: Duration = Duration::from_secs(2);
+
+/// Makes one run and its folder. Only an interruption, and a folder that cannot be written, are errors.
+pub(super) fn make(
+    experiment: &dyn Experiment,
+    folder: &RunFolder,
+    cell: &Cell,
+    site: &mut Site,
+    calm: &CalmOptions,
+    audience: &mut dyn Audience,
+) -> Result<RunResult> {
+    let part = folder.begin_run(cell)?;
+    let mut result = blank(cell);
+    let clock = Clock::start();
+    if let Err(error) = measure(
+        experiment,
+        folder.plan(),
+        site,
+        calm,
+        audience,
+        &part,
+        &mut result,
+    ) {
+        result.outcome = outcome_of(error)?;
+    }
+    result.overlaps.extend(clock.jump());
+    result.elapsed_s = clock.steady.elapsed().as_secs_f64();
+    result.files = names_in(&part)?;
+    folder.end_run(&part, &result)?;
+    Ok(result)
+}
+
+fn blank(cell: &Cell) -> RunResult {
+    RunResult {
+        cell: cell.clone(),
+        outcome: Outcome::Done,
+        metrics: Default::default(),
+        series: Default::default(),
+        environment: Default::default(),
+        overlaps: Vec::new(),
+        files: Vec::new(),
+        started: journal::now(),
+        elapsed_s: 0.0,
+    }
+}
+
+fn outcome_of(error: Error) -> Result<Outcome> {
+    match error {
+        Error::Interrupted => Err(Error::Interrupted),
+        Error::Skip(why) => Ok(Outcome::Skipped { why }),
+        Error::Empty(why) => Ok(Outcome::Empty { why }),
+        error => Ok(Outcome::Failed {
+            why: error.to_string(),
+        }),
+    }
+}
+
+fn measure(
+    experiment: &dyn Experiment,
+    plan: &Plan,
+    site: &mut Site,
+    calm: &CalmOptions,
+    audience: &mut dyn Audience,
+    part: &Path,
+    result: &mut RunResult,
+) -> Result<()> {
+    let cell = result.cell.clone();
+    let arm = plan
+        .arm(&cell.arm)
+        .ok_or_else(|| Error::Refused(format!("the plan has no arm {}", cell.arm)))?;
+    let mut bench = open_bench(experiment, plan, &cell, arm, site, audience, part)?;
+    if plan.primary().is_some_and(|metric| metric.timing) {
+        let busy = calm::wait(calm, &mut |_| bench.check_interrupted())?;
+        bench.overlaps.extend(busy);
+    }
+    let measured = experiment.run(&mut bench);
+    let interrupted = bench.check_interrupted();
+    let finished = bench.finish();
+    result.environment = std::mem::take(&mut bench.environment);
+    result.overlaps = std::mem::take(&mut bench.overlaps);
+    bench.keep("server.log", bench.log.as_bytes())?;
+    // A server that was stopped under the run makes it fail in a hundred ways; none of them is its result.
+    interrupted?;
+    let measured = measured?;
+    finished?;
+    take(plan, measured, result)
+}
+
+/// A run must give its deciding metric, and every number must be one.
+fn take(plan: &Plan, measured: Measured, result: &mut RunResult) -> Result<()> {
+    result.metrics = measured.metrics;
+    result.series = measured.series;
+    result.metrics.retain(|_, value| value.is_finite());
+    match plan.primary() {
+        Some(primary) if !result.metrics.contains_key(&primary.name) => {
+            Err(Error::Empty(format!("the run gave no {}", primary.words)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn open_bench<'a>(
+    experiment: &dyn Experiment,
+    plan: &Plan,
+    cell: &'a Cell,
+    arm: &'a Arm,
+    site: &'a mut Site,
+    audience: &mut dyn Audience,
+    part: &Path,
+) -> Result<Bench<'a>> {
+    let installation = site.installation(arm, &mut |words| audience.tell(words))?;
+    let wish = Wish {
+        experiment,
+        installation: &installation,
+        arm,
+        base: experiment.base(cell, arm, plan.scale),
+        scale: plan.scale,
+        seed: plan.seed,
+    };
+    site.learn(&installation)?;
+    if let Some(features) = site.known_features(&installation) {
+        let needs = experiment.needs(cell, arm);
+        let missing = needs
+            .iter()
+            .find_map(|need| need.missing(features, &installation));
+        if let Some(missing) = missing {
+            return Err(Error::Skip(missing));
+        }
+    }
+    let data = site.data(&wish)?;
+    let connections = experiment.cost(cell, plan.scale).connections;
+    let settings = settings_of(&plan.matrix, cell, arm, installation.major, connections);
+    Ok(Bench {
+        site,
+        cell,
+        arm,
+        scale: plan.scale,
+        seed: block_seed(plan.seed, cell.block),
+        installation,
+        settings,
+        data,
+        server: None,
+        folder: part.to_path_buf(),
+        log: String::new(),
+        environment: Default::default(),
+        overlaps: Vec::new(),
+    })
+}
+
+/// The machine's clock beside one that never jumps.
+struct Clock {
+    steady: Instant,
+    wall: SystemTime,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            steady: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+
+    /// Words when the machine's clock was set meanwhile.
+    fn jump(&self) -> Option<String> {
+        let steady = self.steady.elapsed();
+        let wall = SystemTime::now().duration_since(self.wall);
+        let words = |by: Duration, way: &str| {
+            (by > JUMP).then(|| {
+                format!(
+                    "the machine's clock jumped {way} by {:.0} s",
+                    by.as_secs_f64()
+                )
+            })
+        };
+        match wall {
+            Ok(wall) if wall > steady => words(wall - steady, "forward"),
+            Ok(wall) => words(steady - wall, "back"),
+            Err(back) => words(back.duration() + steady, "back"),
+        }
+    }
+}
+
+fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::io("list", folder))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_is_noted_and_one_that_was_not_is_silent() {
+        assert_eq!(Clock::start().jump(), None);
+        let hour = Duration::from_secs(3600);
+        let set_forward = Clock {
+            steady: Instant::now(),
+            wall: SystemTime::now() - hour,
+        };
+        let words = set_forward.jump().expect("a jump");
+        assert_eq!(words, "the machine's clock jumped forward by 3600 s");
+        let set_back = Clock {
+            steady: Instant::now(),
+            wall: SystemTime::now() + hour,
+        };
+        assert!(set_back.jump().expect("a jump").contains("back by 3600 s"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Which installation an arm runs on, and what it can do.
+
+use pgclinic_servers::{InitOptions, Installation, Server, StartOptions, Wanted, find, initdb};
+
+use crate::cell::Arm;
+use crate::error::{Error, Result};
+use crate::need::Features;
+use crate::servers_of_arms::Site;
+
+impl Site {
+    /// The installation for an arm; one that cannot be had is remembered and not tried again. `tell` hears slow steps.
+    pub fn installation(&mut self, arm: &Arm, tell: &mut dyn FnMut(&str)) -> Result<Installation> {
+        let key = arm.version.clone().unwrap_or_default();
+        if !self.installations.contains_key(&key) {
+            let found = self.look_for(arm, tell);
+            self.installations
+                .insert(key.clone(), found.map_err(|error| error.to_string()));
+        }
+        match self.installations.get(&key) {
+            Some(Ok(installation)) => Ok(installation.clone()),
+            Some(Err(why)) => Err(Error::Skip(why.clone())),
+            None => Err(Error::Skip(format!("no server for version {key}"))),
+        }
+    }
+
+    fn look_for(&self, arm: &Arm, tell: &mut dyn FnMut(&str)) -> Result<Installation> {
+        let (major, minor) = numbers(arm.version.as_deref())?;
+        let major = major.or(self.options.major);
+        for folder in &self.options.servers {
+            let given = Installation::at(bin_of(folder))?;
+            if fits(&given, major, minor) {
+                return Ok(given);
+            }
+        }
+        let wanted = Wanted {
+            major,
+            minor,
+            ..Wanted::default()
+        };
+        Ok(find(&wanted, tell)?)
+    }
+
+    /// What was found out about this installation when it first ran.
+    pub(crate) fn known_features(&self, installation: &Installation) -> Option<&Features> {
+        self.features.get(&installation.bindir)
+    }
+
+    /// Starts the installation once on an empty cluster and asks what it can do.
+    pub(crate) fn learn(&mut self, installation: &Installation) -> Result<()> {
+        if self.features.contains_key(&installation.bindir) {
+            return Ok(());
+        }
+        let scratch = self.scratch()?;
+        let pgdata = scratch.folder("data")?;
+        initdb(
+            installation,
+            self.run_as(),
+            &pgdata,
+            &InitOptions::default(),
+        )?;
+        let start = StartOptions::default();
+        let server = Server::start(installation, self.run_as(), &pgdata, &start)?;
+        let mut session = server
+            .connect("postgres")
+            .map_err(Error::sql("connecting to ask the server what it can do"))?;
+        let features = Features::probe(installation, &mut session)?;
+        self.features.insert(installation.bindir.clone(), features);
+        Ok(())
+    }
+}
+
+/// People name the folder of the programs, or the one above it.
+fn bin_of(folder: &std::path::Path) -> std::path::PathBuf {
+    let inside = folder.join("bin");
+    if inside.join("postgres").exists() && !folder.join("postgres").exists() {
+        inside
+    } else {
+        folder.to_path_buf()
+    }
+}
+
+fn fits(installation: &Installation, major: Option<u16>, minor: Option<u16>) -> bool {
+    let (_, own_minor) = numbers(Some(&installation.version)).unwrap_or_default();
+    major.is_none_or(|major| major == installation.major)
+        && minor.is_none_or(|minor| Some(minor) == own_minor)
+}
+
+/// Major and minor out of `15` and `15.6`.
+fn numbers(version: Option<&str>) -> Result<(Option<u16>, Option<u16>)> {
+    let Some(version) = version else {
+        return Ok((None, None));
+    };
+    let wrong = || Error::Refused(format!("\"{version}\" is no version; write 15 or 15.6"));
+    let number = |text: &str| text.parse::<u16>().map_err(|_| wrong());
+    match version.split_once('.') {
+        Some((major, minor)) => Ok((Some(number(major)?), Some(number(minor)?))),
+        None => Ok((Some(number(version)?), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_given_server_must_be_of_the_wanted_minor() {
+        let installation = Installation {
+            bindir: "/opt/pg/bin".into(),
+            major: 15,
+            version: "15.6".to_owned(),
+        };
+        assert!(fits(&installation, None, None) && fits(&installation, Some(15), Some(6)));
+        assert!(!fits(&installation, Some(15), Some(5)) && !fits(&installation, Some(16), None));
+        assert!(numbers(Some("fifteen")).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the servers of the arms come from: which installation, on which data, with which settings.
+//!
+//! ```text
+//! Arm.version ─► installation: given by folder, installed, or fetched ─► Features (probed once)
+//!                    └► base: initdb, start, fill, stop ── once ──► copied for a run, or shared by readers
+//! ```
+//!
+//! Bases and copies lie in scratch folders, which go away with this process, or at the next sweep when it was killed.
+
+mod bases;
+mod cold;
+mod device;
+mod installations;
+mod settings;
+mod warm;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgclinic_servers::{Installation, RunAs, Scratch, sweep, sweep_in};
+
+use crate::error::{Error, Result};
+use crate::need::Features;
+
+pub(crate) use bases::{Data, Wish};
+pub use cold::ColdStart;
+pub use device::Device;
+pub(crate) use settings::settings_of;
+pub(crate) use warm::warm;
+
+/// What the person says about servers and places.
+#[derive(Debug, Clone, Default)]
+pub struct SiteOptions {
+    /// Installations given by their folder of programs; an arm takes the first whose version fits.
+    pub servers: Vec<PathBuf>,
+    /// The major for arms that name no version.
+    pub major: Option<u16>,
+    /// The user that servers run as.
+    pub run_as: Option<String>,
+    /// Where data directories lie; by default in pgclinic's cache folder.
+    pub data_folder: Option<PathBuf>,
+}
+
+/// The machine's servers and data, for as long as the laboratory runs.
+#[derive(Debug)]
+pub struct Site {
+    options: SiteOptions,
+    run_as: RunAs,
+    installations: BTreeMap<String, std::result::Result<Installation, String>>,
+    features: BTreeMap<PathBuf, Features>,
+    bases: BTreeMap<String, (Scratch, PathBuf)>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Site {
+    /// Looks at the options, and removes what killed runs left behind.
+    pub fn open(options: SiteOptions, interrupted: Arc<AtomicBool>) -> Result<Self> {
+        let run_as = RunAs::new(options.run_as.as_deref())?;
+        sweep()?;
+        if let Some(folder) = &options.data_folder {
+            refuse_data_directory(folder)?;
+            sweep_in(folder)?;
+        }
+        Ok(Self {
+            options,
+            run_as,
+            installations: BTreeMap::new(),
+            features: BTreeMap::new(),
+            bases: BTreeMap::new(),
+            interrupted,
+        })
+    }
+
+    /// The user that servers run as.
+    pub fn run_as(&self) -> &RunAs {
+        &self.run_as
+    }
+
+    /// An error when somebody wants it to stop.
+    pub fn check_interrupted(&self) -> Result<()> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// A new scratch folder where data directories lie.
+    pub(crate) fn scratch(&self) -> Result<Scratch> {
+        Ok(Scratch::new(
+            &self.run_as,
+            self.options.data_folder.as_deref(),
+        )?)
+    }
+
+    /// Where data directories lie.
+    pub fn data_folder(&self) -> Result<PathBuf> {
+        match &self.options.data_folder {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(pgclinic_servers::cache_folder()?),
+        }
+    }
+}
+
+/// Refuses to write into a cluster: a folder that holds `PG_VERSION`, or lies in one that does.
+pub fn refuse_data_directory(folder: &Path) -> Result<()> {
+    let whole = std::path::absolute(folder).map_err(Error::io("look at", folder))?;
+    let cluster = whole.ancestors().find(|folder| {
+        folder.join("PG_VERSION").exists() || folder.join("global/pg_control").exists()
+    });
+    match cluster {
+        Some(cluster) => Err(Error::Refused(format!(
+            "{} is the data directory of a cluster: the laboratory does not write into it. Choose another folder.",
+            cluster.display()
+        ))),
+        None => Ok(()),
+    }
+}
