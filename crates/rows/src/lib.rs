@@ -4,9 +4,11 @@
 //! holds, `forms` write it, and `salvage` does all of it for a cluster, with an account.
 #![forbid(unsafe_code)]
 
+mod carve;
 mod charset;
 mod file_names;
 pub mod forms;
+mod readable;
 mod salvage;
 mod shape;
 mod texts;

@@ -86,6 +86,46 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Where hint bits and the status files say different things of a row; the server goes by the hint bits.
+    #[inline]
+    pub fn contradiction(&self, tuple: HeapTuple<'_>) -> Option<&'static str> {
+        if tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() {
+            if self.committed(tuple.t_xmin()) == Some(false) {
+                return Some(
+                    "its hint bits say that xmin committed, and pg_xact says that it did not",
+                );
+            }
+        } else if tuple.has(HEAP_XMIN_INVALID)
+            && !tuple.xmin_is_frozen()
+            && tuple.t_xmin().is_normal()
+            && self.committed(tuple.t_xmin()) == Some(true)
+        {
+            return Some(
+                "its hint bits say that xmin was rolled back, and pg_xact says that it committed",
+            );
+        }
+        if tuple.t_xmax() == Xid::INVALID {
+            return None;
+        }
+        if tuple.has(HEAP_XMAX_IS_MULTI) {
+            let both = tuple.has(HEAP_XMAX_COMMITTED);
+            return both
+                .then_some("xmax is a multixact and marked as committed, which no server writes");
+        }
+        if tuple.xmax_is_locked_only() {
+            return None;
+        }
+        if tuple.has(HEAP_XMAX_COMMITTED) && self.committed(tuple.t_xmax()) == Some(false) {
+            return Some("its hint bits say that xmax committed, and pg_xact says that it did not");
+        }
+        if tuple.has(HEAP_XMAX_INVALID) && self.committed(tuple.t_xmax()) == Some(true) {
+            return Some(
+                "its hint bits say that xmax counts for nothing, and pg_xact says that it committed",
+            );
+        }
+        None
+    }
+
     fn inserted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
         if tuple.xmin_is_frozen() {
             return Some(true);

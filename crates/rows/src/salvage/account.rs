@@ -57,6 +57,8 @@ pub struct RowCounts {
     pub dead: u64,
     /// Found by their structure on pages that no longer name them; among those written.
     pub carved: u64,
+    /// Written though their headers contradict themselves, after one field of it was put right.
+    pub mended: u64,
     /// Written without some of their values.
     pub partial: u64,
     /// The status of their transactions is lost; most probably live, and written.
@@ -72,13 +74,18 @@ impl RowCounts {
         self.live += other.live;
         self.dead += other.dead;
         self.carved += other.carved;
+        self.mended += other.mended;
         self.partial += other.partial;
         self.uncertain += other.uncertain;
         self.lost += other.lost;
     }
 
     fn is_whole(&self) -> bool {
-        self.carved == 0 && self.partial == 0 && self.uncertain == 0 && self.lost == 0
+        self.carved == 0
+            && self.mended == 0
+            && self.partial == 0
+            && self.uncertain == 0
+            && self.lost == 0
     }
 }
 
@@ -106,6 +113,9 @@ pub struct TableAccount {
     pub rows: RowCounts,
     /// Pages of which something could not be read.
     pub damaged_pages: u64,
+    /// Pages of zeros: never written, or lost without a trace.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub empty_pages: u64,
     /// Where something was lost, the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<LossPlace>,
@@ -147,6 +157,7 @@ impl TableAccount {
     pub(crate) fn add(&mut self, tally: Tally) {
         self.rows.add(&tally.rows);
         self.damaged_pages += tally.damaged_pages;
+        self.empty_pages += tally.empty_pages;
         self.places_omitted += tally.places_omitted;
         self.places.extend(tally.places);
         if self.places.len() > 2 * PLACES_MAX {
@@ -172,6 +183,7 @@ impl TableAccount {
 pub(crate) struct Tally {
     pub(crate) rows: RowCounts,
     pub(crate) damaged_pages: u64,
+    pub(crate) empty_pages: u64,
     pub(crate) places: Vec<LossPlace>,
     pub(crate) places_omitted: u64,
 }

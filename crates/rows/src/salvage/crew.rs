@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
 
 use super::account::{TableAccount, Tally};
@@ -21,6 +21,7 @@ use crate::values::{ChunkIndex, ChunkRun};
 pub(super) struct TableWork {
     pub(super) table: Table,
     pub(super) pieces: Pieces,
+    pub(super) blocks: u64,
     pub(super) toast: Option<ToastWork>,
     account: Mutex<TableAccount>,
 }
@@ -177,6 +178,7 @@ impl TableWork {
         });
         TableWork {
             pieces: Pieces::of(&table.files, cluster.build),
+            blocks: blocks_of(&table.files, cluster),
             table,
             toast,
             account: Mutex::new(account),
@@ -192,6 +194,16 @@ impl TableWork {
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         account.add(tally);
     }
+}
+
+/// Blocks up to the end of the last segment that is there.
+fn blocks_of(files: &ForkFiles, cluster: &Cluster) -> u64 {
+    let (page, segment) = (
+        u64::from(cluster.build.block_size),
+        cluster.build.segment_blocks(),
+    );
+    let last = files.segments.last();
+    last.map_or(0, |last| u64::from(last.number) * segment + last.len / page)
 }
 
 impl ToastWork {

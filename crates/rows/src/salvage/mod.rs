@@ -5,7 +5,6 @@ mod crew;
 mod error;
 mod folder;
 mod lines;
-mod page_rows;
 mod pieces;
 mod plan;
 mod worker;

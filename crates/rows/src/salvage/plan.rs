@@ -72,11 +72,15 @@ impl Plan {
         cluster: &Cluster,
     ) {
         match Table::of(files, catalog, relation, choice) {
-            Ok(table) => self.tables.push(Planned {
-                account: account_of(&table, cluster),
-                table,
-                file,
-            }),
+            Ok(table) => {
+                let mut account = account_of(&table, cluster);
+                lost_end(&table.files, relation, cluster, &mut account);
+                self.tables.push(Planned {
+                    account,
+                    table,
+                    file,
+                });
+            }
             Err(why) => {
                 let what = format!(
                     "table {} of database {}",
@@ -137,6 +141,19 @@ fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
         lost_segments(toast, cluster, true, &mut account);
     }
     account
+}
+
+/// The catalog counts more pages than there are: it is an estimate, but one that was once true.
+fn lost_end(files: &ForkFiles, relation: &Relation, cluster: &Cluster, account: &mut TableAccount) {
+    let there = files.bytes() / u64::from(cluster.build.block_size);
+    let counted = u64::try_from(relation.relpages).unwrap_or(0);
+    if counted > there {
+        let why = format!(
+            "pg_class counts {counted} pages, and the files have {there}: the end may be lost"
+        );
+        let block = u32::try_from(there).unwrap_or(u32::MAX);
+        account.places.push(LossPlace::page(block, why));
+    }
 }
 
 /// Files that must be there and are not.

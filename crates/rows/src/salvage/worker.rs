@@ -1,17 +1,25 @@
 //! One thread: reads a piece, finds its rows, prints those that are wanted.
 
+use std::mem::take;
+
+use pgclinic_cluster::fork_path;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::datum::Limits;
+use pgclinic_format::heap_tuple::SPEC_TOKEN_OFFSET;
+use pgclinic_format::page::{HEADER_BYTES, PD_ALL_VISIBLE};
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, HeapTuple, Page};
+use pgclinic_format::visibility_map::heap_blocks_per_page;
+use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Page, Xid};
 
 use super::Rows;
 use super::account::{LossPlace, Tally};
 use super::crew::{Crew, Job, TableWork};
-use super::page_rows::{PageState, each_row};
 use super::pieces::Piece;
+use crate::carve::{self, Found, PageState, Probe};
+use crate::readable::Readable;
+use crate::shape::Table;
 use crate::texts::Texts;
-use crate::values::chunk_index::{Chunk, RunGatherer, tuples};
+use crate::values::chunk_index::{Chunk, RunGatherer, chunk_rows};
 use crate::values::{Cells, ChunkReader, Taking};
 use crate::visible::{Judge, Verdict};
 
@@ -30,12 +38,14 @@ pub(super) struct Worker<'c> {
 struct Bench<'c> {
     table: usize,
     texts: Texts,
+    readable: Readable,
     chunks: Option<ChunkReader<'c>>,
 }
 
 /// A piece of a table that is being printed.
-struct Printing {
+struct Printing<'c> {
     table: usize,
+    work: &'c TableWork,
     piece: u64,
     out: Vec<u8>,
     tally: Tally,
@@ -61,55 +71,23 @@ impl<'c> Worker<'c> {
         }
     }
 
-    /// Reads a piece into the buffer; what could not be read is a loss.
-    fn read(&mut self, piece: &Piece, in_toast: bool, tally: &mut Tally) -> Vec<u8> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
-        let source = self.crew.cluster.source();
-        let read = source.read_at(&piece.path, piece.offset, &mut buffer);
-        let page_bytes = usize::try_from(self.crew.cluster.build.block_size).unwrap_or(8192);
-        let mut lose = |pages: usize, why: String| {
-            tally.damaged_pages += pages as u64;
-            tally.lose(LossPlace {
-                in_toast,
-                ..LossPlace::page(piece.first_block, why)
-            });
-        };
-        match read {
-            Err(error) => {
-                let pages = buffer.len().div_ceil(page_bytes);
-                lose(
-                    pages,
-                    format!("{pages} blocks from here cannot be read: {error}"),
-                );
-                buffer.clear();
-            }
-            Ok(count) if count < buffer.len() => {
-                let pages = (buffer.len() - count).div_ceil(page_bytes);
-                lose(
-                    pages,
-                    format!("{pages} of the blocks from here are gone: the file became shorter"),
-                );
-                buffer.truncate(count);
-            }
-            Ok(_) => {}
-        }
-        self.crew.progress.advance(piece.len);
-        buffer
-    }
-
     /// Finds the chunks of a piece of a TOAST relation.
     fn gather(&mut self, table: usize, number: u64) {
-        let crew = self.crew;
-        let Some(work) = crew.tables.get(table) else {
+        let Some(work) = self.crew.tables.get(table) else {
             return;
         };
         let Some(toast) = &work.toast else { return };
         let mut gatherer = RunGatherer::default();
         let mut tally = Tally::default();
         if let Some(piece) = toast.pieces.get(number) {
-            let buffer = self.read(&piece, true, &mut tally);
-            for (block, page) in pages(&buffer, &piece, crew) {
+            let buffer = read_piece(
+                self.crew,
+                &piece,
+                Of::Toast,
+                take(&mut self.buffer),
+                &mut tally,
+            );
+            for (block, page) in pages(&buffer, &piece, self.crew) {
                 self.gather_page(page, block, &mut gatherer, &mut tally);
             }
             self.buffer = buffer;
@@ -125,18 +103,18 @@ impl<'c> Worker<'c> {
         gatherer: &mut RunGatherer,
         tally: &mut Tally,
     ) {
-        match self.look(page, block) {
-            Ok(PageState::Empty) => return,
-            Ok(_) => {}
-            Err(why) => {
-                tally.damaged_pages += 1;
-                tally.lose(LossPlace {
-                    in_toast: true,
-                    ..LossPlace::page(block, why)
-                });
-            }
+        let (state, why) = look(self.crew, page, block);
+        if let Some(why) = why {
+            tally.damaged_pages += 1;
+            tally.lose(LossPlace {
+                in_toast: true,
+                ..LossPlace::page(block, why)
+            });
         }
-        for (item, tuple) in tuples(page, 1) {
+        if state == PageState::Empty {
+            return;
+        }
+        for (item, tuple) in chunk_rows(page, block, 1, &self.crew.cluster.transactions) {
             if let Some(chunk) = Chunk::of(tuple) {
                 let place = Tid {
                     block,
@@ -148,20 +126,6 @@ impl<'c> Worker<'c> {
         }
     }
 
-    /// What a page is, or what is wrong with it.
-    fn look(&self, page: Page<'_>, block: BlockNo) -> Result<PageState, &'static str> {
-        match PageState::of(page) {
-            PageState::Empty => return Ok(PageState::Empty),
-            PageState::Broken => return Err("the header of the page makes no sense"),
-            PageState::Sound => {}
-        }
-        let checked = self.crew.cluster.checksums() == Some(true);
-        if checked && page.pd_checksum() != page_checksum(page.bytes(), block) {
-            return Err("the checksum of the page is wrong: its rows were taken as they are");
-        }
-        Ok(PageState::Sound)
-    }
-
     fn print(&mut self, table: usize, number: u64) {
         let crew = self.crew;
         let Some(work) = crew.tables.get(table) else {
@@ -170,6 +134,7 @@ impl<'c> Worker<'c> {
         self.set_up(table, work);
         let mut printing = Printing {
             table,
+            work,
             piece: number,
             out: Vec::new(),
             tally: Tally::default(),
@@ -179,10 +144,11 @@ impl<'c> Worker<'c> {
             form.head(&work.table.columns, &mut printing.out);
         }
         if let Some(piece) = work.pieces.get(number) {
-            let buffer = self.read(&piece, false, &mut printing.tally);
+            let memory = take(&mut self.buffer);
+            let buffer = read_piece(crew, &piece, Of::Table, memory, &mut printing.tally);
             for (block, page) in pages(&buffer, &piece, crew) {
                 if crew.options.selection.takes_block(block.into()) {
-                    self.print_page(work, page, block, &mut printing);
+                    self.print_page(page, block, &mut printing);
                 }
             }
             self.buffer = buffer;
@@ -210,66 +176,313 @@ impl<'c> Worker<'c> {
         };
         let chunks = work.toast.as_ref().and_then(|toast| {
             let (_, files) = work.table.toast.as_ref()?;
-            let (source, build) = (crew.cluster.source().as_ref(), crew.cluster.build);
-            Some(ChunkReader::new(source, files, build, toast.index()))
+            Some(ChunkReader::new(crew.cluster, files, toast.index()))
         });
         self.bench = Some(Bench {
             table,
             texts: Texts::new(&work.table.columns, limits, crew.charset),
+            readable: Readable::new(&work.table, limits, crew.charset),
             chunks,
         });
     }
 
-    fn print_page(
-        &mut self,
-        work: &TableWork,
-        page: Page<'_>,
-        block: BlockNo,
-        printing: &mut Printing,
-    ) {
-        match self.look(page, block) {
-            Ok(PageState::Empty) => return,
-            Ok(_) => {}
-            Err(why) => {
-                printing.tally.damaged_pages += 1;
-                printing.tally.lose(LossPlace::page(block, why));
-                if PageState::of(page) == PageState::Broken {
-                    return;
-                }
+    fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
+        let (state, why) = look(self.crew, page, block);
+        if let Some(why) = why {
+            printing.tally.damaged_pages += 1;
+            printing.tally.lose(LossPlace::page(block, why));
+        }
+        match state {
+            PageState::Empty => self.note_empty(block, printing),
+            PageState::Broken => {
+                self.print_carved(page, block, printing, carve::of_broken_page);
+            }
+            PageState::Sound => {
+                let covered = self.print_named(page, block, printing);
+                let carved = match covered.is_whole {
+                    true => 0,
+                    false => self.print_carved(page, block, printing, carve::of_gaps),
+                };
+                printing.tally.rows.lost += covered.rejected.saturating_sub(carved);
             }
         }
-        let mut tally = std::mem::take(&mut printing.tally);
-        each_row(
-            page,
-            block,
-            &self.judge,
-            &mut tally,
-            |tuple, place, verdict, tally| {
-                let wanted = self.crew.options.rows == Rows::All || verdict.counts();
-                count(verdict, tally);
-                if wanted {
-                    print_row(
-                        self.crew,
-                        &mut self.cells,
-                        self.bench.as_mut(),
-                        work,
-                        (tuple, place, verdict),
-                        &mut printing.out,
-                        tally,
-                    );
-                }
-            },
-        );
-        printing.tally = tally;
         if printing.out.len() > AHEAD_BYTES {
-            self.crew
-                .lines
-                .write_ahead(printing.table, printing.piece, &mut printing.out);
+            let lines = &self.crew.lines;
+            lines.write_ahead(printing.table, printing.piece, &mut printing.out);
+        }
+    }
+
+    /// The rows that the line pointers of a sound page name.
+    fn print_named(
+        &mut self,
+        page: Page<'_>,
+        block: BlockNo,
+        printing: &mut Printing<'c>,
+    ) -> Covered {
+        // As the server: on a page that says so, all rows are seen without a look at their transactions.
+        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0;
+        let mut covered = Coverage::default();
+        for (item, pointer) in page.line_pointers() {
+            if pointer.flags() == LpFlags::Dead {
+                covered.take(pointer);
+            }
+            if pointer.flags() != LpFlags::Normal {
+                continue;
+            }
+            let place = Tid {
+                block,
+                offset: item,
+            };
+            let layouts = &printing.work.table.layouts;
+            let row = page.item(pointer).and_then(HeapTuple::parse);
+            let Some(tuple) = row.filter(|tuple| carve::is_row(*tuple, layouts)) else {
+                let why = "the line pointer names bytes that are no row";
+                printing.tally.lose(LossPlace::row(place, why));
+                covered.rejected += 1;
+                continue;
+            };
+            if !covered.take(pointer) {
+                let why = "another line pointer names the same row";
+                printing.tally.lose(LossPlace::row(place, why));
+                covered.rejected += 1;
+                continue;
+            }
+            let verdict = match all_visible {
+                true => Verdict::Live,
+                false => self.judge.verdict(tuple, place),
+            };
+            if let Some(why) = self.doubt(tuple, place, all_visible) {
+                printing.tally.rows.uncertain += 1;
+                printing.tally.lose(LossPlace::row(place, why));
+            }
+            self.print_row(tuple, place, verdict, printing);
+        }
+        Covered {
+            is_whole: carve::is_covered(page, covered.bytes),
+            rejected: covered.rejected,
+        }
+    }
+
+    /// Why a row may not be what it says.
+    fn doubt(&self, tuple: HeapTuple<'_>, place: Tid, all_visible: bool) -> Option<&'static str> {
+        let own = tuple.t_ctid();
+        if tuple.t_xmax() == Xid::INVALID && own != place && own.offset < SPEC_TOKEN_OFFSET {
+            return Some("the row says that it stands elsewhere: the page may belong there");
+        }
+        match all_visible {
+            true => None,
+            false => self.judge.contradiction(tuple),
+        }
+    }
+
+    /// Rows that are found by their structure.
+    fn print_carved<'p>(
+        &mut self,
+        page: Page<'p>,
+        block: BlockNo,
+        printing: &mut Printing<'c>,
+        find: for<'f> fn(Page<'p>, BlockNo, &mut Probe<'f>) -> Vec<Found<'p>>,
+    ) -> u64 {
+        let Some(bench) = &mut self.bench else {
+            return 0;
+        };
+        let readable = &mut bench.readable;
+        let mut fits = |attribute: usize, value: &[u8]| readable.fits(attribute, value);
+        let log = &self.crew.cluster.transactions;
+        let blocks = printing.work.blocks;
+        let mut probe = Probe::new(&printing.work.table.layouts, blocks, log, &mut fits);
+        let found = find(page, block, &mut probe);
+        let mut carved = 0u64;
+        for Found { tuple, place } in found {
+            let verdict = match self.judge.verdict(tuple, place) {
+                verdict if verdict.counts() => Verdict::Carved,
+                verdict => verdict,
+            };
+            carved += u64::from(verdict == Verdict::Carved);
+            self.print_row(tuple, place, verdict, printing);
+        }
+        if carved > 0 {
+            let why =
+                format!("{carved} rows were found by their structure, where no line pointer leads");
+            printing.tally.lose(LossPlace::page(block, why));
+        }
+        carved
+    }
+
+    /// A page of zeros is legal, unless the visibility map says that it held rows.
+    fn note_empty(&self, block: BlockNo, printing: &mut Printing<'c>) {
+        printing.tally.empty_pages += 1;
+        if self.map_marks(&printing.work.table, block) {
+            let why = "the page is all zeros, and the visibility map says that it held rows";
+            printing.tally.damaged_pages += 1;
+            printing.tally.lose(LossPlace::page(block, why));
+        }
+    }
+
+    fn map_marks(&self, table: &Table, block: BlockNo) -> bool {
+        let page_bytes = u64::from(self.crew.cluster.build.block_size);
+        let per_page = heap_blocks_per_page(usize::try_from(page_bytes).unwrap_or(8192));
+        let (map_page, within) = (u64::from(block) / per_page, u64::from(block) % per_page);
+        let path = fork_path(&table.files.home.folder, table.files.filenode, Fork::Vm, 0);
+        let at = map_page * page_bytes + HEADER_BYTES as u64 + within / 4;
+        let mut byte = [0];
+        let read = self.crew.cluster.source().read_at(&path, at, &mut byte);
+        read == Ok(1) && byte[0] >> (within % 4 * 2) & 3 != 0
+    }
+
+    fn print_row(
+        &mut self,
+        tuple: HeapTuple<'_>,
+        place: Tid,
+        verdict: Verdict,
+        printing: &mut Printing<'c>,
+    ) {
+        let crew = self.crew;
+        count(verdict, &mut printing.tally);
+        let wanted = crew.options.rows == Rows::All || verdict.counts();
+        let Some(bench) = self.bench.as_mut().filter(|_| wanted) else {
+            return;
+        };
+        let columns = &printing.work.table.columns;
+        let mut taking = Taking {
+            table: &printing.work.table,
+            chunks: bench.chunks.as_mut(),
+            partial: crew.options.partial,
+            chunk_bytes: crew.cluster.build.toast_chunk,
+            value_bytes_max: crew.value_bytes_max(),
+        };
+        self.cells.fill(tuple, place, verdict, &mut taking);
+        let row = self.cells.row(tuple);
+        crew.options
+            .form
+            .row(&row, &mut bench.texts, &mut printing.out);
+        printing.tally.rows.written += 1;
+        let faults = self.cells.faults().iter().cloned();
+        let mut is_partial = false;
+        for fault in faults.chain(bench.texts.take_faults()) {
+            is_partial = true;
+            let column = columns.get(fault.column);
+            printing.tally.lose(LossPlace {
+                column: column.map(|column| column.name.clone()),
+                ..LossPlace::row(place, fault.kind)
+            });
+        }
+        printing.tally.rows.partial += u64::from(is_partial);
+        if self.cells.has_rest() {
+            printing.tally.rows.uncertain += 1;
+            let why = "the row's columns end before the row does";
+            printing.tally.lose(LossPlace::row(place, why));
+        }
+        if let Some(what) = self.cells.mended() {
+            printing.tally.rows.mended += 1;
+            let why =
+                format!("the row's header contradicts itself: it was read with another {what}");
+            printing.tally.lose(LossPlace::row(place, why));
         }
     }
 }
 
-/// The whole pages of a piece, and the last one filled up with zeros if it is cut.
+/// How far the line pointers of a page account for its rows.
+struct Covered {
+    is_whole: bool,
+    rejected: u64,
+}
+
+/// The rows of a page that were met.
+struct Coverage {
+    /// A bit for each eighth byte of the largest page where a row may begin.
+    starts: [u64; 64],
+    bytes: usize,
+    rejected: u64,
+}
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Coverage {
+            starts: [0; 64],
+            bytes: 0,
+            rejected: 0,
+        }
+    }
+}
+
+impl Coverage {
+    /// Counts an item in; not one that begins where another does.
+    fn take(&mut self, pointer: LinePointer) -> bool {
+        let eighth = usize::from(pointer.lp_off() / 8);
+        let Some(word) = self.starts.get_mut(eighth / 64) else {
+            return false;
+        };
+        let bit = 1 << (eighth % 64);
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
+        self.bytes += usize::from(pointer.lp_len()).next_multiple_of(8);
+        true
+    }
+}
+
+/// Which of a table's two forks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Table,
+    Toast,
+}
+
+/// Reads a piece into memory; what could not be read is a loss.
+fn read_piece(
+    crew: &Crew<'_>,
+    piece: &Piece,
+    of: Of,
+    mut buffer: Vec<u8>,
+    tally: &mut Tally,
+) -> Vec<u8> {
+    buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
+    let source = crew.cluster.source();
+    let read = source.read_at(&piece.path, piece.offset, &mut buffer);
+    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
+    let mut lose = |from: usize, pages: usize, why: String| {
+        tally.damaged_pages += pages as u64;
+        let behind = u32::try_from(from / page_bytes).unwrap_or(0);
+        tally.lose(LossPlace {
+            in_toast: of == Of::Toast,
+            ..LossPlace::page(piece.first_block.saturating_add(behind), why)
+        });
+    };
+    match read {
+        Err(error) => {
+            let pages = buffer.len().div_ceil(page_bytes);
+            lose(
+                0,
+                pages,
+                format!("{pages} blocks from here cannot be read: {error}"),
+            );
+            buffer.clear();
+        }
+        Ok(count) if count < buffer.len() => {
+            let pages = (buffer.len() - count).div_ceil(page_bytes);
+            lose(
+                count,
+                pages,
+                format!("{pages} blocks from here are gone: the file became shorter"),
+            );
+            buffer.truncate(count);
+        }
+        Ok(_) => {}
+    }
+    // A page that is cut short by the end of the file: what is missing is taken for zeros.
+    let whole = buffer.len().next_multiple_of(page_bytes);
+    if whole > buffer.len() {
+        let why = "the file ends within this block".to_owned();
+        lose(buffer.len(), 1, why);
+        buffer.resize(whole, 0);
+    }
+    crew.progress.advance(piece.len);
+    buffer
+}
+
+/// The pages of a piece.
 fn pages<'b>(
     buffer: &'b [u8],
     piece: &Piece,
@@ -279,6 +492,23 @@ fn pages<'b>(
     let blocks = piece.first_block..;
     let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
     blocks.zip(pages)
+}
+
+/// What a page is, and what is wrong with it as a whole.
+fn look(crew: &Crew<'_>, page: Page<'_>, block: BlockNo) -> (PageState, Option<&'static str>) {
+    let state = PageState::of(page);
+    let why = match state {
+        PageState::Empty => None,
+        PageState::Broken => {
+            Some("the header of the page makes no sense: its rows were found by their structure")
+        }
+        PageState::Sound if crew.cluster.checksums() != Some(true) => None,
+        PageState::Sound if page.pd_checksum() == page_checksum(page.bytes(), block) => None,
+        PageState::Sound => {
+            Some("the checksum of the page is wrong: its rows were taken as they are")
+        }
+    };
+    (state, why)
 }
 
 fn count(verdict: Verdict, tally: &mut Tally) {
@@ -291,43 +521,4 @@ fn count(verdict: Verdict, tally: &mut Tally) {
         }
         Verdict::Carved => rows.carved += 1,
     }
-}
-
-fn print_row(
-    crew: &Crew<'_>,
-    cells: &mut Cells,
-    bench: Option<&mut Bench<'_>>,
-    work: &TableWork,
-    (tuple, place, verdict): (HeapTuple<'_>, Tid, Verdict),
-    out: &mut Vec<u8>,
-    tally: &mut Tally,
-) {
-    let Some(bench) = bench else { return };
-    let mut taking = Taking {
-        table: &work.table,
-        chunks: bench.chunks.as_mut(),
-        partial: crew.options.partial,
-        chunk_bytes: crew.cluster.build.toast_chunk,
-        value_bytes_max: crew.value_bytes_max(),
-    };
-    cells.fill(tuple, place, verdict, &mut taking);
-    crew.options
-        .form
-        .row(&cells.row(tuple), &mut bench.texts, out);
-    tally.rows.written += 1;
-    let mut is_partial = false;
-    for fault in cells
-        .faults()
-        .iter()
-        .cloned()
-        .chain(bench.texts.take_faults())
-    {
-        is_partial = true;
-        let column = work.table.columns.get(fault.column);
-        tally.lose(LossPlace {
-            column: column.map(|column| column.name.clone()),
-            ..LossPlace::row(place, fault.kind)
-        });
-    }
-    tally.rows.partial += u64::from(is_partial);
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pgclinic_format::attribute::Attribute;
+use pgclinic_format::attribute::{Attribute, AttributeFault};
 use pgclinic_format::datum::decompress;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::types::Tid;
@@ -11,6 +11,7 @@ use pgclinic_format::{Attributes, HeapTuple, Varlena, varlena};
 
 use super::chunk_reader::{ChunkReader, Found};
 use super::fault::{Fault, FaultKind};
+use super::mending;
 use crate::shape::{Column, Missing, Origin, SystemColumn, Table};
 use crate::visible::Verdict;
 
@@ -21,6 +22,16 @@ enum Slot {
     Tuple(Range<usize>),
     Owned(usize),
     Lost,
+}
+
+/// The attribute behind so many others, or the fault that stands before it.
+fn step(walk: &mut Attributes<'_>, skipped: usize) -> Option<Result<Attribute, AttributeFault>> {
+    for _ in 0..skipped {
+        if let Some(Err(fault)) = walk.next() {
+            return Some(Err(fault));
+        }
+    }
+    walk.next()
 }
 
 /// What is done with a value of which only a part is left.
@@ -40,6 +51,9 @@ pub struct Cells {
     used: usize,
     stored: Vec<u8>,
     faults: Vec<Fault>,
+    mended: Option<&'static str>,
+    /// The columns end before the row does.
+    has_rest: bool,
 }
 
 /// How values are taken out of rows.
@@ -91,9 +105,36 @@ impl Cells {
         verdict: Verdict,
         taking: &mut Taking<'_, '_>,
     ) {
+        self.mended = None;
+        if mending::is_sound(tuple, &taking.table.layouts) {
+            self.take(tuple, place, verdict, taking);
+            if !self.has_rest {
+                return;
+            }
+        }
+        match mending::mended(tuple, &taking.table.layouts) {
+            Some((bytes, what)) => {
+                // The copy has the same values at the same places.
+                let tuple = HeapTuple::parse(&bytes).unwrap_or(tuple);
+                self.take(tuple, place, verdict, taking);
+                self.mended = Some(what);
+            }
+            None => self.take(tuple, place, verdict, taking),
+        }
+    }
+
+    fn take(
+        &mut self,
+        tuple: HeapTuple<'_>,
+        place: Tid,
+        verdict: Verdict,
+        taking: &mut Taking<'_, '_>,
+    ) {
         self.slots.clear();
         self.faults.clear();
         self.used = 0;
+        self.has_rest = false;
+        let mut behind: Option<std::vec::IntoIter<Attribute>> = None;
         let mut walk = Attributes::new(tuple, &taking.table.layouts);
         let mut next_attribute = 0;
         for (column, number) in taking.table.columns.iter().zip(0..) {
@@ -107,7 +148,11 @@ impl Cells {
             };
             let skipped = index - next_attribute;
             next_attribute = index + 1;
-            let slot = match walk.nth(skipped) {
+            let attribute = match &mut behind {
+                Some(behind) => behind.nth(skipped).map(Ok),
+                None => step(&mut walk, skipped),
+            };
+            let slot = match attribute {
                 Some(Ok(Attribute::Null)) => Slot::Null,
                 Some(Ok(Attribute::Missing)) => {
                     self.missing(column, number, taking.table.attlen(number))
@@ -115,11 +160,32 @@ impl Cells {
                 Some(Ok(Attribute::Value(range))) => {
                     self.value(tuple.bytes(), range, number, taking)
                 }
-                Some(Err(fault)) => self.lose(number, FaultKind::Walk(fault.kind)),
+                Some(Err(fault)) => {
+                    let broken = usize::from(fault.attribute).saturating_sub(1);
+                    let rest = mending::behind(tuple, &taking.table.layouts, broken, fault.at);
+                    // The fault may be in a column before this one that is not written.
+                    behind = rest.map(Vec::into_iter);
+                    match behind.as_mut().filter(|_| broken < index) {
+                        Some(behind) => {
+                            self.found(behind.nth(index - broken - 1), tuple, number, taking)
+                        }
+                        None => self.lose(number, FaultKind::Walk(fault.kind)),
+                    }
+                }
                 None => Slot::Lost,
             };
             self.slots.push(slot);
         }
+        if behind.is_none() && self.faults.is_empty() {
+            let left = taking.table.layouts.len().saturating_sub(next_attribute);
+            let is_whole = walk.by_ref().take(left).all(|attribute| attribute.is_ok());
+            self.has_rest = is_whole && walk.end() != tuple.bytes().len();
+        }
+    }
+
+    /// The columns end before the row does, and no one change of its header explains that.
+    pub fn has_rest(&self) -> bool {
+        self.has_rest
     }
 
     /// The row, for writing it.
@@ -127,9 +193,29 @@ impl Cells {
         Row { tuple, cells: self }
     }
 
+    /// What of the row's header was put right before its values were found.
+    pub fn mended(&self) -> Option<&'static str> {
+        self.mended
+    }
+
     /// What could not be had of it.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+
+    /// A value that was found from the end of the row.
+    fn found(
+        &mut self,
+        attribute: Option<Attribute>,
+        tuple: HeapTuple<'_>,
+        number: usize,
+        taking: &mut Taking<'_, '_>,
+    ) -> Slot {
+        match attribute {
+            Some(Attribute::Value(range)) => self.value(tuple.bytes(), range, number, taking),
+            Some(Attribute::Null) => Slot::Null,
+            Some(Attribute::Missing) | None => Slot::Lost,
+        }
     }
 
     fn lose(&mut self, column: usize, kind: FaultKind) -> Slot {

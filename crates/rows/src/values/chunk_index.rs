@@ -3,13 +3,31 @@
 //! Chunks of one value nearly always follow each other in the file, so that a run of them needs one entry: where the
 //! first stands, and how many follow.
 
+use pgclinic_cluster::TransactionLog;
 use pgclinic_format::heap_tuple::HEAP_HASNULL;
-use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Varlena, varlena};
+use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
 
+use crate::carve::{self, PageState, Probe};
 use crate::visible::Verdict;
 
 /// Offset of `chunk_data` behind the header: `chunk_id` and `chunk_seq` before it take 8 bytes.
 const DATA_AT: usize = 8;
+
+/// `chunk_id`, `chunk_seq`, `chunk_data`.
+const CHUNK_COLUMNS: [ColumnLayout; 3] = [
+    ColumnLayout {
+        attlen: 4,
+        attalign: 4,
+    },
+    ColumnLayout {
+        attlen: 4,
+        attalign: 4,
+    },
+    ColumnLayout {
+        attlen: -1,
+        attalign: 4,
+    },
+];
 
 /// One chunk on its page.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +53,44 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// The rows of a page, dead or not, in order of their line pointers from `first` on.
-pub(crate) fn tuples(page: Page<'_>, first: u16) -> impl Iterator<Item = (u16, HeapTuple<'_>)> {
-    let pointers = page.line_pointers().skip(usize::from(first.max(1) - 1));
-    let normal = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
-    normal.filter_map(move |(item, pointer)| Some((item, HeapTuple::parse(page.item(pointer)?)?)))
+/// The rows of a page of a TOAST relation, dead or not, from line pointer `first` on. Those of a page that does not name
+/// them all are found by their structure, and are numbered in the order in which they stand.
+pub(crate) fn chunk_rows<'p>(
+    page: Page<'p>,
+    block: BlockNo,
+    first: u16,
+    log: &TransactionLog,
+) -> Box<dyn Iterator<Item = (u16, HeapTuple<'p>)> + 'p> {
+    let skipped = usize::from(first.max(1) - 1);
+    if PageState::of(page) == PageState::Sound && carve::is_covered(page, item_bytes(page)) {
+        let pointers = page.line_pointers().skip(skipped);
+        let normal = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+        return Box::new(normal.filter_map(move |(item, pointer)| {
+            Some((item, HeapTuple::parse(page.item(pointer)?)?))
+        }));
+    }
+    let mut fits = |attribute: usize, value: &[u8]| match attribute {
+        2 => matches!(
+            varlena::parse(value),
+            Ok((Varlena::Short(_) | Varlena::Plain(_), _))
+        ),
+        _ => true,
+    };
+    let mut probe = Probe::new(&CHUNK_COLUMNS, u64::MAX, log, &mut fits);
+    let found = carve::of_broken_page(page, block, &mut probe);
+    Box::new(
+        (1..)
+            .zip(found)
+            .skip(skipped)
+            .map(|(item, found)| (item, found.tuple)),
+    )
+}
+
+fn item_bytes(page: Page<'_>) -> usize {
+    let lengths = page
+        .line_pointers()
+        .map(|(_, pointer)| usize::from(pointer.lp_len()));
+    lengths.map(|len| len.next_multiple_of(8)).sum()
 }
 
 /// Chunks of one value that follow each other.

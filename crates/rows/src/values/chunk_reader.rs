@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, ForkFiles};
+use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_source::Source;
 
-use super::chunk_index::{Chunk, ChunkIndex, run_with, tuples};
+use super::chunk_index::{Chunk, ChunkIndex, chunk_rows, run_with};
 
 /// Bytes read at once.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -28,9 +27,8 @@ pub(crate) enum Found {
 
 /// Reads chunks, for one thread.
 pub(crate) struct ChunkReader<'a> {
-    source: &'a dyn Source,
+    cluster: &'a Cluster,
     files: &'a ForkFiles,
-    build: Build,
     index: Arc<ChunkIndex>,
     window: Vec<u8>,
     window_start: u64,
@@ -38,16 +36,10 @@ pub(crate) struct ChunkReader<'a> {
 }
 
 impl<'a> ChunkReader<'a> {
-    pub(crate) fn new(
-        source: &'a dyn Source,
-        files: &'a ForkFiles,
-        build: Build,
-        index: Arc<ChunkIndex>,
-    ) -> Self {
+    pub(crate) fn new(cluster: &'a Cluster, files: &'a ForkFiles, index: Arc<ChunkIndex>) -> Self {
         ChunkReader {
-            source,
+            cluster,
             files,
-            build,
             index,
             window: Vec::new(),
             window_start: 0,
@@ -57,7 +49,7 @@ impl<'a> ChunkReader<'a> {
 
     /// Appends the stored bytes of a value, up to the first chunk that is missing.
     pub(crate) fn fetch(&mut self, pointer: ToastPointer, out: &mut Vec<u8>) -> Found {
-        let chunk_bytes = self.build.toast_chunk.max(1);
+        let chunk_bytes = self.cluster.build.toast_chunk.max(1);
         let expected = pointer.va_extsize.div_ceil(chunk_bytes);
         let index = Arc::clone(&self.index);
         let runs = index.runs(pointer.va_valueid);
@@ -92,13 +84,15 @@ impl<'a> ChunkReader<'a> {
         pointer: ToastPointer,
         out: &mut Vec<u8>,
     ) -> u32 {
-        let chunk_bytes = self.build.toast_chunk.max(1);
+        let chunk_bytes = self.cluster.build.toast_chunk.max(1);
+        let last_block = self.last_block();
         let (mut seq, mut item) = (first_seq, first_item);
         while seq < wanted.end {
+            let log = &self.cluster.transactions;
             let Some(page) = self.page(block).and_then(Page::parse) else {
                 break;
             };
-            for (_, tuple) in tuples(page, item) {
+            for (_, tuple) in chunk_rows(page, block, item, log) {
                 let chunk = Chunk::of(tuple)
                     .filter(|chunk| chunk.value == pointer.va_valueid && chunk.seq == seq);
                 let Some(chunk) = chunk else { continue };
@@ -119,7 +113,7 @@ impl<'a> ChunkReader<'a> {
                 break;
             };
             // A run never leaves out a page, so that one without its chunk ends it.
-            if seq < wanted.end && u64::from(behind) > self.last_block() {
+            if seq < wanted.end && u64::from(behind) > last_block {
                 break;
             }
             block = behind;
@@ -130,13 +124,13 @@ impl<'a> ChunkReader<'a> {
     fn last_block(&self) -> u64 {
         let last = self.files.segments.last();
         last.map_or(0, |segment| {
-            (u64::from(segment.number) + 1) * self.build.segment_blocks()
+            (u64::from(segment.number) + 1) * self.cluster.build.segment_blocks()
         })
     }
 
     fn page(&mut self, block: BlockNo) -> Option<&[u8]> {
-        let page_bytes = usize::try_from(self.build.block_size).ok()?;
-        let at = u64::from(block) * u64::from(self.build.block_size);
+        let page_bytes = usize::try_from(self.cluster.build.block_size).ok()?;
+        let at = u64::from(block) * u64::from(self.cluster.build.block_size);
         let held = self.window_start..self.window_start + self.window_len as u64;
         if !held.contains(&at) {
             self.load(at)?;
@@ -149,13 +143,17 @@ impl<'a> ChunkReader<'a> {
 
     /// Fills the window from `at`, rounded down so that values a little before are met too.
     fn load(&mut self, at: u64) -> Option<()> {
-        let segment_bytes = self.build.segment_bytes.max(1);
+        let segment_bytes = self.cluster.build.segment_bytes.max(1);
         let segment = u32::try_from(at / segment_bytes).ok()?;
         let within = at % segment_bytes;
         self.window.resize(WINDOW_BYTES, 0);
         self.window_len = 0;
         let path = self.files.path(segment);
-        let read = self.source.read_at(&path, within, &mut self.window).ok()?;
+        let read = self
+            .cluster
+            .source()
+            .read_at(&path, within, &mut self.window)
+            .ok()?;
         self.window_start = at;
         self.window_len = read;
         Some(())

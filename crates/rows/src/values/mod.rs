@@ -4,6 +4,7 @@ mod cells;
 pub(crate) mod chunk_index;
 mod chunk_reader;
 mod fault;
+mod mending;
 
 pub(crate) use cells::Taking;
 pub use cells::{Cells, Partial, Row};
