@@ -8,6 +8,9 @@ registry! {
     /// Every experiment, in the order of `lab list`.
     pub static EXPERIMENTS: [Experiment] = [
         duplicate_inserts::DuplicateInserts,
+        large_object_dump::LargeObjectDump,
+        analyze_prefetch::AnalyzePrefetch,
+        oauth_login::OauthLogin,
     ];
 }
 

@@ -1,0 +1,370 @@
+//! What do a million large objects cost `pg_dump`? Until 16 each object has an entry of its own in the archive's
+//! catalogue, and in the memory of `pg_dump`; 17 gathers neighbours of one owner into one entry (`pg_dump.c`,
+//! `getLOs`).
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pgclinic_servers::{Installation, Session, everywhere};
+
+use crate::bench::Bench;
+use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+
+mod archive;
+
+/// See the module's head.
+#[derive(Debug)]
+pub struct LargeObjectDump;
+
+const EXPLAIN: &str = "\
+Fills a database with large objects and dumps it with the newest pg_dump that still writes an entry for each of \
+them (16 and before) and with the newest that gathers them (17 and later), to the custom and to the directory format. \
+Measured are the peak of pg_dump's own memory (VmHWM of its process, looked at while it runs), the time, the size of \
+the archive, the entries and bytes of its catalogue, and the number of files.
+
+The server is a PostgreSQL 15, as a pg_dump refuses servers newer than itself. The programs are looked for among all \
+installed servers and those that `cargo xtask servers` has made (16.2 and 18.6 come in Python wheels with all client \
+programs); without one the arm is skipped.
+
+What it shows: memory and catalogue grow with the number of objects, not with their bytes; the directory format writes \
+a file for each object whatever the version, so there the file system sets the time.
+
+Published: a million empty objects, custom 36.7 s with 16 and 34.7 s with 17, 756 and 218 MB of memory, files of 211 \
+and 29 MB; directory 8:23 and 7:51 minutes, catalogue 185 and 6.9 MB, 1,000,003 and 1,001,002 files.";
+
+/// With many owners, each of these owns as many objects as the others.
+const OWNERS: u64 = 100;
+
+/// Objects made in one transaction.
+const BATCH: u64 = 10_000;
+
+/// How often a running `pg_dump` is looked at.
+const STEP: Duration = Duration::from_millis(10);
+
+impl Experiment for LargeObjectDump {
+    fn name(&self) -> &str {
+        "large-object-dump"
+    }
+
+    fn question(&self) -> &str {
+        "What do a million large objects cost pg_dump?"
+    }
+
+    fn explain(&self) -> &str {
+        EXPLAIN
+    }
+
+    fn matrix(&self, scale: Scale) -> Matrix {
+        let arms = vec![
+            Arm::new(
+                "pg-dump-16",
+                "pg_dump 16 or before, an entry for each object",
+            )
+            .on_version("15"),
+            Arm::new(
+                "pg-dump-17",
+                "pg_dump 17 or later, entries for groups of objects",
+            )
+            .on_version("15"),
+        ];
+        let formats = Axis::new("format", "", &["custom", "directory"]);
+        let hundreds: &[u64] = scale.pick(
+            &[5],
+            &[100, 500],
+            &[500, 1_000, 2_000, 5_000, 10_000, 15_000],
+        );
+        let counts: Vec<u64> = hundreds.iter().map(|count| count * 100).collect();
+        let bytes: &[u64] = scale.pick(&[0], &[0, 2_048], &[0, 2_048, 1 << 20]);
+        let owners: &[&str] = scale.pick(&["one"], &["one"], &["one", "many"]);
+        let axes = vec![
+            formats,
+            Axis::new("objects", "objects", &counts),
+            Axis::new("object-bytes", "bytes", bytes),
+            Axis::new("owners", "", owners),
+        ];
+        Matrix {
+            arms,
+            axes,
+            blocks: scale.pick(1, 3, 3),
+        }
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let timing = |name, words, unit| Metric::timing(name, words, unit, Better::Lower);
+        let exact = |name, words, unit| Metric::exact(name, words, unit, Better::Lower);
+        vec![
+            timing("peak_memory_kb", "peak memory of pg_dump", "kB"),
+            timing("dump_s", "time of the dump", "s"),
+            exact("entries", "entries in the archive's catalogue", ""),
+            exact("archive_bytes", "size of the archive", "bytes"),
+            exact(
+                "catalogue_bytes",
+                "size of toc.dat, directory format",
+                "bytes",
+            ),
+            exact("files", "files of the archive", ""),
+        ]
+    }
+
+    fn cost(&self, cell: &Cell, _scale: Scale) -> Cost {
+        let objects: f64 = cell.number_at("objects").unwrap_or_default();
+        let per_object = if cell.at("format") == "directory" {
+            500e-6
+        } else {
+            250e-6
+        };
+        let (count, bytes) = (objects as u64, object_bytes(cell));
+        Cost::seconds(2.0 + objects * (per_object + bytes as f64 / 50e6))
+            .with_data(count.saturating_mul(bytes.saturating_add(4_096)))
+            .with_memory(count.saturating_mul(1_024))
+    }
+
+    fn base(&self, cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
+        let (objects, bytes) = (cell.at("objects"), cell.at("object-bytes"));
+        Base::shared(&format!("{objects}-{bytes}-{}", cell.at("owners")))
+    }
+
+    fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
+        let (objects, bytes, owners) = parse_base(base)
+            .ok_or_else(|| Error::Refused(format!("{base} names no base of large objects")))?;
+        for owner in 1..=owners {
+            execute(session, &format!("CREATE ROLE owner_{owner}"))?;
+            execute(session, &format!("SET ROLE owner_{owner}"))?;
+            let own = objects / owners + u64::from(owner <= objects % owners);
+            for first in (0..own).step_by(usize::try_from(BATCH).unwrap_or(usize::MAX)) {
+                execute(session, &make(BATCH.min(own - first), bytes))?;
+            }
+            execute(session, "RESET ROLE")?;
+        }
+        execute(session, "VACUUM (ANALYZE)")
+    }
+
+    fn fill_cost(&self, base: &str, _scale: Scale) -> Cost {
+        let (objects, bytes, _) = parse_base(base).unwrap_or_default();
+        let stored = objects.saturating_mul(bytes.saturating_add(300));
+        Cost::seconds(2.0 + objects as f64 * 30e-6 + stored as f64 / 50e6).with_data(stored)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        let tools =
+            tools_of(&bench.arm().name).ok_or_else(|| Error::Skip(missing(&bench.arm().name)))?;
+        bench.fact(
+            "pg_dump",
+            format!("{} in {}", tools.version, tools.bindir.display()),
+        );
+        let place = bench.site.scratch()?;
+        let archive = place.path().join("archive");
+        let format = bench.cell().at("format").to_owned();
+        let dumped = dump(bench, &tools, &format, &archive)?;
+        let size = archive::measure(&archive)?;
+        let mut listing = bench.run_as().command(&tools.bindir.join("pg_restore"));
+        let entries = archive::entries(listing.arg("-l").arg(&archive))?;
+        let mut measured = Measured::default()
+            .with("peak_memory_kb", dumped.peak_kb as f64)
+            .with("dump_s", dumped.seconds)
+            .with("entries", entries as f64)
+            .with("archive_bytes", size.bytes as f64)
+            .with("files", size.files as f64)
+            .with_series("memory_kb", dumped.memory_kb);
+        if let Some(bytes) = size.catalogue_bytes {
+            measured = measured.with("catalogue_bytes", bytes as f64);
+        }
+        Ok(measured)
+    }
+
+    fn advice(&self, arm: &Arm) -> String {
+        match arm.name.as_str() {
+            "pg-dump-16" => "either pg_dump will do",
+            _ => "dump with pg_dump 17 or later: it also dumps older servers, and pg_restore must be as new",
+        }
+        .to_owned()
+    }
+
+    fn remarks(&self, results: &[RunResult]) -> Vec<String> {
+        let mut remarks: Vec<String> = results.iter().filter_map(memory_of_an_object).collect();
+        remarks.sort();
+        remarks.dedup();
+        remarks
+    }
+}
+
+/// `pg-dump-16 with 50000 objects: 0.7 kB of memory an object` for the largest cells.
+fn memory_of_an_object(result: &RunResult) -> Option<String> {
+    let objects: f64 = result.cell.number_at("objects")?;
+    let plain =
+        result.cell.block == 1 && !result.cell.is_control && result.cell.at("format") == "custom";
+    let peak = result
+        .metrics
+        .get("peak_memory_kb")
+        .filter(|_| plain && objects >= 50_000.0)?;
+    Some(format!(
+        "{}: {:.2} kB of memory an object with {objects} objects of {} bytes and {} owner; a million need about {:.0} MB",
+        result.cell.arm,
+        peak / objects,
+        result.cell.at("object-bytes"),
+        result.cell.at("owners"),
+        peak / objects * 1_000.0
+    ))
+}
+
+fn object_bytes(cell: &Cell) -> u64 {
+    cell.number_at("object-bytes").unwrap_or_default()
+}
+
+/// Objects, bytes of each, and owners, out of `50000-2048-one`.
+fn parse_base(base: &str) -> Option<(u64, u64, u64)> {
+    let mut parts = base.split('-');
+    let (objects, bytes) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let owners = if parts.next()? == "many" { OWNERS } else { 1 };
+    Some((objects, bytes, owners))
+}
+
+/// A statement that makes objects which do not compress.
+fn make(count: u64, bytes: u64) -> String {
+    let (chunks, rest) = (bytes / 32, bytes % 32);
+    if bytes == 0 {
+        return format!("SELECT count(lo_create(0)) FROM generate_series(1, {count})");
+    }
+    let noise = format!(
+        "(SELECT string_agg(sha256(int8send(i * 100000 + part)), '') FROM generate_series(1, {}) part)",
+        chunks + u64::from(rest > 0)
+    );
+    format!(
+        "SELECT count(lo_from_bytea(0, substr({noise}, 1, {bytes}))) FROM generate_series(1::bigint, {count}) i"
+    )
+}
+
+fn execute(session: &mut Session, sql: &str) -> Result<()> {
+    session
+        .execute(sql)
+        .map_err(Error::sql("making large objects"))
+}
+
+/// The newest `pg_dump` of the arm's kind that is there with its `pg_restore`.
+fn tools_of(arm: &str) -> Option<Installation> {
+    let is_old = arm == "pg-dump-16";
+    let fits = |found: &Installation| {
+        // A 15 is the oldest that dumps the server of this experiment.
+        let of_kind = if is_old {
+            (15..=16).contains(&found.major)
+        } else {
+            found.major >= 17
+        };
+        of_kind && found.tool("pg_dump").is_some() && found.tool("pg_restore").is_some()
+    };
+    everywhere()
+        .into_iter()
+        .filter(fits)
+        .max_by_key(|found| found.major)
+}
+
+fn missing(arm: &str) -> String {
+    let which = if arm == "pg-dump-16" {
+        "15 or 16"
+    } else {
+        "17 or 18"
+    };
+    format!("no pg_dump {which} is here; `cargo xtask servers` fetches 16.2 and 18.6")
+}
+
+struct Dumped {
+    seconds: f64,
+    peak_kb: u64,
+    memory_kb: Vec<[f64; 2]>,
+}
+
+fn dump(
+    bench: &mut Bench<'_>,
+    tools: &Installation,
+    format: &str,
+    archive: &Path,
+) -> Result<Dumped> {
+    let host = bench.server()?.socket_folder().to_path_buf();
+    let complaints = bench.folder().join("pg_dump.log");
+    let log = std::fs::File::create(&complaints).map_err(Error::io("create", &complaints))?;
+    let mut command = bench.run_as().command(&tools.bindir.join("pg_dump"));
+    command
+        .args(["-U", "postgres", "-F", format, "-f"])
+        .arg(archive)
+        .arg("-h")
+        .arg(host)
+        .arg("postgres")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    let dumped = watch(bench, command)?;
+    match dumped {
+        Ok(dumped) => Ok(dumped),
+        Err(status) => {
+            let said = std::fs::read_to_string(&complaints).unwrap_or_default();
+            Err(Error::Refused(format!(
+                "pg_dump ended with {status}: {}",
+                said.trim_end()
+            )))
+        }
+    }
+}
+
+/// Runs a program to its end and notes the peak of its memory, which the kernel keeps while it lives.
+fn watch(bench: &Bench<'_>, mut command: Command) -> Result<std::result::Result<Dumped, String>> {
+    let program = PathBuf::from(command.get_program());
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(Error::io("run", &program))?;
+    let status_file = PathBuf::from(format!("/proc/{}/status", child.id()));
+    let (mut peak_kb, mut memory_kb) = (0, Vec::new());
+    loop {
+        let seconds = start.elapsed().as_secs_f64();
+        if let Some(ended) = child.try_wait().map_err(Error::io("wait for", &program))? {
+            let dumped = Dumped {
+                seconds,
+                peak_kb,
+                memory_kb,
+            };
+            return Ok(if ended.success() {
+                Ok(dumped)
+            } else {
+                Err(ended.to_string())
+            });
+        }
+        let status = std::fs::read_to_string(&status_file).unwrap_or_default();
+        if let Some(high) = kilobytes(&status, "VmHWM:") {
+            peak_kb = peak_kb.max(high);
+            memory_kb.push([seconds, kilobytes(&status, "VmRSS:").unwrap_or(high) as f64]);
+        }
+        if let Err(interrupted) = bench.check_interrupted() {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(interrupted);
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+/// The number after a name in `/proc/PID/status`.
+fn kilobytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_is_told_by_its_name() {
+        assert_eq!(parse_base("50000-2048-one"), Some((50_000, 2_048, 1)));
+        assert_eq!(parse_base("50000-0-many"), Some((50_000, 0, OWNERS)));
+        assert_eq!(parse_base("empty"), None);
+    }
+
+    #[test]
+    fn memory_is_read_off_the_status_of_a_process() {
+        let status = "Name:\tpg_dump\nVmHWM:\t  756000 kB\nVmRSS:\t  700000 kB\n";
+        assert_eq!(kilobytes(status, "VmHWM:"), Some(756_000));
+        assert_eq!(kilobytes("", "VmHWM:"), None);
+    }
+}
