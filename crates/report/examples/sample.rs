@@ -15,6 +15,7 @@ fn main() -> io::Result<()> {
         ("inspect", common::inspect()),
         ("drill", common::drill()),
         ("blind", common::blind()),
+        ("experiment", common::experiment()),
     ];
     for (name, document) in samples {
         let page = common::render("html", &document);

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use pgclinic_diagnose::document::{BlindDocument, CheckDocument, DrillDocument, InspectDocument};
+use pgclinic_diagnose::document::{
+    BlindDocument, CheckDocument, DrillDocument, ExperimentDocument, InspectDocument,
+};
 use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ pub(crate) const BLIND: &str = "pgclinic.drill-blind/1";
 
 /// Schema of the account of a salvage.
 pub(crate) const SALVAGE: &str = "pgclinic.salvage/1";
+
+/// Schema of an experiment's results.
+pub(crate) const LAB: &str = "pgclinic.lab/1";
 
 /// A document of one of the schemas that this version knows.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -33,6 +38,8 @@ pub enum Document {
     Blind(BlindDocument),
     /// `pgclinic.salvage/1`.
     Salvage(Account),
+    /// `pgclinic.lab/1`.
+    Experiment(ExperimentDocument),
 }
 
 /// Why bytes are no document.
@@ -55,7 +62,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND} and {SALVAGE}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {SALVAGE} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -91,6 +98,7 @@ impl Document {
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
+            LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
         };
         document.map_err(|why| Error::Malformed(schema, why))
@@ -104,6 +112,7 @@ impl Document {
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
+            Document::Experiment(document) => &document.schema,
         }
     }
 }

@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod block_map;
+mod chart;
 mod document;
 mod format;
 pub mod formats;
 mod groups;
 mod headline;
 mod hex;
+mod measured;
 mod page_labels;
 mod rows_at_risk;
 mod words;

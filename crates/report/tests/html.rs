@@ -22,6 +22,9 @@ fn poison(value: &mut Value) {
                 "id",
                 "caused_by",
                 "page",
+                "word",
+                "better",
+                "outcome",
             ];
             let chosen = fields
                 .iter_mut()
@@ -41,6 +44,7 @@ fn hostile_texts_stay_texts_everywhere() {
         common::inspect(),
         common::drill(),
         common::blind(),
+        common::experiment(),
     ] {
         poison(&mut document);
         let page = common::render("html", &document);
@@ -65,6 +69,7 @@ fn nothing_is_asked_of_the_network() {
         common::inspect(),
         common::drill(),
         common::blind(),
+        common::experiment(),
     ] {
         let page = common::render("html", &document);
         assert!(page.contains("default-src 'none'"));

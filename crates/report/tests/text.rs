@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{blind, damaged, drill, finding, healthy, incomplete, inspect, render, render_with};
+use common::{
+    blind, damaged, drill, experiment, finding, healthy, incomplete, inspect, render, render_with,
+};
 use pgclinic_report::Options;
 use serde_json::json;
 
@@ -34,6 +36,11 @@ fn a_drill_ends_with_its_score() {
 #[test]
 fn a_blind_drill_tells_what_it_missed() {
     insta::assert_snapshot!(render("text", &blind()));
+}
+
+#[test]
+fn an_experiment_begins_with_its_decision() {
+    insta::assert_snapshot!(render("text", &experiment()));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 pub(crate) mod check;
 mod drill;
+mod experiment;
 mod inspect;
 
 pub use check::{
@@ -12,6 +13,12 @@ pub use check::{
 };
 pub use drill::{
     BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,
+};
+pub use experiment::{
+    ArmSummary, AxisSummary, Better, DecisionCard, DecisionWord, Dot, Effect, EffectLine,
+    EffectPoint, ExperimentDocument, MachineSummary, MeasuredLine, MeasuredPoint, MetricFigure,
+    MetricSummary, NoiseFloor, PlanSummary, PublishedAnswer, PublishedLine, RunSummary, RunWord,
+    Side,
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 

@@ -5,7 +5,8 @@ mod check;
 mod details;
 mod drill;
 mod dump;
-mod escape;
+pub(crate) mod escape;
+mod experiment;
 mod finding;
 mod inspect;
 mod map;
@@ -37,6 +38,7 @@ impl Format for Html {
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
             Document::Salvage(account) => salvage::render(account, out),
+            Document::Experiment(document) => experiment::render(document, out),
         }
     }
 }

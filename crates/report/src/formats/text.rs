@@ -3,6 +3,7 @@
 mod blind;
 mod check;
 mod drill;
+mod experiment;
 mod inspect;
 mod salvage;
 mod sheet;
@@ -34,6 +35,7 @@ impl Format for Text {
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
             Document::Salvage(account) => salvage::render(account, &mut sheet),
+            Document::Experiment(document) => experiment::render(document, &mut sheet),
         }
     }
 }

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+mod experiment;
 mod pages;
 
+pub(crate) use experiment::experiment;
 use pgclinic_report::{Document, Options, RuleText, by_name};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::words;
 
 /// Prints a text so that it can stand between tags and inside quoted attributes.
-pub(super) struct Esc<T: AsRef<str>>(pub(super) T);
+pub(crate) struct Esc<T: AsRef<str>>(pub(crate) T);
 
 impl<T: AsRef<str>> fmt::Display for Esc<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,8 +10,14 @@ use sha2::{Digest, Sha256};
 use super::escape::Esc;
 use crate::words;
 
-const STYLE: &str = include_str!("report.css");
-const SCRIPT: &str = include_str!("report.js");
+const STYLE: &str = concat!(
+    include_str!("report.css"),
+    include_str!("../../chart/chart.css")
+);
+const SCRIPT: &str = concat!(
+    include_str!("report.js"),
+    include_str!("../../chart/chart.js")
+);
 
 /// Everything up to the opened `main`.
 pub(super) fn open(title: &str, out: &mut dyn io::Write) -> io::Result<()> {
