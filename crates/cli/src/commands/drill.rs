@@ -319,7 +319,10 @@ fn timed(mut document: Document, start: Instant) -> Document {
     match &mut document {
         Document::Drill(drill) => drill.elapsed_s = elapsed,
         Document::Blind(blind) => blind.elapsed_s = elapsed,
-        Document::Check(_) | Document::Inspect(_) | Document::Salvage(_) => {}
+        Document::Check(_)
+        | Document::Inspect(_)
+        | Document::Salvage(_)
+        | Document::Experiment(_) => {}
     }
     document
 }
