@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use pgclinic_servers::{Installation, Session};
+use pgclinic_servers::{Installation, Session, everywhere};
 
 use crate::error::{Error, Result};
 
@@ -118,6 +118,24 @@ impl Need {
             Self::Missing(what) => (false, what.clone()),
         };
         (!there).then_some(what)
+    }
+
+    /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere.
+    pub(crate) fn elsewhere(&self, installation: &Installation) -> String {
+        let has = |other: &Installation| match self {
+            Self::SettingValue { name, value } => other.accepts(name, value),
+            Self::Jit => other.features().jit,
+            Self::Tool(name) => other.tool(name).is_some(),
+            _ => false,
+        };
+        let mut others = everywhere();
+        others.retain(|other| other.major == installation.major && has(other));
+        others.first().map_or(String::new(), |other| {
+            format!(
+                "; the one in {} has it, give it with --server",
+                other.bindir.display()
+            )
+        })
     }
 }
 

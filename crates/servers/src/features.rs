@@ -41,15 +41,19 @@ impl Features {
 }
 
 impl Installation {
+    /// Whether its server takes this value for this setting: what was not compiled in is refused.
+    pub fn accepts(&self, setting: &str, value: &str) -> bool {
+        accepts(&self.bindir, setting, value)
+    }
+
     /// Asks the server's program; takes some hundredths of a second.
     pub fn features(&self) -> Features {
-        let accepts = |name: &str, value: &str| accepts(&self.bindir, name, value);
         Features {
-            lz4: accepts("default_toast_compression", "lz4"),
-            zstd: accepts("wal_compression", "zstd"),
+            lz4: self.accepts("default_toast_compression", "lz4"),
+            zstd: self.accepts("wal_compression", "zstd"),
             jit: has_library(&self.bindir, "llvmjit.so"),
-            io_uring: accepts("io_method", "io_uring"),
-            tls: accepts("ssl", "on"),
+            io_uring: self.accepts("io_method", "io_uring"),
+            tls: self.accepts("ssl", "on"),
         }
     }
 }

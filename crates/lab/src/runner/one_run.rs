@@ -136,9 +136,10 @@ fn open_bench<'a>(
     site.learn(&installation)?;
     if let Some(features) = site.known_features(&installation) {
         let needs = experiment.needs(cell, arm);
-        let missing = needs
-            .iter()
-            .find_map(|need| need.missing(features, &installation));
+        let missing = needs.iter().find_map(|need| {
+            let words = need.missing(features, &installation)?;
+            Some(words + &need.elsewhere(&installation))
+        });
         if let Some(missing) = missing {
             return Err(Error::Skip(missing));
         }

@@ -27,7 +27,7 @@ impl Site {
         let (major, minor) = numbers(arm.version.as_deref())?;
         let major = major.or(self.options.major);
         for folder in &self.options.servers {
-            let given = Installation::at(bin_of(folder))?;
+            let given = Installation::in_folder(folder)?;
             if fits(&given, major, minor) {
                 return Ok(given);
             }
@@ -66,16 +66,6 @@ impl Site {
         let features = Features::probe(installation, &mut session)?;
         self.features.insert(installation.bindir.clone(), features);
         Ok(())
-    }
-}
-
-/// People name the folder of the programs, or the one above it.
-fn bin_of(folder: &std::path::Path) -> std::path::PathBuf {
-    let inside = folder.join("bin");
-    if inside.join("postgres").exists() && !folder.join("postgres").exists() {
-        inside
-    } else {
-        folder.to_path_buf()
     }
 }
 

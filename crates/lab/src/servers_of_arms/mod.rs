@@ -33,7 +33,7 @@ pub(crate) use warm::warm;
 /// What the person says about servers and places.
 #[derive(Debug, Clone, Default)]
 pub struct SiteOptions {
-    /// Installations given by their folder of programs; an arm takes the first whose version fits.
+    /// Installations given by a folder that holds them; an arm takes the first whose version fits.
     pub servers: Vec<PathBuf>,
     /// The major for arms that name no version.
     pub major: Option<u16>,
