@@ -127,7 +127,7 @@ fn rate(text: &str) -> Result<NonZeroU64, String> {
 }
 
 /// An amount of memory.
-fn size(text: &str) -> Result<NonZeroU64, String> {
+pub(crate) fn size(text: &str) -> Result<NonZeroU64, String> {
     bytes(text.trim()).ok_or_else(|| format!("{text:?} is no size; write 256MiB"))
 }
 

@@ -85,6 +85,18 @@ impl Bar {
         self.line();
     }
 
+    /// So many steps are done, and one of this name begins.
+    pub(crate) fn at(&self, done: usize, name: &str) {
+        self.bar
+            .set_position(u64::try_from(done).unwrap_or(u64::MAX));
+        self.bar.set_message(name.to_owned());
+    }
+
+    /// Prints above the bar.
+    pub(crate) fn above(&self, print: &mut dyn FnMut()) {
+        self.bar.suspend(print);
+    }
+
     /// With plain progress, a line for every tenth of the way.
     fn line(&self) {
         if !self.lines {

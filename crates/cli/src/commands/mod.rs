@@ -25,6 +25,7 @@ registry! {
         salvage::Salvage,
         injure::Injure,
         drill::Drill,
+        lab::Lab,
         report::Report,
         generate_docs::GenerateDocs,
     ];

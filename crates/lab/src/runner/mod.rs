@@ -13,6 +13,7 @@ mod enough;
 mod folder;
 mod journal;
 mod one_run;
+mod skips;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,6 +26,7 @@ use crate::servers_of_arms::{Site, SiteOptions};
 pub use calm::CalmOptions;
 pub use folder::{RunFolder, Unreadable};
 pub use journal::{Entry, Event};
+pub use skips::skipped_here;
 
 /// Who hears how it goes.
 pub trait Audience {

@@ -1,6 +1,8 @@
 //! Which installation an arm runs on, and what it can do.
 
-use pgclinic_servers::{InitOptions, Installation, Server, StartOptions, Wanted, find, initdb};
+use pgclinic_servers::{
+    InitOptions, Installation, Server, StartOptions, Wanted, find, initdb, installed,
+};
 
 use crate::cell::Arm;
 use crate::error::{Error, Result};
@@ -23,14 +25,33 @@ impl Site {
         }
     }
 
-    fn look_for(&self, arm: &Arm, tell: &mut dyn FnMut(&str)) -> Result<Installation> {
+    /// The installation for an arm, if it is given or installed; nothing is fetched.
+    pub(crate) fn installation_here(&self, arm: &Arm) -> Result<Option<Installation>> {
         let (major, minor) = numbers(arm.version.as_deref())?;
         let major = major.or(self.options.major);
+        if let Some(given) = self.given(major, minor)? {
+            return Ok(Some(given));
+        }
+        Ok(installed()
+            .into_iter()
+            .find(|installation| fits(installation, major, minor)))
+    }
+
+    fn given(&self, major: Option<u16>, minor: Option<u16>) -> Result<Option<Installation>> {
         for folder in &self.options.servers {
             let given = Installation::in_folder(folder)?;
             if fits(&given, major, minor) {
-                return Ok(given);
+                return Ok(Some(given));
             }
+        }
+        Ok(None)
+    }
+
+    fn look_for(&self, arm: &Arm, tell: &mut dyn FnMut(&str)) -> Result<Installation> {
+        let (major, minor) = numbers(arm.version.as_deref())?;
+        let major = major.or(self.options.major);
+        if let Some(given) = self.given(major, minor)? {
+            return Ok(given);
         }
         let wanted = Wanted {
             major,

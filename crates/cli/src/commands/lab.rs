@@ -1,0 +1,57 @@
+//! `pgclinic lab`: experiments on real servers, from the list of questions to the decision.
+
+mod arguments;
+mod audience;
+mod experiment;
+mod list;
+mod plan;
+mod run;
+
+use clap::{ArgMatches, Command as ClapCommand, FromArgMatches, Subcommand};
+
+use crate::commands::Command;
+use crate::exit::{Exit, Failure};
+use crate::world::World;
+
+/// What can be done with experiments.
+#[derive(Debug, Subcommand)]
+enum Work {
+    /// The experiments and their questions
+    List(list::Arguments),
+    /// What an experiment compares, in which order, and what it costs in time, disk and bytes written
+    Plan(plan::Arguments),
+    /// Carries an experiment out; a folder with the same plan is gone on with
+    Run(run::Arguments),
+    /// Goes on with what a folder has no result for
+    Resume(run::ResumeArguments),
+}
+
+/// See the module.
+pub struct Lab;
+
+impl Command for Lab {
+    fn name(&self) -> &'static str {
+        "lab"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        Work::augment_subcommands(ClapCommand::new(self.name()))
+            .about("Experiments on real servers, on this hardware, whose answers can be trusted")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .after_help(
+                "Servers run as an unprivileged user in scratch folders that are removed at the end. \
+                 Exit codes: 0 every run is done or skipped for a reason, 3 some runs failed or gave nothing, 2 could not work, 130 interrupted: \
+                 resume goes on.",
+            )
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        match Work::from_arg_matches(matches)? {
+            Work::List(arguments) => list::run(&arguments, world),
+            Work::Plan(arguments) => plan::run(&arguments, world),
+            Work::Run(arguments) => run::run(&arguments, world),
+            Work::Resume(arguments) => run::resume(&arguments, world),
+        }
+    }
+}

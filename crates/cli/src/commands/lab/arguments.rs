@@ -1,0 +1,119 @@
+//! Arguments that several works of the laboratory share.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use pgclinic_lab::{PlanOptions, Scale, SiteOptions};
+
+use crate::args::size;
+
+/// A scale by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum ScaleName {
+    /// The smallest that still shows the effect: seconds
+    Smallest,
+    /// A few minutes on two cores
+    Quick,
+    /// The sizes of the published figures
+    Published,
+}
+
+impl From<ScaleName> for Scale {
+    fn from(name: ScaleName) -> Self {
+        match name {
+            ScaleName::Smallest => Scale::Smallest,
+            ScaleName::Quick => Scale::Quick,
+            ScaleName::Published => Scale::Published,
+        }
+    }
+}
+
+/// What of an experiment is planned.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Plan")]
+pub(super) struct PlanArgs {
+    /// Sizes
+    #[arg(long, value_enum, value_name = "SCALE", default_value_t = ScaleName::Quick)]
+    scale: ScaleName,
+    /// Orders the runs and makes the data
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How often each cell is run
+    #[arg(long, value_name = "N")]
+    blocks: Option<u32>,
+    /// Only these arms; the first that is left is the baseline
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    arm: Vec<String>,
+    /// Only these values of an axis: rows=1000,100000
+    #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
+    only: Vec<(String, Vec<String>)>,
+    /// Take what fits in this time, and spend what is left of it where the decision is uncertain
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    minutes: Option<f64>,
+    /// Take what fits in this much disk, such as 20GB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    disk: Option<NonZeroU64>,
+}
+
+impl PlanArgs {
+    /// For the planner.
+    pub(super) fn options(&self) -> PlanOptions {
+        PlanOptions {
+            scale: self.scale.into(),
+            seed: self.seed,
+            blocks: self.blocks,
+            arms: self.arm.clone(),
+            only: self.only.clone(),
+            minutes: self.minutes,
+            disk_bytes: self.disk.map(NonZeroU64::get),
+        }
+    }
+}
+
+/// Which servers, where.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Servers")]
+pub(super) struct SiteArgs {
+    /// Use the PostgreSQL in this folder; given more than once, an arm takes the first whose version fits
+    #[arg(long, value_name = "DIR")]
+    server: Vec<PathBuf>,
+    /// PostgreSQL's major for arms that name no version; the newest installed one, else 18 is fetched
+    #[arg(long, value_name = "N")]
+    pg: Option<u16>,
+    /// Run servers as this user, when started as root; postgres, else nobody
+    #[arg(long, value_name = "USER")]
+    run_as: Option<String>,
+    /// Put data directories below this folder, to measure its disk; pgclinic's cache folder
+    #[arg(long, value_name = "DIR")]
+    data_folder: Option<PathBuf>,
+}
+
+impl SiteArgs {
+    /// For the laboratory.
+    pub(super) fn options(&self) -> SiteOptions {
+        SiteOptions {
+            servers: self.server.clone(),
+            major: self.pg,
+            run_as: self.run_as.clone(),
+            data_folder: self.data_folder.clone(),
+        }
+    }
+}
+
+fn axis_values(text: &str) -> Result<(String, Vec<String>), String> {
+    let wrong = || format!("{text:?} names no values of an axis; write rows=1000,100000");
+    let (axis, values) = text.split_once('=').ok_or_else(wrong)?;
+    let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+    if axis.is_empty() || values.iter().any(String::is_empty) {
+        return Err(wrong());
+    }
+    Ok((axis.to_owned(), values))
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(minutes) if minutes.is_finite() && minutes > 0.0 => Ok(minutes),
+        _ => Err(format!("{text:?} is no number of minutes; write 40")),
+    }
+}

@@ -1,0 +1,61 @@
+//! `lab list`: the questions.
+
+use clap::Args;
+use pgclinic_lab::{EXPERIMENTS, Experiment, Scale};
+
+use super::experiment::find;
+use crate::exit::{Exit, Failure};
+use crate::world::World;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// All that is known of this one
+    name: Option<String>,
+}
+
+pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    let text = match &arguments.name {
+        Some(name) => page(find(name)?),
+        None => list(),
+    };
+    world.stdout.write_all(text.as_bytes())?;
+    Ok(Exit::Healthy)
+}
+
+fn list() -> String {
+    let width = EXPERIMENTS.iter().map(|one| one.name().len()).max();
+    let width = width.unwrap_or_default();
+    let line = |one: &&dyn Experiment| format!("{:width$}  {}\n", one.name(), one.question());
+    let mut text: String = EXPERIMENTS.iter().map(line).collect();
+    text.push_str(
+        "\n`pgclinic lab list NAME` says more, `pgclinic lab plan NAME` says what it costs.\n",
+    );
+    text
+}
+
+fn page(experiment: &dyn Experiment) -> String {
+    let matrix = experiment.matrix(Scale::Quick);
+    let mut text = format!(
+        "{}: {}\n\n{}\n\nArms\n",
+        experiment.name(),
+        experiment.question(),
+        experiment.explain()
+    );
+    for arm in &matrix.arms {
+        text.push_str(&format!("  {:16} {}\n", arm.name, arm.words));
+    }
+    text.push_str("\nAxes\n");
+    for axis in &matrix.axes {
+        text.push_str(&format!("  {:16} {}\n", axis.name, axis.values.join(", ")));
+    }
+    text.push_str("\nMeasured; the first decides\n");
+    for metric in experiment.metrics() {
+        let unit = if metric.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", metric.unit)
+        };
+        text.push_str(&format!("  {:16} {}{unit}\n", metric.name, metric.words));
+    }
+    text
+}

@@ -1,0 +1,114 @@
+//! `lab plan`: what would be run, and what it costs, before anything is started.
+
+use clap::Args;
+use pgclinic_lab::{Cost, Plan, skipped_here};
+
+use super::arguments::{PlanArgs, SiteArgs};
+use super::experiment::find;
+use crate::exit::{Exit, Failure};
+use crate::world::World;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The experiment
+    name: String,
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    site: SiteArgs,
+    /// The plan as JSON, with every run in its order
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    let experiment = find(&arguments.name)?;
+    let plan = Plan::make(experiment, None, &arguments.plan.options())?;
+    let text = if arguments.json {
+        let mut text = serde_json::to_string_pretty(&plan)?;
+        text.push('\n');
+        text
+    } else {
+        let interrupted = std::sync::Arc::clone(&world.interrupted);
+        let skipped = skipped_here(experiment, &plan, &arguments.site.options(), interrupted)?;
+        let skipped = skipped
+            .iter()
+            .map(|(what, why)| (what.as_str(), why.as_str()));
+        format!(
+            "{}{}",
+            words(experiment.question(), &plan),
+            table("Skipped on this machine", skipped)
+        )
+    };
+    world.stdout.write_all(text.as_bytes())?;
+    Ok(Exit::Healthy)
+}
+
+/// The plan in words.
+fn words(question: &str, plan: &Plan) -> String {
+    let controls = plan.cells.iter().filter(|cell| cell.is_control).count();
+    let mut text = format!(
+        "{}: {question}\nplan {}, scale {}, seed {}: {} runs in {} blocks, {controls} of them controls\n{}\n",
+        plan.experiment,
+        plan.hash,
+        plan.scale.name(),
+        plan.seed,
+        plan.cells.len(),
+        plan.matrix.blocks,
+        price(&plan.cost)
+    );
+    let arms = plan.matrix.arms.iter();
+    text.push_str(&table(
+        "Arms; the first is the baseline",
+        arms.map(|arm| (arm.name.as_str(), arm.words.as_str())),
+    ));
+    let axes: Vec<(&str, String)> = plan
+        .matrix
+        .axes
+        .iter()
+        .map(|axis| (axis.name.as_str(), axis.values.join(", ")))
+        .collect();
+    text.push_str(&table(
+        "Axes",
+        axes.iter().map(|(name, values)| (*name, values.as_str())),
+    ));
+    let left_out = plan.left_out.iter();
+    text.push_str(&table(
+        "Left out",
+        left_out.map(|left| (left.what.as_str(), left.why.as_str())),
+    ));
+    text
+}
+
+/// What it costs, in one line.
+pub(super) fn price(cost: &Cost) -> String {
+    let time = match cost.seconds {
+        seconds if seconds < 90.0 => format!("{seconds:.0} seconds"),
+        seconds => format!("{:.0} minutes", seconds / 60.0),
+    };
+    let amount = |bytes: u64| match bytes {
+        bytes if bytes < 10 << 30 => format!("{} MiB", bytes >> 20),
+        bytes => format!("{} GiB", bytes >> 30),
+    };
+    format!(
+        "about {time}, {} of disk, {} written, {} of memory, {} connections",
+        amount(cost.disk_bytes),
+        amount(cost.written_bytes),
+        amount(cost.memory_bytes),
+        cost.connections
+    )
+}
+
+fn table<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let rows: Vec<(&str, &str)> = rows.collect();
+    let width = rows
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or_default();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let line = |(name, words): &(&str, &str)| format!("  {name:width$}  {words}\n");
+    format!("\n{title}\n{}", rows.iter().map(line).collect::<String>())
+}

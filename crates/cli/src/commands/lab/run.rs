@@ -1,0 +1,133 @@
+//! `lab run` and `lab resume`: carrying out what has no result yet.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pgclinic_lab::{Error, Experiment, Outcome, Plan, RunFolder, RunOptions, RunResult, carry_out};
+
+use super::arguments::{PlanArgs, SiteArgs};
+use super::audience::Telling;
+use super::experiment::find;
+use super::plan::price;
+use crate::exit::{Exit, Failure};
+use crate::output::{OutputArgs, ProgressStyle};
+use crate::progress::Bar;
+use crate::world::World;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The experiment
+    name: String,
+    /// Where plan, journal and results go; pgclinic-lab/NAME-HASH
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeArguments {
+    /// A folder that `lab run` has begun
+    folder: PathBuf,
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+#[derive(Debug, Args)]
+struct WorkArgs {
+    /// Run again what failed, gave nothing or was skipped
+    #[arg(long)]
+    again: bool,
+    #[command(flatten)]
+    site: SiteArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    let experiment = find(&arguments.name)?;
+    let plan = Plan::make(experiment, None, &arguments.plan.options())?;
+    let short = plan.hash.get(..8).unwrap_or(&plan.hash);
+    let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
+    let path = arguments.into.clone().unwrap_or_else(usual);
+    let folder = RunFolder::create(&path, plan)?;
+    work(experiment, &folder, &arguments.work, world)
+}
+
+pub(super) fn resume(arguments: &ResumeArguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    let folder = RunFolder::open(&arguments.folder)?;
+    let experiment = find(&folder.plan().experiment)?;
+    work(experiment, &folder, &arguments.work, world)
+}
+
+fn work(
+    experiment: &dyn Experiment,
+    folder: &RunFolder,
+    arguments: &WorkArgs,
+    world: &mut World<'_>,
+) -> Result<Exit, Failure> {
+    let plan = folder.plan();
+    let output = &arguments.output;
+    let place = folder.path().display();
+    if !output.quiet {
+        let runs = plan.cells.len();
+        world.say(&format!(
+            "lab: {runs} runs, {}, into {place}",
+            price(&plan.cost)
+        ));
+    }
+    let options = RunOptions {
+        site: arguments.site.options(),
+        again: arguments.again,
+        ..RunOptions::default()
+    };
+    let steps = u64::try_from(plan.cells.len()).unwrap_or(u64::MAX);
+    let lines = output.progress == ProgressStyle::Plain
+        || (output.progress == ProgressStyle::Auto && !world.terminal.stderr);
+    let mut telling = Telling {
+        bar: Bar::of_steps(output, world.terminal, &world.interrupted, steps),
+        stderr: &mut *world.stderr,
+        quiet: output.quiet,
+        lines,
+    };
+    let interrupted = std::sync::Arc::clone(&world.interrupted);
+    let ended = carry_out(experiment, folder, &options, interrupted, &mut telling);
+    telling.bar.finish();
+    match ended {
+        Ok(results) => finish(&results, folder, world),
+        Err(Error::Interrupted) => {
+            world.say(&format!(
+                "lab: interrupted; `pgclinic lab resume {place}` goes on"
+            ));
+            Ok(Exit::Interrupted)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn finish(
+    results: &[RunResult],
+    folder: &RunFolder,
+    world: &mut World<'_>,
+) -> Result<Exit, Failure> {
+    let count = |fits: fn(&Outcome) -> bool| {
+        results
+            .iter()
+            .filter(|result| fits(&result.outcome))
+            .count()
+    };
+    let done = count(|outcome| matches!(outcome, Outcome::Done));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped { .. }));
+    let broken = results.len() - done - skipped;
+    writeln!(
+        world.stdout,
+        "{done} runs done, {skipped} skipped, {broken} failed or empty; results in {}",
+        folder.path().display()
+    )?;
+    match broken {
+        0 => Ok(Exit::Healthy),
+        _ => Ok(Exit::Incomplete),
+    }
+}

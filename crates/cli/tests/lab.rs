@@ -1,0 +1,106 @@
+//! The laboratory as a person types it.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Ran, pgclinic, text};
+
+fn run_into(folder: &Path, more: &[&str]) -> Ran {
+    let mut line = vec!["lab", "run", "duplicate-inserts", "--scale", "smallest"];
+    line.extend([
+        "--only",
+        "collides=primary",
+        "--only",
+        "created-first=primary",
+    ]);
+    line.extend(["--into", text(folder), "--quiet"]);
+    line.extend(more);
+    pgclinic(&line)
+}
+
+#[test]
+fn the_list_names_the_questions_and_the_plan_their_price() {
+    let list = pgclinic(&["lab", "list"]).exits(0).out;
+    assert!(
+        list.contains("What do failed inserts leave behind?"),
+        "{list}"
+    );
+    let plan = pgclinic(&["lab", "plan", "duplicate-inserts", "--minutes", "3"])
+        .exits(0)
+        .out;
+    assert!(
+        plan.contains("of disk") && plan.contains("Left out"),
+        "{plan}"
+    );
+    let wrong = pgclinic(&["lab", "plan", "duplicate-insert"]).exits(2).err;
+    assert!(wrong.contains("there is duplicate-inserts"), "{wrong}");
+    let wrong = pgclinic(&["lab", "plan", "duplicate-inserts", "--minutes", "0.01"])
+        .exits(2)
+        .err;
+    assert!(wrong.contains("allow more with --minutes"), "{wrong}");
+}
+
+#[test]
+fn a_folder_is_filled_once_and_keeps_to_its_plan() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join("run");
+    let ran = run_into(&folder, &["--arm", "insert,do-nothing"]).exits(0);
+    assert!(
+        ran.out.starts_with("3 runs done, 0 skipped, 0 failed"),
+        "{}",
+        ran.out
+    );
+    let result = folder
+        .join("runs/b01-insert-collides_primary-created-first_primary-autovacuum_off/run.json");
+    let written = std::fs::metadata(&result)
+        .and_then(|found| found.modified())
+        .expect("a result");
+
+    // A result that was lost is made again, the others are not.
+    let lost =
+        folder.join("runs/b01-do-nothing-collides_primary-created-first_primary-autovacuum_off");
+    std::fs::remove_dir_all(&lost).expect("a run's folder");
+    pgclinic(&["lab", "resume", text(&folder), "--quiet"]).exits(0);
+    assert!(lost.join("run.json").exists());
+    let now = std::fs::metadata(&result)
+        .and_then(|found| found.modified())
+        .expect("a result");
+    assert_eq!(now, written);
+
+    let other = run_into(&folder, &["--seed", "2"]).exits(2);
+    assert!(other.err.contains("holds the plan"), "{}", other.err);
+}
+
+#[test]
+fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
+    let (home, full) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
+    std::fs::write(home.path().join("PG_VERSION"), "15\n").expect("a file");
+    let inside = run_into(&home.path().join("lab"), &[]).exits(2);
+    assert!(
+        inside.err.contains("is the data directory of a cluster"),
+        "{}",
+        inside.err
+    );
+    let data = run_into(
+        &full.path().join("lab"),
+        &["--data-folder", text(home.path())],
+    )
+    .exits(2);
+    assert!(
+        data.err.contains("is the data directory of a cluster"),
+        "{}",
+        data.err
+    );
+
+    std::fs::write(full.path().join("letters.txt"), "").expect("a file");
+    let refused = run_into(full.path(), &[]).exits(2);
+    assert!(
+        refused.err.contains("is not empty and holds no experiment"),
+        "{}",
+        refused.err
+    );
+}
