@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Cell, Metric, RunResult};
 use crate::cost::Cost;
+use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
 use crate::need::Need;
 
@@ -177,6 +178,16 @@ pub trait Experiment: Sync {
 
     /// What to do when this arm turns out best: the setting or the statement to apply.
     fn advice(&self, arm: &Arm) -> String;
+
+    /// What is decided on, the most important first: every arm against the first by the first metric, where the load is
+    /// highest, unless the experiment knows better.
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        let advice = |arm: &Arm| self.advice(arm);
+        let metrics = self.metrics();
+        metrics.first().map_or_else(Vec::new, |metric| {
+            with_the_first_arm(matrix, &metric.name, &metric.words, &advice)
+        })
+    }
 
     /// More sentences for the decision card that follow from the results, such as a projection.
     fn remarks(&self, results: &[RunResult]) -> Vec<String> {

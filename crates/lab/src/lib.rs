@@ -4,22 +4,29 @@
 //! experiments/   the questions, one file each            experiment.rs   what an experiment says of itself
 //! plan/          matrix, order of runs, cost, budget     cell.rs         arms, axes, cells, metrics, results
 //! bench.rs       what one run has at hand                servers_of_arms/  its server, its data, cold and warm
-//! runner/        journal, run folders, resume
+//! runner/        journal, run folders, resume           statistics/     what a handful of runs can say
+//! decision/      verdicts in plain words                published/      what others have found
+//! analysis/      results to the document of a report    across/         more than one folder
 //! ```
 //!
 //! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
 #![forbid(unsafe_code)]
 
+pub mod across;
+pub mod analysis;
 mod bench;
 mod cell;
 mod cost;
+pub mod decision;
 mod error;
 mod experiment;
 pub mod experiments;
 mod need;
 mod plan;
+pub mod published;
 mod runner;
 mod servers_of_arms;
+pub mod statistics;
 
 pub use bench::Bench;
 pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};

@@ -8,6 +8,7 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
+use crate::decision::{Comparison, along_an_axis};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -15,6 +16,8 @@ use crate::need::Need;
 /// See the module's head.
 #[derive(Debug)]
 pub struct AnalyzePrefetch;
+
+const SETTING: &str = "maintenance_io_concurrency";
 
 const EXPLAIN: &str = "\
 Fills a table far larger than its sample, restarts the server with none of its files in the kernel's cache, and times \
@@ -65,14 +68,10 @@ impl Experiment for AnalyzePrefetch {
             &[0, 1, 10, 50, 100],
             &[0, 1, 5, 10, 20, 50, 100, 500],
         );
-        let axis = Axis::new(
-            "maintenance_io_concurrency",
-            "blocks asked for ahead",
-            values,
-        );
+        let axis = Axis::new(SETTING, "blocks asked for ahead", values);
         Matrix {
             arms,
-            axes: vec![axis.sets("maintenance_io_concurrency")],
+            axes: vec![axis.sets(SETTING)],
             blocks: scale.pick(1, 3, 3),
         }
     }
@@ -169,6 +168,12 @@ impl Experiment for AnalyzePrefetch {
         Ok(measured)
     }
 
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        // 13 does not care.
+        let arms = matrix.arms.iter().filter(|arm| arm.name != "13");
+        arms.filter_map(|arm| raise(matrix, arm)).collect()
+    }
+
     fn advice(&self, arm: &Arm) -> String {
         match arm.settings.get("io_method") {
             Some(method) => format!(
@@ -180,6 +185,30 @@ impl Experiment for AnalyzePrefetch {
             ),
         }
     }
+}
+
+/// From what PostgreSQL ships to what the article advises; where the plan has neither, from its first value to its last.
+fn raise(matrix: &Matrix, arm: &Arm) -> Option<Comparison> {
+    let axis = matrix.axes.iter().find(|axis| axis.name == SETTING)?;
+    let (first, last) = (axis.values.first()?, axis.values.last()?);
+    let has = |value: &str| axis.values.iter().any(|other| other == value);
+    let [from, to] = match has("10") && has("50") {
+        true => ["10", "50"],
+        false => [first.as_str(), last.as_str()],
+    };
+    let [baseline, candidate] = along_an_axis(matrix, &arm.name, SETTING, [from, to])?;
+    Some(Comparison {
+        metric: "analyze_s".to_owned(),
+        baseline,
+        candidate,
+        action: format!("raise {SETTING} from {from} to {to}"),
+        subject: format!("ANALYZE on {}", arm.name),
+        conditions: " on this disk, cold".to_owned(),
+        apply: vec![
+            format!("ALTER SYSTEM SET {SETTING} = {to};"),
+            "SELECT pg_reload_conf();".to_owned(),
+        ],
+    })
 }
 
 fn rows(scale: Scale) -> u64 {

@@ -9,6 +9,7 @@ use pgclinic_servers::{Session, SqlError};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
+use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -165,6 +166,27 @@ impl Experiment for DuplicateInserts {
             )));
         }
         Ok(measured(&before, &after, attempts, seconds))
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        // As in the article: the index that was created last refuses.
+        let point = [
+            ("collides", "second"),
+            ("created-first", "primary"),
+            ("autovacuum", "off"),
+        ];
+        let metrics = self.metrics();
+        let of = |name: &str| {
+            let metric = metrics.iter().find(|metric| metric.name == name);
+            let words = metric.map_or(name, |metric| metric.words.as_str());
+            let advice = |arm: &Arm| self.advice(arm);
+            with_the_first_arm(matrix, name, words, &advice)
+        };
+        let mut all = [of("dead_bytes"), of("xids")].concat();
+        for comparison in &mut all {
+            comparison.at(&point, matrix);
+        }
+        all
     }
 
     fn advice(&self, arm: &Arm) -> String {

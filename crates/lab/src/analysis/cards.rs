@@ -1,0 +1,63 @@
+//! The experiment's comparisons, decided.
+
+use pgclinic_diagnose::document::{DecisionCard, Side};
+
+use super::{Design, Study, figures, noise};
+use crate::decision::{Comparison, Question, decide};
+use crate::published;
+
+pub(super) fn all(study: &Study<'_>) -> Vec<DecisionCard> {
+    let comparisons = study.comparisons.iter();
+    let cards = comparisons.filter_map(|comparison| card(study, comparison));
+    cards.collect()
+}
+
+/// One card. `None` where the experiment has no such metric.
+fn card(study: &Study<'_>, comparison: &Comparison) -> Option<DecisionCard> {
+    let metric = study
+        .plan
+        .metrics
+        .iter()
+        .find(|metric| metric.name == comparison.metric)?;
+    let summary = figures::metric(metric);
+    let observations = &study.observations;
+    let values = |side: &Side| observations.values(&metric.name, &side.arm, &side.point);
+    let baseline = &comparison.baseline;
+    let question = Question {
+        metric: &summary,
+        comparison,
+        baseline: values(baseline),
+        candidate: values(&comparison.candidate),
+        controls: observations.controls(&metric.name, &baseline.arm, &baseline.point),
+        noise: noise::floor(observations, &metric.name),
+        blocks: study.blocks,
+        are_paired: study.design == Design::Blocks,
+        alpha: alpha(study),
+        margin: study.margin,
+        minutes_a_block: minutes_a_block(study),
+    };
+    let mut card = decide(&question);
+    card.published = published::answer(&study.plan.experiment, &summary, &card);
+    for side in [&comparison.baseline, &comparison.candidate] {
+        card.runs.extend(
+            observations
+                .at(&side.arm, &side.point)
+                .map(|one| one.run.clone()),
+        );
+    }
+    Some(card)
+}
+
+/// The right to err is shared among the cards of a page, so that more cards do not mean more errors.
+fn alpha(study: &Study<'_>) -> f64 {
+    let cards = u32::try_from(study.comparisons.len().max(1)).unwrap_or(u32::MAX);
+    study.alpha / f64::from(cards)
+}
+
+fn minutes_a_block(study: &Study<'_>) -> f64 {
+    let mut blocks: Vec<u32> = study.observations.0.iter().map(|one| one.block).collect();
+    blocks.dedup();
+    let seconds: f64 = study.observations.0.iter().map(|one| one.elapsed_s).sum();
+    let count = u32::try_from(blocks.len().max(1)).unwrap_or(u32::MAX);
+    seconds / 60.0 / f64::from(count)
+}

@@ -1,0 +1,132 @@
+//! From a plan and its results to the document that a report shows.
+//!
+//! ```text
+//! results of one or more machines ─► observations.rs   one list, blocks of different machines kept apart
+//!                                      ├─► noise.rs         control runs against what they repeat
+//!                                      ├─► figures.rs       medians, intervals, effects, every dot
+//!                                      ├─► cards.rs         the experiment's comparisons, decided
+//!                                      └─► environment.rs   what was equal, what differs between arms
+//! ```
+
+mod cards;
+mod environment;
+mod figures;
+mod noise;
+mod observations;
+mod summary;
+
+use pgclinic_diagnose::document::{ExperimentDocument, PlanSummary, Tool};
+
+use crate::cell::RunResult;
+use crate::decision::Comparison;
+use crate::experiment::Experiment;
+use crate::plan::Plan;
+
+pub(crate) use environment::constant;
+pub use observations::Machine;
+pub(crate) use observations::{Observation, Observations};
+
+/// Wrong decisions that are accepted when the user does not say: one in twenty.
+pub const ALPHA: f64 = 0.05;
+
+/// Differences that do not matter when the user does not say: two percent.
+pub const MARGIN: f64 = 0.02;
+
+/// What the document says beside the results.
+#[derive(Clone, PartialEq, Debug)]
+pub struct About {
+    /// The folder of the experiment.
+    pub folder: String,
+    /// The command that runs it again.
+    pub command: String,
+    /// Accepted share of wrong decisions, over all cards of the page.
+    pub alpha: f64,
+    /// Differences below this share do not matter.
+    pub margin: f64,
+}
+
+/// Whether values of one block belong together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Design {
+    /// Sides are compared inside blocks.
+    Blocks,
+    /// Sides were measured at different times.
+    Apart,
+}
+
+/// All that the parts are made from.
+pub(crate) struct Study<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) observations: Observations,
+    pub(crate) comparisons: Vec<Comparison>,
+    pub(crate) design: Design,
+    pub(crate) blocks: u32,
+    pub(crate) alpha: f64,
+    pub(crate) margin: f64,
+}
+
+/// The document of an experiment that ran on one or more machines.
+pub fn document(
+    experiment: &dyn Experiment,
+    plan: &Plan,
+    machines: &[Machine<'_>],
+    about: &About,
+) -> ExperimentDocument {
+    let machine_count = u32::try_from(machines.len()).unwrap_or(u32::MAX);
+    let study = Study {
+        plan,
+        observations: Observations::of(plan, machines),
+        comparisons: experiment.comparisons(&plan.matrix),
+        design: Design::Blocks,
+        blocks: plan.matrix.blocks.saturating_mul(machine_count.max(1)),
+        alpha: about.alpha,
+        margin: about.margin,
+    };
+    let results: Vec<RunResult> = machines
+        .iter()
+        .flat_map(|machine| machine.results.iter().cloned())
+        .collect();
+    let mut remarks = experiment.remarks(&results);
+    remarks.extend(summary::left_out(plan));
+    compose(experiment.question(), &study, machines, about, remarks)
+}
+
+/// Puts the parts together.
+pub(crate) fn compose(
+    question: &str,
+    study: &Study<'_>,
+    machines: &[Machine<'_>],
+    about: &About,
+    remarks: Vec<String>,
+) -> ExperimentDocument {
+    let plan = study.plan;
+    let runs = summary::runs(plan, machines);
+    ExperimentDocument {
+        schema: "pgclinic.lab/1".into(),
+        tool: Tool::this(),
+        experiment: plan.experiment.clone(),
+        question: question.to_owned(),
+        plan: PlanSummary {
+            hash: plan.hash.clone(),
+            seed: plan.seed,
+            scale: plan.scale.name().into(),
+            blocks: study.blocks,
+            alpha: about.alpha,
+            margin: about.margin,
+        },
+        folder: about.folder.clone(),
+        command: about.command.clone(),
+        started: summary::started(machines),
+        complete: summary::is_complete(plan, machines),
+        machines: environment::machines(machines),
+        arms: environment::arms(plan, machines),
+        cards: cards::all(study),
+        figures: figures::all(study),
+        remarks,
+        elapsed_s: runs.iter().map(|run| run.elapsed_s).sum(),
+        runs,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

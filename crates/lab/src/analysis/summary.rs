@@ -1,0 +1,118 @@
+//! Runs as rows, and what the plan left out.
+
+use pgclinic_diagnose::document::{RunSummary, RunWord};
+
+use super::Machine;
+use crate::cell::{Cell, Outcome, RunResult};
+use crate::plan::Plan;
+
+/// Every planned run of every machine, in the order of the plan.
+pub(super) fn runs(plan: &Plan, machines: &[Machine<'_>]) -> Vec<RunSummary> {
+    let mut runs = Vec::new();
+    for machine in machines {
+        for cell in &plan.cells {
+            let result = machine
+                .results
+                .iter()
+                .find(|result| result.cell.id == cell.id);
+            runs.push(run(machine, cell, result));
+        }
+    }
+    runs
+}
+
+fn run(machine: &Machine<'_>, cell: &Cell, result: Option<&RunResult>) -> RunSummary {
+    let (outcome, why) = match result.map(|result| &result.outcome) {
+        None => (RunWord::NotRun, None),
+        Some(Outcome::Done) => (RunWord::Done, None),
+        Some(Outcome::Failed { why }) => (RunWord::Failed, Some(why.clone())),
+        Some(Outcome::Empty { why }) => (RunWord::Empty, Some(why.clone())),
+        Some(Outcome::Skipped { why }) => (RunWord::Skipped, Some(why.clone())),
+    };
+    let folder = match machine.prefix {
+        "" => format!("runs/{}", cell.id),
+        prefix => format!("machines/{prefix}/runs/{}", cell.id),
+    };
+    let files = result.map_or_else(Vec::new, |result| {
+        let own = std::iter::once("run.json").chain(result.files.iter().map(String::as_str));
+        own.map(|file| format!("{folder}/{file}")).collect()
+    });
+    RunSummary {
+        id: machine.id(&cell.id),
+        machine: machine.name.to_owned(),
+        arm: cell.arm.clone(),
+        point: cell.point.clone(),
+        block: cell.block,
+        is_control: cell.is_control,
+        outcome,
+        why,
+        metrics: result
+            .map(|result| result.metrics.clone())
+            .unwrap_or_default(),
+        overlaps: result
+            .map(|result| result.overlaps.clone())
+            .unwrap_or_default(),
+        files,
+        elapsed_s: result.map_or(0.0, |result| result.elapsed_s),
+    }
+}
+
+/// Every planned run has a result, of whatever kind.
+pub(super) fn is_complete(plan: &Plan, machines: &[Machine<'_>]) -> bool {
+    machines.iter().all(|machine| {
+        let has = |cell: &Cell| {
+            machine
+                .results
+                .iter()
+                .any(|result| result.cell.id == cell.id)
+        };
+        plan.cells.iter().all(has)
+    })
+}
+
+/// When the first run began.
+pub(super) fn started(machines: &[Machine<'_>]) -> Option<String> {
+    let results = machines.iter().flat_map(|machine| machine.results);
+    results.map(|result| result.started).min().map(moment)
+}
+
+/// What did not fit the budget.
+pub(super) fn left_out(plan: &Plan) -> Vec<String> {
+    let words = plan
+        .left_out
+        .iter()
+        .map(|left| format!("left out of the plan: {}: {}", left.what, left.why));
+    words.collect()
+}
+
+/// Seconds since 1970 as `2026-11-21T17:00:00Z`, by the days of the proleptic Gregorian calendar.
+fn moment(seconds: u64) -> String {
+    let (day, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1 March of the year 0; a year then ends with February, leap day last.
+    let day = day + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = year + era * 400 + later;
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates() {
+        assert_eq!(moment(0), "1970-01-01T00:00:00Z");
+        assert_eq!(moment(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(moment(1_795_280_461), "2026-11-21T17:01:01Z");
+    }
+}

@@ -1,0 +1,116 @@
+//! What is held against what, and how the answer is to be said.
+
+use std::collections::BTreeMap;
+
+use pgclinic_diagnose::document::Side;
+
+use crate::cell::{Arm, Axis};
+use crate::experiment::Matrix;
+
+/// One comparison of a decision card.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Comparison {
+    /// Which of the experiment's metrics decides.
+    pub metric: String,
+    /// What is there now.
+    pub baseline: Side,
+    /// What might be chosen instead.
+    pub candidate: Side,
+    /// What a person would do, as a command: `raise maintenance_io_concurrency from 10 to 50`.
+    pub action: String,
+    /// What gets better or worse by it: `ANALYZE`.
+    pub subject: String,
+    /// Under which conditions, with a comma or a preposition in front: ` on this disk, cold`. May be empty.
+    pub conditions: String,
+    /// Settings or statements, one a line.
+    pub apply: Vec<String>,
+}
+
+impl Comparison {
+    /// Moves both sides to these values of axes, where the matrix has them.
+    pub fn at(&mut self, point: &[(&str, &str)], matrix: &Matrix) {
+        for (name, value) in point {
+            let axis = matrix.axes.iter().find(|axis| axis.name == *name);
+            if axis.is_some_and(|axis| axis.values.iter().any(|other| other == value)) {
+                for side in [&mut self.baseline, &mut self.candidate] {
+                    side.point.insert((*name).to_owned(), (*value).to_owned());
+                }
+            }
+        }
+        self.conditions = conditions(&self.candidate.point);
+    }
+}
+
+/// ` (clients 1536)`, or nothing.
+fn conditions(point: &BTreeMap<String, String>) -> String {
+    let parts: Vec<String> = point
+        .iter()
+        .map(|(axis, value)| format!("{axis} {value}"))
+        .collect();
+    match parts.as_slice() {
+        [] => String::new(),
+        parts => format!(" ({})", parts.join(", ")),
+    }
+}
+
+/// Every other arm against the first, where the load is highest: numeric axes at their last value, words at their first.
+/// `subject` is what the metric says in words, `apply` what to do when an arm is best.
+pub fn with_the_first_arm(
+    matrix: &Matrix,
+    metric: &str,
+    subject: &str,
+    apply: &dyn Fn(&Arm) -> String,
+) -> Vec<Comparison> {
+    let Some((first, others)) = matrix.arms.split_first() else {
+        return Vec::new();
+    };
+    let point: BTreeMap<String, String> = matrix.axes.iter().filter_map(decisive).collect();
+    let side = |arm: &Arm| Side {
+        arm: arm.name.clone(),
+        point: point.clone(),
+    };
+    let compare = |arm: &Arm| Comparison {
+        metric: metric.to_owned(),
+        baseline: side(first),
+        candidate: side(arm),
+        action: format!("choose {} instead of {}", arm.name, first.name),
+        subject: subject.to_owned(),
+        conditions: conditions(&point),
+        apply: apply(arm).lines().map(str::to_owned).collect(),
+    };
+    others.iter().map(compare).collect()
+}
+
+/// The value of an axis at which an experiment decides when it does not say.
+fn decisive(axis: &Axis) -> Option<(String, String)> {
+    let are_numbers = axis.values.iter().all(|value| value.parse::<f64>().is_ok());
+    let value = if are_numbers {
+        axis.values.last()
+    } else {
+        axis.values.first()
+    };
+    value.map(|value| (axis.name.clone(), value.clone()))
+}
+
+/// One arm against itself, an axis at `to` instead of `from`, the other axes where [`with_the_first_arm`] has them. `None`
+/// where the matrix has no such arm, axis or value.
+pub fn along_an_axis(
+    matrix: &Matrix,
+    arm: &str,
+    axis: &str,
+    [from, to]: [&str; 2],
+) -> Option<[Side; 2]> {
+    let found = matrix.axes.iter().find(|other| other.name == axis)?;
+    let has = |value: &str| found.values.iter().any(|other| other == value);
+    let is_there = matrix.arms.iter().any(|other| other.name == arm) && has(from) && has(to);
+    let point: BTreeMap<String, String> = matrix.axes.iter().filter_map(decisive).collect();
+    let side = |value: &str| {
+        let mut point = point.clone();
+        point.insert(axis.to_owned(), value.to_owned());
+        Side {
+            arm: arm.to_owned(),
+            point,
+        }
+    };
+    is_there.then(|| [side(from), side(to)])
+}

@@ -1,0 +1,372 @@
+//! From the values of two sides to a verdict in plain words.
+//!
+//! ```text
+//! counted and clear (counted.rs)      ─► better, worse, equivalent: no interval needed
+//! ratios inside blocks, at the looks  ─► interval within the margin ─► equivalent
+//!   (statistics::{paired, stopping})     interval clear of 1        ─► better, worse
+//!                                        else                       ─► undecided, and how many minutes more
+//! ```
+
+mod apart;
+mod comparison;
+mod counted;
+pub mod words;
+
+use pgclinic_diagnose::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
+
+pub use comparison::{Comparison, along_an_axis, with_the_first_arm};
+use counted::{Counted, Sides};
+
+use crate::statistics::noise::Noise;
+use crate::statistics::quantile::median;
+use crate::statistics::stopping::{Judged, Look, judge, looks, next};
+use crate::statistics::{Estimate, Interval, equivalence, needed, paired};
+
+/// What a decision is made of.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// What is measured.
+    pub metric: &'a MetricSummary,
+    /// What is held against what.
+    pub comparison: &'a Comparison,
+    /// (block, value) of the baseline.
+    pub baseline: Vec<(u32, f64)>,
+    /// (block, value) of the candidate.
+    pub candidate: Vec<(u32, f64)>,
+    /// Values of control runs of the baseline.
+    pub controls: Vec<f64>,
+    /// The noise floor of the whole experiment, where control runs gave one.
+    pub noise: Option<Noise>,
+    /// Blocks that were planned, over all machines.
+    pub blocks: u32,
+    /// Values of one block belong together; otherwise the sides were measured at different times.
+    pub are_paired: bool,
+    /// This decision may err this often.
+    pub alpha: f64,
+    /// Ratios this close to 1 do not matter.
+    pub margin: f64,
+    /// What one more block takes.
+    pub minutes_a_block: f64,
+}
+
+/// The verdict and what it is made of, before it is put into words.
+struct Verdict {
+    word: DecisionWord,
+    /// How many times better.
+    times: Option<f64>,
+    interval: Option<Interval>,
+    is_counted: bool,
+    basis: String,
+    more_minutes: Option<f64>,
+}
+
+/// Decides. What was published and the ids of the runs are for the caller to add.
+pub fn decide(question: &Question<'_>) -> DecisionCard {
+    let sides = (
+        median(&values(&question.baseline)),
+        median(&values(&question.candidate)),
+    );
+    let verdict = match sides {
+        (Some(baseline), Some(candidate)) => counted(question, baseline, candidate)
+            .unwrap_or_else(|| measured(question, baseline, candidate)),
+        _ => without_runs(question),
+    };
+    let effect = sides.0.zip(sides.1).map(|(baseline, candidate)| Effect {
+        times: verdict.times,
+        times_interval: verdict.interval.map(|i| [i.low, i.high]),
+        baseline,
+        candidate,
+        confidence: (!verdict.is_counted).then_some(1.0 - question.alpha),
+    });
+    DecisionCard {
+        word: verdict.word,
+        headline: headline(question, &verdict, effect.as_ref()),
+        metric: question.metric.name.clone(),
+        baseline: question.comparison.baseline.clone(),
+        candidate: question.comparison.candidate.clone(),
+        effect,
+        basis: verdict.basis,
+        apply: match verdict.word {
+            DecisionWord::Better => question.comparison.apply.clone(),
+            _ => Vec::new(),
+        },
+        more_minutes: verdict.more_minutes,
+        published: None,
+        runs: Vec::new(),
+    }
+}
+
+fn values(side: &[(u32, f64)]) -> Vec<f64> {
+    side.iter().map(|(_, value)| *value).collect()
+}
+
+fn without_runs(question: &Question<'_>) -> Verdict {
+    let missing = match (question.baseline.is_empty(), question.candidate.is_empty()) {
+        (true, true) => "neither side".to_owned(),
+        (true, false) => question.comparison.baseline.arm.clone(),
+        _ => question.comparison.candidate.arm.clone(),
+    };
+    undecided(format!("{missing} has no run with a result"))
+}
+
+fn undecided(basis: String) -> Verdict {
+    Verdict {
+        word: DecisionWord::Undecided,
+        times: None,
+        interval: None,
+        is_counted: false,
+        basis,
+        more_minutes: None,
+    }
+}
+
+/// How many times better `candidate` is than `baseline`.
+pub fn times_better(better: Better, baseline: f64, candidate: f64) -> Option<f64> {
+    let ratio = match better {
+        Better::Lower => baseline / candidate,
+        Better::Higher => candidate / baseline,
+    };
+    (baseline > 0.0 && candidate > 0.0).then_some(ratio)
+}
+
+fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Verdict> {
+    if question.metric.timing {
+        return None;
+    }
+    let mut equal = values(&question.baseline);
+    equal.extend(&question.controls);
+    let sides = Sides {
+        baseline: &equal,
+        candidate: &values(&question.candidate),
+    };
+    let times = times_better(question.metric.better, baseline, candidate);
+    let (word, basis) = match sides.compare() {
+        Counted::Unclear => return None,
+        Counted::Same => (
+            DecisionWord::Equivalent,
+            "counted: every run gave the same".to_owned(),
+        ),
+        Counted::Apart { within } => {
+            let within = words::value(within, &question.metric.unit);
+            let basis = format!("counted: runs of the same side differ by {within} at most");
+            (clear_word(question, times, baseline, candidate), basis)
+        }
+    };
+    Some(Verdict {
+        word,
+        times,
+        interval: None,
+        is_counted: true,
+        basis,
+        more_minutes: None,
+    })
+}
+
+/// The verdict on a difference that is there.
+fn clear_word(
+    question: &Question<'_>,
+    times: Option<f64>,
+    baseline: f64,
+    candidate: f64,
+) -> DecisionWord {
+    let margin = equivalence::bounds(question.margin);
+    if times.is_some_and(|times| margin.contains(times.ln())) {
+        return DecisionWord::Equivalent;
+    }
+    let is_better = match question.metric.better {
+        Better::Lower => candidate < baseline,
+        Better::Higher => candidate > baseline,
+    };
+    if is_better {
+        DecisionWord::Better
+    } else {
+        DecisionWord::Worse
+    }
+}
+
+/// Differences inside blocks, positive for better; as logarithms of ratios where both sides are above zero.
+fn differences(question: &Question<'_>) -> (Vec<f64>, bool) {
+    let ratios = paired::log_ratios(&question.baseline, &question.candidate);
+    let are_ratios = ratios.is_some();
+    let pairs =
+        ratios.unwrap_or_else(|| paired::differences(&question.baseline, &question.candidate));
+    let sign = match question.metric.better {
+        Better::Lower => -1.0,
+        Better::Higher => 1.0,
+    };
+    let signed = pairs.differences.iter().map(|difference| sign * difference);
+    (signed.collect(), are_ratios)
+}
+
+fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
+    if !question.are_paired {
+        return apart::measured(question);
+    }
+    let (differences, are_ratios) = differences(question);
+    let looks = looks(question.blocks, question.alpha);
+    let floor = match question.noise {
+        Some(noise) if are_ratios => noise.spread,
+        _ => 0.0,
+    };
+    let interval = |part: &[f64], alpha: f64| paired::interval(part, floor, alpha);
+    let Some(judged) = judge(&differences, &looks, &interval) else {
+        let times = times_better(question.metric.better, baseline, candidate);
+        return Verdict {
+            times,
+            ..too_early(question, &differences, &looks)
+        };
+    };
+    let (value, all) = (judged.estimate.value, judged.estimate.interval);
+    let word = word_of(question, all, are_ratios.then_some(judged.wider_alpha));
+    let open = word == DecisionWord::Undecided;
+    Verdict {
+        word,
+        times: are_ratios.then(|| value.exp()),
+        interval: are_ratios.then(|| all.map(f64::exp)),
+        is_counted: false,
+        basis: basis(question, &looks, &judged),
+        more_minutes: open
+            .then(|| more_minutes(question, &judged, differences.len()))
+            .flatten(),
+    }
+}
+
+/// The verdict on an interval of differences, positive for better; `wider_alpha` is the one made with twice the alpha,
+/// where differences are logarithms of ratios.
+fn word_of(question: &Question<'_>, all: Interval, wider_alpha: Option<Interval>) -> DecisionWord {
+    if wider_alpha.is_some_and(|interval| equivalence::holds(interval, question.margin)) {
+        DecisionWord::Equivalent
+    } else if all.low > 0.0 {
+        DecisionWord::Better
+    } else if all.high < 0.0 {
+        DecisionWord::Worse
+    } else {
+        DecisionWord::Undecided
+    }
+}
+
+fn too_early(question: &Question<'_>, differences: &[f64], looks: &[Look]) -> Verdict {
+    let done = differences.len();
+    let mut verdict = match next(looks, done) {
+        Some(look) => undecided(format!(
+            "{done} of {} blocks have both sides; the first look is after {}",
+            question.blocks, look.blocks
+        )),
+        None if done < 2 => undecided(format!(
+            "{done} block{} with both sides cannot tell a difference from noise",
+            if done == 1 { "" } else { "s" }
+        )),
+        None => undecided("the looks contradict each other: the machine was not the same".into()),
+    };
+    let wanted = next(looks, done).map_or(3, |look| usize::try_from(look.blocks).unwrap_or(3));
+    verdict.more_minutes = minutes(question, wanted.saturating_sub(done));
+    verdict
+}
+
+fn basis(question: &Question<'_>, looks: &[Look], judged: &Judged) -> String {
+    let last = looks
+        .iter()
+        .find(|look| usize::try_from(look.blocks) == Ok(judged.blocks));
+    let alpha = last.map_or(question.alpha, |look| look.alpha);
+    let method = if paired::is_by_ranks(judged.blocks, alpha) {
+        "Hodges-Lehmann by exact ranks"
+    } else {
+        "mean by Student, its spread not below that of control runs"
+    };
+    let percent = words::percentage(question.alpha);
+    let after: Vec<String> = looks.iter().map(|look| look.blocks.to_string()).collect();
+    let shared = match after.len() {
+        1 => String::new(),
+        _ => format!(", shared by looks after {} blocks", after.join(", ")),
+    };
+    format!(
+        "ratios inside {} blocks, {method}; errs in {percent} % of cases at most{shared}",
+        judged.blocks
+    )
+}
+
+fn more_minutes(question: &Question<'_>, judged: &Judged, done: usize) -> Option<f64> {
+    let margin = equivalence::bounds(question.margin);
+    let estimate: Estimate = judged.estimate;
+    let all = needed::blocks_after(estimate, judged.blocks, margin, question.alpha)?;
+    minutes(question, all.max(done + 1) - done)
+}
+
+fn minutes(question: &Question<'_>, blocks: usize) -> Option<f64> {
+    let blocks = f64::from(u32::try_from(blocks).ok()?);
+    (question.minutes_a_block > 0.0).then_some(blocks * question.minutes_a_block)
+}
+
+fn headline(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
+    let Comparison {
+        action,
+        subject,
+        conditions,
+        ..
+    } = question.comparison;
+    let margin = words::percentage(question.margin);
+    match verdict.word {
+        DecisionWord::Better => {
+            format!(
+                "{action}: {subject} {}{conditions}",
+                how_much(question, verdict, effect)
+            )
+        }
+        DecisionWord::Worse => {
+            format!(
+                "do not {action}: {subject} {}{conditions}",
+                how_much(question, verdict, effect)
+            )
+        }
+        DecisionWord::Equivalent
+            if verdict.is_counted && verdict.times.is_none_or(|t| t == 1.0) =>
+        {
+            format!("no need to {action}: {subject} the same{conditions}")
+        }
+        DecisionWord::Equivalent => {
+            format!("no need to {action}: {subject} the same within {margin} %{conditions}")
+        }
+        DecisionWord::Undecided => open_question(question, verdict),
+    }
+}
+
+fn how_much(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
+    let (metric, words) = (question.metric, words::comparatives(question.metric));
+    match (verdict.times, effect) {
+        (Some(times), _) => words::difference(times, verdict.interval, words),
+        (None, Some(effect)) => {
+            let was = words::value(effect.baseline, &metric.unit);
+            match effect.candidate {
+                0.0 => format!("none instead of {was}"),
+                now => format!("{} instead of {was}", words::value(now, &metric.unit)),
+            }
+        }
+        (None, None) => String::new(),
+    }
+}
+
+fn open_question(question: &Question<'_>, verdict: &Verdict) -> String {
+    let Comparison {
+        action,
+        subject,
+        conditions,
+        ..
+    } = question.comparison;
+    let so_far = match verdict.interval {
+        Some(interval) => {
+            let range = words::range(interval, words::comparatives(question.metric));
+            format!("{subject} {range}{conditions}")
+        }
+        None => verdict.basis.clone(),
+    };
+    let more = verdict
+        .more_minutes
+        .map(|minutes| format!("; {} may tell", words::more_time(minutes)));
+    format!(
+        "whether to {action} is open: {so_far}{}",
+        more.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests;

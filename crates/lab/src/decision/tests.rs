@@ -1,0 +1,217 @@
+//! Verdicts on made-up values, word for word.
+
+use pgclinic_diagnose::document::Side;
+
+use super::*;
+
+fn side(arm: &str) -> Side {
+    Side {
+        arm: arm.into(),
+        ..Side::default()
+    }
+}
+
+fn prefetch() -> Comparison {
+    Comparison {
+        metric: "wall time".into(),
+        baseline: side("10"),
+        candidate: side("50"),
+        action: "raise maintenance_io_concurrency from 10 to 50".into(),
+        subject: "ANALYZE".into(),
+        conditions: " on this disk, cold".into(),
+        apply: vec!["ALTER SYSTEM SET maintenance_io_concurrency = 50;".into()],
+    }
+}
+
+fn metric(unit: &str, better: Better, timing: bool) -> MetricSummary {
+    MetricSummary {
+        name: "m".into(),
+        words: String::new(),
+        unit: unit.into(),
+        better,
+        timing,
+    }
+}
+
+/// Blocks from 1.
+fn blocks(values: &[f64]) -> Vec<(u32, f64)> {
+    (1..).zip(values.iter().copied()).collect()
+}
+
+fn ask(metric: &MetricSummary, baseline: &[f64], candidate: &[f64]) -> DecisionCard {
+    decide(&Question {
+        metric,
+        comparison: &prefetch(),
+        baseline: blocks(baseline),
+        candidate: blocks(candidate),
+        controls: Vec::new(),
+        noise: Noise::of(&[0.01, -0.012]),
+        blocks: 6,
+        are_paired: true,
+        alpha: 0.05,
+        margin: 0.02,
+        minutes_a_block: 2.0,
+    })
+}
+
+const SIX: [f64; 6] = [5.7, 5.9, 5.8, 6.2, 5.6, 5.8];
+
+#[test]
+fn a_clear_difference_is_said_with_its_interval_and_the_setting() {
+    let card = ask(
+        &metric("s", Better::Lower, true),
+        &SIX,
+        &[3.3, 3.5, 3.4, 3.7, 3.3, 3.4],
+    );
+    assert_eq!(card.word, DecisionWord::Better);
+    assert_eq!(
+        card.headline,
+        "raise maintenance_io_concurrency from 10 to 50: ANALYZE 1.70 times faster [1.67, 1.73] on this disk, cold"
+    );
+    assert_eq!(
+        card.apply,
+        ["ALTER SYSTEM SET maintenance_io_concurrency = 50;"]
+    );
+    assert_eq!(
+        card.basis,
+        "ratios inside 6 blocks, mean by Student, its spread not below that of control runs; \
+         errs in 5 % of cases at most, shared by looks after 3, 5, 6 blocks"
+    );
+}
+
+#[test]
+fn the_wrong_way_round_is_worse_and_nothing_is_applied() {
+    let card = ask(
+        &metric("tps", Better::Higher, true),
+        &SIX,
+        &[3.3, 3.5, 3.4, 3.7, 3.3, 3.4],
+    );
+    assert_eq!(card.word, DecisionWord::Worse);
+    assert!(
+        card.headline.starts_with("do not raise"),
+        "{}",
+        card.headline
+    );
+    assert!(
+        card.headline.contains("1.70 times slower"),
+        "{}",
+        card.headline
+    );
+    assert!(card.apply.is_empty());
+}
+
+#[test]
+fn within_the_margin_is_equivalent() {
+    let twelve: Vec<f64> = SIX.iter().chain(&SIX).copied().collect();
+    let close: Vec<f64> = twelve.iter().map(|value| value * 1.001).collect();
+    let card = decide(&Question {
+        blocks: 12,
+        ..question(&metric("s", Better::Lower, true), &twelve, &close)
+    });
+    assert_eq!(card.word, DecisionWord::Equivalent);
+    assert_eq!(
+        card.headline,
+        "no need to raise maintenance_io_concurrency from 10 to 50: \
+         ANALYZE the same within 2 % on this disk, cold"
+    );
+}
+
+fn question<'a>(metric: &'a MetricSummary, baseline: &[f64], candidate: &[f64]) -> Question<'a> {
+    static COMPARISON: std::sync::LazyLock<Comparison> = std::sync::LazyLock::new(prefetch);
+    Question {
+        metric,
+        comparison: &COMPARISON,
+        baseline: blocks(baseline),
+        candidate: blocks(candidate),
+        controls: Vec::new(),
+        noise: None,
+        blocks: 6,
+        are_paired: true,
+        alpha: 0.05,
+        margin: 0.02,
+        minutes_a_block: 2.0,
+    }
+}
+
+#[test]
+fn noise_stays_undecided_and_says_what_it_takes() {
+    let card = ask(
+        &metric("s", Better::Lower, true),
+        &[5.0, 6.0, 5.5, 5.2, 6.1, 5.0],
+        &[5.6, 5.0, 5.6, 5.9, 4.9, 5.7],
+    );
+    assert_eq!(card.word, DecisionWord::Undecided);
+    assert!(
+        card.headline
+            .starts_with("whether to raise maintenance_io_concurrency from 10 to 50 is open: "),
+        "{}",
+        card.headline
+    );
+    assert!(
+        card.headline.contains("slower and") && card.headline.ends_with("may tell"),
+        "{}",
+        card.headline
+    );
+    assert!(card.more_minutes.is_some_and(|minutes| minutes > 10.0));
+}
+
+#[test]
+fn dead_rows_are_counted_and_need_no_six_blocks() {
+    let bytes = metric("bytes", Better::Lower, false);
+    let card = ask(&bytes, &[1_080_000.0, 1_080_000.0], &[0.0, 0.0]);
+    assert_eq!(card.word, DecisionWord::Better);
+    assert!(
+        card.headline
+            .ends_with("ANALYZE none instead of 1,080,000 bytes on this disk, cold")
+    );
+    assert_eq!(
+        card.basis,
+        "counted: runs of the same side differ by 0 bytes at most"
+    );
+    let card = ask(&bytes, &[7.0, 7.0], &[7.0, 7.0]);
+    assert_eq!(card.word, DecisionWord::Equivalent);
+    assert!(
+        card.headline.contains("ANALYZE the same on this disk"),
+        "{}",
+        card.headline
+    );
+}
+
+#[test]
+fn nothing_measured_is_no_zero() {
+    let card = ask(&metric("s", Better::Lower, true), &SIX, &[]);
+    assert_eq!((card.word, card.effect), (DecisionWord::Undecided, None));
+    assert!(
+        card.headline.contains("50 has no run with a result"),
+        "{}",
+        card.headline
+    );
+}
+
+#[test]
+fn before_the_first_look_nothing_is_said() {
+    let card = ask(&metric("s", Better::Lower, true), &SIX[..2], &[1.0, 1.1]);
+    assert_eq!(card.word, DecisionWord::Undecided);
+    assert!(
+        card.basis.contains("the first look is after 3"),
+        "{}",
+        card.basis
+    );
+    assert_eq!(card.more_minutes, Some(2.0));
+}
+
+#[test]
+fn sides_without_blocks_in_common_are_compared_all_with_all() {
+    let metric = metric("s", Better::Lower, true);
+    let card = decide(&Question {
+        are_paired: false,
+        ..question(&metric, &SIX, &[3.3, 3.5, 3.4, 3.7, 3.3, 3.4])
+    });
+    assert_eq!(card.word, DecisionWord::Better);
+    assert!(
+        card.basis
+            .starts_with("6 runs against 6, measured at different times"),
+        "{}",
+        card.basis
+    );
+}
