@@ -11,6 +11,7 @@ use pgclinic_servers::{
 };
 
 use crate::cell::{Arm, Cell};
+use crate::environment;
 use crate::error::{Error, Result};
 use crate::experiment::Scale;
 use crate::servers_of_arms::{ColdStart, Data, Device, Site, warm};
@@ -151,6 +152,11 @@ impl Bench<'_> {
         self.fact("server_version", version);
         let programs = self.installation.bindir.display().to_string();
         self.fact("server_programs", programs);
+        let machine = environment::machine(&self.data.pgdata);
+        let build = environment::server(&mut session)
+            .map_err(Error::sql("asking how the server was built"))?;
+        self.environment.extend(machine);
+        self.environment.extend(build);
         for row in rows {
             if let [Some(name), Some(value)] = row.as_slice() {
                 self.fact(&format!("setting.{name}"), value.clone());

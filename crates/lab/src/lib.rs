@@ -7,6 +7,8 @@
 //! runner/        journal, run folders, resume           statistics/     what a handful of runs can say
 //! decision/      verdicts in plain words                published/      what others have found
 //! analysis/      results to the document of a report    across/         more than one folder
+//! load/          many clients that run a script          samplers/      what is watched beside a run
+//! environment/   machine and server as facts
 //! ```
 //!
 //! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
@@ -15,20 +17,25 @@
 pub mod across;
 pub mod analysis;
 mod bench;
+mod bench_load;
 mod cell;
 mod cost;
 pub mod decision;
+pub mod environment;
 mod error;
 mod experiment;
 pub mod experiments;
+pub mod load;
 mod need;
 mod plan;
 pub mod published;
 mod runner;
+pub mod samplers;
 mod servers_of_arms;
 pub mod statistics;
 
 pub use bench::Bench;
+pub use bench_load::Loaded;
 pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};
 pub use cost::Cost;
 pub use error::{Error, Result};

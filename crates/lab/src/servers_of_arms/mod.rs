@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pgclinic_servers::{Installation, RunAs, Scratch, sweep, sweep_in};
 
 use crate::error::{Error, Result};
+use crate::load::Driver;
 use crate::need::Features;
 
 pub(crate) use bases::{Data, Wish};
@@ -41,6 +42,8 @@ pub struct SiteOptions {
     pub run_as: Option<String>,
     /// Where data directories lie; by default in pgclinic's cache folder.
     pub data_folder: Option<PathBuf>,
+    /// Who makes the load of experiments that have one.
+    pub driver: Driver,
 }
 
 /// The machine's servers and data, for as long as the laboratory runs.
@@ -84,6 +87,11 @@ impl Site {
             true => Err(Error::Interrupted),
             false => Ok(()),
         }
+    }
+
+    /// Who makes the load.
+    pub(crate) fn driver(&self) -> Driver {
+        self.options.driver
     }
 
     /// A new scratch folder where data directories lie.

@@ -1,0 +1,156 @@
+//! The machine and the server of a run as facts by name, so that two runs can be compared word by word.
+//!
+//! ```text
+//! cpu.model       "Intel(R) Xeon(R) …"       file_system.type     "ext4"
+//! cpu.count       "2"                        file_system.options  "rw,relatime"
+//! kernel          "6.1.0-18-amd64"           build.options        "'--with-llvm' …"
+//! ```
+//!
+//! What cannot be read is left out. Nothing in here names a host, an address or a person.
+
+mod mounts;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pgclinic_servers::{Session, SqlError};
+
+/// Facts by name.
+pub type Facts = BTreeMap<String, String>;
+
+/// The machine, and the file system below `folder`.
+pub fn machine(folder: &Path) -> Facts {
+    let mut facts = Facts::new();
+    let mut put = |name: &str, value: Option<String>| {
+        let value = value.filter(|value| !value.is_empty());
+        facts.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    let count = std::thread::available_parallelism().ok();
+    put("kernel", read("/proc/sys/kernel/osrelease"));
+    put("cpu.model", cpu_model(&cpuinfo));
+    put("cpu.count", count.map(|count| count.to_string()));
+    put(
+        "memory_bytes",
+        memory(&read("/proc/meminfo").unwrap_or_default()),
+    );
+    put("virtual_machine", Some(virtual_machine(&cpuinfo)));
+    put(
+        "clock_source",
+        read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    );
+    put(
+        "cpu.governor",
+        read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    );
+    let huge = read("/sys/kernel/mm/transparent_hugepage/enabled");
+    put("huge_pages.transparent", huge.as_deref().and_then(chosen));
+    put("huge_pages.reserved", read("/proc/sys/vm/nr_hugepages"));
+    put("vm.swappiness", read("/proc/sys/vm/swappiness"));
+    put(
+        "vm.dirty_background_ratio",
+        read("/proc/sys/vm/dirty_background_ratio"),
+    );
+    put("vm.dirty_ratio", read("/proc/sys/vm/dirty_ratio"));
+    facts.extend(mounts::below(folder));
+    facts
+}
+
+/// What the server was built with. Its version and settings are noted where it is started.
+pub fn server(session: &mut Session) -> Result<Facts, SqlError> {
+    let mut facts = Facts::new();
+    let wanted =
+        "SELECT name, setting FROM pg_config() WHERE name IN ('CONFIGURE', 'CFLAGS', 'CC')";
+    for row in session.query(wanted)? {
+        if let [Some(name), Some(value)] = row.as_slice() {
+            let name = match name.as_str() {
+                "CONFIGURE" => "build.options",
+                "CFLAGS" => "build.flags",
+                _ => "build.compiler",
+            };
+            facts.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(facts)
+}
+
+fn read(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// `model name` of the first processor; ARM has none and gives numbers.
+fn cpu_model(cpuinfo: &str) -> Option<String> {
+    let field = |name: &str| {
+        let mut lines = cpuinfo.lines();
+        let found = lines.find_map(|line| line.strip_prefix(name)?.split_once(':'));
+        found.map(|(_, value)| value.trim().to_owned())
+    };
+    field("model name").or_else(|| {
+        let (maker, part) = (field("CPU implementer")?, field("CPU part")?);
+        Some(format!("ARM implementer {maker} part {part}"))
+    })
+}
+
+fn memory(meminfo: &str) -> Option<String> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some((kilobytes * 1024).to_string())
+}
+
+/// Whether a hypervisor is below us, and whose. It may hide; a container is said too.
+fn virtual_machine(cpuinfo: &str) -> String {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    let hypervisor = flags
+        .next()
+        .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    let vendor = read("/sys/class/dmi/id/sys_vendor");
+    let product = read("/sys/class/dmi/id/product_name");
+    let named: Vec<String> = [vendor, product].into_iter().flatten().collect();
+    let mut words = match (hypervisor, named.join(" ")) {
+        (true, name) if name.is_empty() => "yes".to_owned(),
+        (true, name) => format!("yes: {name}"),
+        (false, _) => "none seen".to_owned(),
+    };
+    if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
+        words.push_str(", in a container");
+    }
+    words
+}
+
+/// The word in brackets of `always [madvise] never`.
+fn chosen(choices: &str) -> Option<String> {
+    let (_, rest) = choices.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_kernel_processors_and_a_file_system() {
+        let facts = machine(Path::new("/"));
+        for name in [
+            "kernel",
+            "cpu.count",
+            "memory_bytes",
+            "virtual_machine",
+            "file_system.type",
+        ] {
+            assert!(facts.contains_key(name), "{name} of {facts:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_taken_out_of_the_kernels_files() {
+        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
+        assert_eq!(memory("MemTotal:  16 kB\n").as_deref(), Some("16384"));
+        let x86 = "processor\t: 0\nmodel name\t: Xeon: fast\n";
+        assert_eq!(cpu_model(x86).as_deref(), Some("Xeon: fast"));
+        let guest = virtual_machine("flags\t\t: fpu hypervisor sse\n");
+        assert!(guest.starts_with("yes"), "{guest}");
+    }
+}

@@ -1,0 +1,274 @@
+//! The threads of a load: connect all, start one clock, work, add up.
+//!
+//! ```text
+//! thread 1   connect its clients ──┐ barrier ┌─ work until the end ── books ─┐
+//! thread 2   connect its clients ──┤  all?   ├─ work until the end ── books ─┼─► one Measured
+//! thread n   connect its clients ──┘  clock  └─ work until the end ── books ─┘
+//! ```
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Barrier, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinSet, LocalSet};
+
+use super::client::Client;
+use super::measured::{Latency, LoadResult, Measured};
+use super::tally::Tally;
+use super::target::Target;
+use super::{Length, Load, Pace, open_files};
+
+/// Clients of one thread that connect at the same time: a storm of thousands would only fill the server's queue.
+const CONNECTING_MAX: usize = 16;
+
+/// A load without a window ends when its rounds are done; this far away is never.
+const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What all threads share.
+struct Crew<'a> {
+    load: &'a Load,
+    target: &'a Target,
+    begun: &'a (dyn Fn() + Sync),
+    barrier: Barrier,
+    connecting_since: Instant,
+    /// Set by the thread that is last to connect, unless somebody is missing.
+    clock: OnceLock<Instant>,
+    missing: Mutex<Missing>,
+}
+
+/// Clients that could not be connected.
+#[derive(Default)]
+struct Missing {
+    count: u32,
+    first: String,
+}
+
+/// Runs a load to its end.
+pub(super) fn run(load: &Load, target: &Target, begun: &(dyn Fn() + Sync)) -> LoadResult {
+    let files = match load.pace {
+        Pace::Closed { think } if think.is_zero() => 1,
+        _ => 2,
+    };
+    if let Err(why) = open_files::make_room(u64::from(load.clients) * files) {
+        return LoadResult::Empty { why };
+    }
+    let threads = load.threads();
+    let crew = Crew {
+        load,
+        target,
+        begun,
+        barrier: Barrier::new(usize::try_from(threads).unwrap_or(1)),
+        connecting_since: Instant::now(),
+        clock: OnceLock::new(),
+        missing: Mutex::new(Missing::default()),
+    };
+    let books: Vec<Option<Tally>> = std::thread::scope(|scope| {
+        let begin = |thread| {
+            let crew = &crew;
+            scope.spawn(move || crew.thread((thread..load.clients).step_by(step(threads))))
+        };
+        let handles: Vec<_> = (0..threads).map(begin).collect();
+        let joined = handles.into_iter().map(|handle| handle.join());
+        joined
+            .map(|books| books.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    crew.result(books, threads)
+}
+
+fn step(threads: u32) -> usize {
+    usize::try_from(threads).unwrap_or(1).max(1)
+}
+
+impl Crew<'_> {
+    /// One thread's part; `None` when not all clients of all threads could be connected.
+    fn thread(&self, numbers: impl Iterator<Item = u32>) -> Option<Tally> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let (runtime, clients) = match runtime {
+            Ok(runtime) => {
+                let clients = self.connect(&runtime, numbers);
+                (Some(runtime), clients)
+            }
+            Err(error) => {
+                self.miss(1, &error.to_string());
+                (None, Vec::new())
+            }
+        };
+        if self.barrier.wait().is_leader() && self.missing().count == 0 {
+            (self.begun)();
+            let _ = self.clock.set(Instant::now());
+        }
+        self.barrier.wait();
+        let begin = *self.clock.get()?;
+        Some(self.work(&runtime?, clients, begin))
+    }
+
+    fn connect(&self, runtime: &Runtime, numbers: impl Iterator<Item = u32>) -> Vec<Client> {
+        let limit = tokio::time::Instant::from_std(self.connecting_since + self.load.connect_limit);
+        let local = LocalSet::new();
+        let gather = async {
+            let (load, target) = self.owned();
+            let mut connected = Vec::new();
+            let mut numbers = numbers.peekable();
+            let mut connecting = JoinSet::new();
+            while numbers.peek().is_some() || !connecting.is_empty() {
+                while connecting.len() < CONNECTING_MAX
+                    && let Some(number) = numbers.next()
+                {
+                    let (load, target) = (load.clone(), target.clone());
+                    connecting.spawn_local(async move {
+                        let client = Client::connect(&load, &target, number);
+                        match tokio::time::timeout_at(limit, client).await {
+                            Ok(client) => client.map_err(|broken| broken.to_string()),
+                            Err(_) => Err("the time to connect was over".to_owned()),
+                        }
+                    });
+                }
+                match connecting.join_next().await {
+                    Some(Ok(Ok(client))) => connected.push(client),
+                    Some(Ok(Err(why))) => {
+                        // One refusal decides; the rest need not knock.
+                        self.miss(1, &why);
+                        break;
+                    }
+                    Some(Err(panic)) => std::panic::resume_unwind(panic.into_panic()),
+                    None => {}
+                }
+            }
+            connected
+        };
+        local.block_on(runtime, gather)
+    }
+
+    fn work(&self, runtime: &Runtime, clients: Vec<Client>, begin: Instant) -> Tally {
+        let end = begin
+            + match self.load.length {
+                Length::Window(window) => window,
+                Length::Rounds(_) => NEVER,
+            };
+        let tally = Rc::new(RefCell::new(Tally::new(begin, end)));
+        let local = LocalSet::new();
+        let cpu_before = own_cpu();
+        local.block_on(runtime, async {
+            let mut working = JoinSet::new();
+            let (load, target) = self.owned();
+            for client in clients {
+                let (load, target, tally) = (load.clone(), target.clone(), tally.clone());
+                working.spawn_local(stay(client, load, target, begin, end, tally));
+            }
+            while let Some(ended) = working.join_next().await {
+                if let Err(panic) = ended {
+                    std::panic::resume_unwind(panic.into_panic());
+                }
+            }
+        });
+        let mut tally = Rc::into_inner(tally)
+            .unwrap_or_else(|| unreachable!("all clients are gone"))
+            .into_inner();
+        tally.cpu = own_cpu().saturating_sub(cpu_before);
+        tally
+    }
+
+    /// What tasks share: a task of tokio borrows nothing.
+    fn owned(&self) -> (Rc<Load>, Rc<Target>) {
+        (Rc::new(self.load.clone()), Rc::new(self.target.clone()))
+    }
+
+    fn missing(&self) -> std::sync::MutexGuard<'_, Missing> {
+        self.missing
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn miss(&self, count: u32, why: &str) {
+        let mut missing = self.missing();
+        if missing.count == 0 {
+            why.clone_into(&mut missing.first);
+        }
+        missing.count += count;
+    }
+
+    fn result(&self, books: Vec<Option<Tally>>, threads: u32) -> LoadResult {
+        let total = books.into_iter().flatten().reduce(|mut sum, next| {
+            sum.add(next);
+            sum
+        });
+        let (Some(total), Some(begin)) = (total, self.clock.get()) else {
+            let clients = self.load.clients;
+            let why = format!(
+                "not all of {clients} clients could be connected: {}",
+                self.missing().first
+            );
+            return LoadResult::Empty { why };
+        };
+        let connect = begin.saturating_duration_since(self.connecting_since);
+        LoadResult::Measured(Box::new(self.measured(total, *begin, connect, threads)))
+    }
+
+    fn measured(&self, total: Tally, begin: Instant, connect: Duration, threads: u32) -> Measured {
+        let window = match self.load.length {
+            Length::Window(window) => window,
+            Length::Rounds(_) => total.last.saturating_duration_since(begin),
+        };
+        let is_open = matches!(self.load.pace, Pace::Open { .. });
+        let values = total.latency.iter_recorded();
+        Measured {
+            driver: "pgclinic".to_owned(),
+            clients: self.load.clients,
+            threads,
+            protocol: self.load.protocol,
+            connect_s: connect.as_secs_f64(),
+            window_s: window.as_secs_f64(),
+            rounds: total.rounds,
+            failed: total.failed,
+            ended_late: total.ended_late,
+            abandoned: total.abandoned,
+            overdue: total.overdue,
+            lost_clients: total.lost_clients,
+            tps: total.rounds as f64 / window.as_secs_f64().max(1e-9),
+            latency: Latency::of(&total.latency),
+            lag: is_open.then(|| Latency::of(&total.lag)),
+            histogram: values
+                .map(|value| (value.value_iterated_to(), value.count_at_value()))
+                .collect(),
+            seconds: total.seconds,
+            errors: total.errors,
+            generator_cpu_s: Some(total.cpu.as_secs_f64()),
+        }
+    }
+}
+
+/// A client from the start of the clock to its goodbye. One that is still busy after the grace is cancelled.
+async fn stay(
+    mut client: Client,
+    load: Rc<Load>,
+    target: Rc<Target>,
+    begin: Instant,
+    end: Instant,
+    tally: Rc<RefCell<Tally>>,
+) {
+    let limit = tokio::time::Instant::from_std(end + load.grace);
+    match tokio::time::timeout_at(limit, client.work(&load, begin, end, &tally)).await {
+        Ok(Ok(())) => client.close().await,
+        Ok(Err(error)) => {
+            let why = format!("client {}: {error}", client.number());
+            tally.borrow_mut().fail("58000", &why, Instant::now());
+        }
+        Err(_) => {
+            tally.borrow_mut().abandoned += 1;
+            client.abandon(&target).await;
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn own_cpu() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(now.tv_sec).unwrap_or_default(),
+        u32::try_from(now.tv_nsec).unwrap_or_default(),
+    )
+}

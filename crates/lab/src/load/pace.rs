@@ -1,0 +1,162 @@
+//! When a client's next round begins.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use serde::{Deserialize, Serialize};
+use tokio::io::unix::AsyncFd;
+
+use super::script::Random;
+
+/// Who decides when work arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// The last answer does: the next round begins after it, and after this pause.
+    Closed {
+        /// Between the end of a round and the next.
+        think: Duration,
+    },
+    /// The outside world does: this many rounds a second fall due over all clients, at random moments.
+    Open {
+        /// Rounds a second.
+        rate: f64,
+    },
+}
+
+/// The rounds of one client.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    /// Mean time between the rounds of this client in the open loop.
+    every: Option<Duration>,
+    think: Duration,
+    due: Instant,
+    alarm: Option<Alarm>,
+}
+
+impl Pacer {
+    pub(super) fn new(pace: Pace, clients: u32, begin: Instant) -> io::Result<Self> {
+        let (every, think) = match pace {
+            Pace::Closed { think } => (None, think),
+            Pace::Open { rate } => {
+                let seconds = f64::from(clients) / rate.max(f64::MIN_POSITIVE);
+                (
+                    Some(Duration::from_secs_f64(seconds.min(1e6))),
+                    Duration::ZERO,
+                )
+            }
+        };
+        let waits = every.is_some() || !think.is_zero();
+        Ok(Self {
+            every,
+            think,
+            due: begin,
+            alarm: if waits { Some(Alarm::new()?) } else { None },
+        })
+    }
+
+    /// Whether latency counts from when a round was due.
+    pub(super) fn is_open(&self) -> bool {
+        self.every.is_some()
+    }
+
+    /// When the next round is due: in the closed loop after the last one, which ended at `now`.
+    pub(super) fn next(&mut self, now: Instant, random: &mut Random) -> Instant {
+        self.due = match self.every {
+            Some(every) => self.due + every.mul_f64(random.exponential()),
+            None => now + self.think,
+        };
+        self.due
+    }
+
+    /// Waits until `due`; at once when that is past. Says what time it is then.
+    pub(super) async fn wait(&mut self, due: Instant) -> io::Result<Instant> {
+        let now = Instant::now();
+        match &mut self.alarm {
+            Some(alarm) if due > now => {
+                alarm.wait(due - now).await?;
+                Ok(Instant::now())
+            }
+            _ => Ok(now),
+        }
+    }
+}
+
+/// A timer of the kernel: tokio's own rounds up to whole milliseconds, which would pass for latency.
+#[derive(Debug)]
+struct Alarm(AsyncFd<std::os::fd::OwnedFd>);
+
+impl Alarm {
+    #[expect(
+        deprecated,
+        reason = "its successor is unsafe, for types that lie about their descriptor; OwnedFd does not"
+    )]
+    fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        Ok(Self(AsyncFd::new(timer)?))
+    }
+
+    async fn wait(&mut self, pause: Duration) -> io::Result<()> {
+        let nothing = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let once = Itimerspec {
+            it_interval: nothing,
+            it_value: Timespec {
+                tv_sec: i64::try_from(pause.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(pause.subsec_nanos()),
+            },
+        };
+        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        loop {
+            let mut ready = self.0.readable().await?;
+            let mut count = [0_u8; 8];
+            match ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut count)?)) {
+                Ok(read) => return read.map(drop),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_open_loop_does_not_ask_when_the_last_round_ended() {
+        let begin = Instant::now();
+        let mut pacer = Pacer {
+            every: Some(Duration::from_secs(2)),
+            think: Duration::ZERO,
+            due: begin,
+            alarm: None,
+        };
+        let mut random = Random::new(3, 0);
+        let late = begin + Duration::from_secs(1_000_000);
+        let due: Vec<Instant> = (0..1000).map(|_| pacer.next(late, &mut random)).collect();
+        let mean = (due[999] - begin).as_secs_f64() / 1000.0;
+        assert!((1.7..2.3).contains(&mean), "{mean}");
+        assert!(due.is_sorted());
+    }
+
+    #[test]
+    fn the_closed_loop_thinks_after_each_round() {
+        let begin = Instant::now();
+        let think = Duration::from_millis(30);
+        let mut pacer = Pacer {
+            every: None,
+            think,
+            due: begin,
+            alarm: None,
+        };
+        let ended = begin + Duration::from_secs(9);
+        assert_eq!(pacer.next(ended, &mut Random::new(1, 0)), ended + think);
+    }
+}

@@ -1,0 +1,202 @@
+//! Where a load goes: a socket or a host, a database, and who asks.
+
+use std::path::PathBuf;
+
+use pgclinic_servers::Server;
+
+/// One database of one server.
+#[derive(Clone)]
+pub struct Target {
+    /// How the server is reached.
+    pub address: Address,
+    /// The database.
+    pub database: String,
+    /// The role.
+    pub user: String,
+    /// Its password, for servers that ask.
+    pub password: Option<String>,
+    /// Settings of every session, such as `("jit", "off")`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A Unix socket in this folder.
+    Socket {
+        /// The folder, `host` for libpq.
+        folder: PathBuf,
+        /// The number in the socket's name.
+        port: u16,
+    },
+    /// TCP, without TLS.
+    Tcp {
+        /// A name or an address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+}
+
+impl std::fmt::Debug for Target {
+    /// The password is left out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target")
+            .field("address", &self.address)
+            .field("database", &self.database)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    /// A database of a server that we started, as its superuser.
+    pub fn of(server: &Server, database: &str) -> Self {
+        Self {
+            address: Address::Socket {
+                folder: server.socket_folder().to_path_buf(),
+                port: 5432,
+            },
+            database: database.to_owned(),
+            user: "postgres".to_owned(),
+            password: None,
+            settings: Vec::new(),
+        }
+    }
+
+    /// A server by URL, as libpq writes it: `postgres://user:password@host:5432/database?host=/socket/folder`.
+    pub fn from_url(url: &str) -> Result<Self, String> {
+        let rest = url
+            .strip_prefix("postgres://")
+            .or_else(|| url.strip_prefix("postgresql://"))
+            .ok_or("a URL of a server begins with postgres://")?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (credentials, place) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = match credentials.split_once(':') {
+            Some((user, password)) => (user, Some(decode(password)?)),
+            None => (credentials, None),
+        };
+        let user = or_else(decode(user)?, "postgres");
+        let (host, port) = host_and_port(place)?;
+        let mut target = Self {
+            address: address(decode(host)?, port),
+            database: or_else(decode(database)?, &user),
+            user,
+            password,
+            settings: Vec::new(),
+        };
+        for word in query.split('&').filter(|word| !word.is_empty()) {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            target.set(name, decode(value)?, port)?;
+        }
+        Ok(target)
+    }
+
+    /// The same with one more setting for every session.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn set(&mut self, name: &str, value: String, port: u16) -> Result<(), String> {
+        match name {
+            "host" => self.address = address(value, port),
+            "user" => self.user = value,
+            "password" => self.password = Some(value),
+            "dbname" => self.database = value,
+            "application_name" | "connect_timeout" => {}
+            "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
+            "sslmode" => {
+                return Err(format!(
+                    "sslmode={value} asks for TLS, which the load generator does not speak; \
+                     use a Unix socket, a tunnel or --driver pgbench"
+                ));
+            }
+            _ => return Err(format!("the parameter {name} of the URL is not known here")),
+        }
+        Ok(())
+    }
+}
+
+fn address(host: String, port: u16) -> Address {
+    if host.is_empty() || host.starts_with('/') {
+        let folder = or_else(host, "/var/run/postgresql");
+        return Address::Socket {
+            folder: folder.into(),
+            port,
+        };
+    }
+    Address::Tcp { host, port }
+}
+
+fn or_else(text: String, fallback: &str) -> String {
+    if text.is_empty() {
+        fallback.to_owned()
+    } else {
+        text
+    }
+}
+
+/// `[::1]:5433`, `db:5433`, `db` or nothing.
+fn host_and_port(place: &str) -> Result<(&str, u16), String> {
+    let bracketed = place
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let (host, port) = match bracketed {
+        Some((host, after)) => (host, after.strip_prefix(':').unwrap_or("")),
+        None => place.rsplit_once(':').unwrap_or((place, "")),
+    };
+    let port = if port.is_empty() { "5432" } else { port };
+    let number = port.parse();
+    number
+        .map(|port| (host, port))
+        .map_err(|_| format!("{port:?} is not a port"))
+}
+
+/// Undoes `%2F`.
+fn decode(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        let byte = part
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.ok_or_else(|| format!("%{part} in the URL is no encoded character"))?);
+        bytes.extend_from_slice(part.get(2..).unwrap_or_default().as_bytes());
+    }
+    String::from_utf8(bytes).map_err(|_| "the URL is not UTF-8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_as_libpq_reads_them() {
+        let target = Target::from_url("postgres://ann:p%40ss@[::1]:5433/shop").expect("a target");
+        let tcp = Address::Tcp {
+            host: "::1".into(),
+            port: 5433,
+        };
+        assert_eq!((target.address, target.database.as_str()), (tcp, "shop"));
+        assert_eq!(target.password.as_deref(), Some("p@ss"));
+
+        let socket = Target::from_url("postgresql:///?host=%2Ftmp&user=ann").expect("a target");
+        let folder = Address::Socket {
+            folder: "/tmp".into(),
+            port: 5432,
+        };
+        assert_eq!(socket.address, folder);
+    }
+
+    #[test]
+    fn a_password_is_never_shown_and_tls_is_refused_aloud() {
+        let target = Target::from_url("postgres://ann:secret@db/shop").expect("a target");
+        assert!(!format!("{target:?}").contains("secret"));
+        let refused = Target::from_url("postgres://db/shop?sslmode=require").unwrap_err();
+        assert!(refused.contains("TLS"), "{refused}");
+    }
+}
