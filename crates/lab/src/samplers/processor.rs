@@ -56,11 +56,10 @@ impl Sampling for Seen {
     fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), Trouble> {
         let text = std::fs::read_to_string("/proc/stat")?;
         let now = fields(&text).ok_or_else(|| Trouble("/proc/stat has no line cpu".to_owned()))?;
-        if let Some(before) = self.last.replace(now) {
-            if let Some(shares) = shares(before, now) {
-                self.busy.push([at, 100.0 - shares[3] - shares[4]]);
-                self.steal.push([at, shares[7]]);
-            }
+        let before = self.last.replace(now);
+        if let Some(shares) = before.and_then(|before| shares(before, now)) {
+            self.busy.push([at, 100.0 - shares[3] - shares[4]]);
+            self.steal.push([at, shares[7]]);
         }
         self.first.get_or_insert(now);
         Ok(())
