@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pgclinic_lab::load::Driver;
 use pgclinic_lab::{PlanOptions, Scale, SiteOptions};
 
 use crate::args::size;
@@ -87,6 +88,27 @@ pub(super) struct SiteArgs {
     /// Put data directories below this folder, to measure its disk; pgclinic's cache folder
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
+    /// Who makes the load, for experiments that have one
+    #[arg(long, value_enum, value_name = "DRIVER", default_value_t = DriverName::BuiltIn)]
+    driver: DriverName,
+}
+
+/// A driver by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum DriverName {
+    /// The laboratory's own clients
+    BuiltIn,
+    /// pgbench, where it is installed
+    Pgbench,
+}
+
+impl From<DriverName> for Driver {
+    fn from(name: DriverName) -> Self {
+        match name {
+            DriverName::BuiltIn => Driver::BuiltIn,
+            DriverName::Pgbench => Driver::Pgbench,
+        }
+    }
 }
 
 impl SiteArgs {
@@ -97,6 +119,7 @@ impl SiteArgs {
             major: self.pg,
             run_as: self.run_as.clone(),
             data_folder: self.data_folder.clone(),
+            driver: self.driver.into(),
         }
     }
 }
