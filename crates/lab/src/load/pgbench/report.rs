@@ -130,7 +130,7 @@ mod tests {
             progress: 2.0 s, 47753.0 tps, lat 0.042 ms stddev 0.006, 1 failed\n";
         let report = Report::read(stdout, stderr).expect("a report");
         assert_eq!((report.rounds, report.failed), (94852, 3));
-        assert!((report.tps - 47427.352_170).abs() < 1e-6);
+        assert!((report.tps - 47_427.352_17).abs() < 1e-6);
         assert!((report.connect_s - 0.0045).abs() < 1e-9);
         let seconds: Vec<(u64, u64)> = report
             .seconds
