@@ -93,7 +93,7 @@ struct Alarm(AsyncFd<std::os::fd::OwnedFd>);
 impl Alarm {
     #[expect(
         deprecated,
-        reason = "its successor is unsafe, for types that lie about their descriptor; OwnedFd does not"
+        reason = "its successor asks for a promise that OwnedFd keeps by itself"
     )]
     fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
