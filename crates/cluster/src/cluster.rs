@@ -124,6 +124,7 @@ pub struct Cluster {
     /// Who can order text under the collations of this machine's libraries, for who has one.
     pub collator: Option<Box<dyn Collator>>,
     labelled: bool,
+    is_replayed: bool,
     recovery: OnceLock<Option<Recovery>>,
     replay: OnceLock<Option<Replay>>,
     survey: OnceLock<Option<WalSurvey>>,
@@ -163,6 +164,7 @@ impl Cluster {
             machine: MachineCollations::default(),
             collator: None,
             labelled,
+            is_replayed: false,
             recovery: OnceLock::new(),
             replay: OnceLock::new(),
             survey: OnceLock::new(),
@@ -170,6 +172,24 @@ impl Cluster {
         };
         cluster.databases = cluster.read_databases();
         Ok(cluster)
+    }
+
+    /// With the limits of a recovery whose work the files already show.
+    pub(crate) fn with_limits_of(mut self, replay: &Replay) -> Self {
+        let page_bytes = usize::try_from(self.build.block_size).unwrap_or(8192);
+        let source = || Arc::clone(&self.source);
+        if replay.is_complete() {
+            let next_multi = (replay.next_multi, replay.next_multi_offset);
+            self.transactions = TransactionLog::new(source(), page_bytes, Some(replay.next_xid));
+            self.multixacts = MultiXacts::new(source(), page_bytes, Some(next_multi));
+        }
+        self.is_replayed = true;
+        self
+    }
+
+    /// Its files show what a recovery in memory made of them.
+    pub fn is_replayed(&self) -> bool {
+        self.is_replayed
     }
 
     /// Where the bytes come from.

@@ -36,6 +36,11 @@ pub enum SourceSpec {
         /// Applied in this order.
         patches: Vec<OverlayPatch>,
     },
+    /// Another source after a recovery in memory; only the process that did it has the result.
+    Replayed {
+        /// What lies below.
+        under: Box<SourceSpec>,
+    },
     /// Another source at a bounded rate.
     Limit {
         /// What lies below.
@@ -57,6 +62,11 @@ impl SourceSpec {
             }
             Self::Overlay { under, patches } => {
                 Arc::new(Overlay::new(under.open(clock)?, patches.clone())?)
+            }
+            Self::Replayed { under } => {
+                let why = "a recovery in memory exists only in the process that did it";
+                let name = format!("{under:?}");
+                return Err(SourceError::new(&name, SourceErrorKind::Refused, why));
             }
             Self::Limit {
                 under,

@@ -4,6 +4,7 @@ mod files;
 mod pages;
 mod recovery;
 mod replay;
+mod replayed;
 mod survey;
 mod touched;
 
@@ -11,5 +12,6 @@ pub use files::{Timelines, WalFile, WalFiles};
 pub use pages::SegmentPages;
 pub use recovery::{LabelState, Recovery, Start, StartKind};
 pub use replay::{Replay, Stop};
+pub use replayed::{Replayed, ReplayedSource};
 pub use survey::{Chain, CheckpointState, HeadFault, WalSurvey};
 pub use touched::Fate;

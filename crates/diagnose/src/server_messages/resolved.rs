@@ -69,7 +69,9 @@ pub fn resolve(cluster: &Cluster, facts: &Facts) -> Resolved {
 fn folder_of(spec: &SourceSpec) -> Option<String> {
     match spec {
         SourceSpec::DataDirectory { path } => Some(path.display().to_string()),
-        SourceSpec::Overlay { under, .. } | SourceSpec::Limit { under, .. } => folder_of(under),
+        SourceSpec::Overlay { under, .. }
+        | SourceSpec::Replayed { under }
+        | SourceSpec::Limit { under, .. } => folder_of(under),
         SourceSpec::SingleFile { .. } | SourceSpec::Memory { .. } => None,
     }
 }

@@ -19,6 +19,7 @@ mod managers;
 mod page_header;
 mod reader;
 mod record;
+pub mod redo;
 mod transaction;
 
 pub use block::{BlockReference, Compression, FileNumber, Image};

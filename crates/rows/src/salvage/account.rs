@@ -36,6 +36,9 @@ pub struct Account {
     /// It was interrupted: tables that were not written whole are not there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// What was applied of the write-ahead log, where the cluster was not shut down in good order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayAccount>,
     /// Of all tables.
     pub totals: RowCounts,
     /// By database, schema and name.
@@ -44,6 +47,28 @@ pub struct Account {
     pub not_salvaged: Vec<NotChecked>,
     /// How long it took.
     pub elapsed_s: f64,
+}
+
+/// What was applied of the write-ahead log, in memory.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ReplayAccount {
+    /// Where the first record was read.
+    pub start: String,
+    /// Where the records end.
+    pub end: String,
+    /// Why they end there.
+    pub why: String,
+    /// Records that were read.
+    pub records: u64,
+    /// Changes of pages that were applied.
+    pub applied: u64,
+    /// Changes that could not be applied.
+    pub not_applied: u64,
+    /// Why, the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// All write-ahead log that there is was read.
+    pub is_complete: bool,
 }
 
 /// Rows by what became of them.
@@ -111,6 +136,9 @@ pub struct TableAccount {
     /// Rows.
     #[serde(flatten)]
     pub rows: RowCounts,
+    /// Changes in the write-ahead log that could not be applied to its files.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_replayed: u64,
     /// Pages of which something could not be read.
     pub damaged_pages: u64,
     /// Pages of zeros: never written, or lost without a trace.
@@ -174,7 +202,10 @@ impl TableAccount {
     }
 
     fn is_whole(&self) -> bool {
-        self.rows.is_whole() && self.damaged_pages == 0 && self.places.is_empty()
+        self.rows.is_whole()
+            && self.not_replayed == 0
+            && self.damaged_pages == 0
+            && self.places.is_empty()
     }
 }
 

@@ -9,15 +9,19 @@ mod pieces;
 mod plan;
 mod worker;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-pub use account::{Account, LossPlace, Outcome, PLACES_MAX, RowCounts, TableAccount};
+pub use account::{
+    Account, LossPlace, Outcome, PLACES_MAX, ReplayAccount, RowCounts, TableAccount,
+};
 pub use error::SalvageError;
 pub use folder::Durability;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::document::Tool;
+use pgclinic_cluster::wal::Replayed;
+use pgclinic_diagnose::document::{NotChecked, Tool};
 use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
 
@@ -84,14 +88,29 @@ pub fn salvage(
     progress: &dyn Progress,
 ) -> Result<Account, SalvageError> {
     let folder = Folder::prepare(&options.destination, options.durability)?;
+    // Half of the memory is left for reading.
+    let replayed = match cluster.needs_recovery() {
+        true => cluster.replayed(options.memory_bytes / 2),
+        false => None,
+    };
     let mut account = open_account(cluster, options);
+    let mut not_replayed = BTreeMap::new();
+    if let Some((_, replayed)) = &replayed {
+        account.replay = Some(replay_account(replayed));
+        not_replayed.clone_from(&replayed.not_applied);
+    }
+    if cluster.needs_recovery() {
+        account.not_salvaged.extend(gaps(account.replay.as_ref()));
+    }
+    let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
     for (database, name) in databases(cluster, &options.selection) {
         let choice = ColumnChoice {
             generated: options.generated,
             dropped: options.dropped,
             system: options.rows == Rows::All,
         };
-        let plan = Plan::of(cluster, database, &name, &options.selection, choice);
+        let mut plan = Plan::of(cluster, database, &name, &options.selection, choice);
+        plan.count_not_replayed(&not_replayed);
         account.not_salvaged.extend(plan.not_salvaged);
         let charset = match options.encoding {
             Encoding::Raw => Charset::Raw,
@@ -147,6 +166,7 @@ fn open_account(cluster: &Cluster, options: &SalvageOptions) -> Account {
         rows: rows.into(),
         outcome: Outcome::Whole,
         interrupted: false,
+        replay: None,
         totals: RowCounts::default(),
         tables: Vec::new(),
         not_salvaged: Vec::new(),
@@ -156,11 +176,34 @@ fn open_account(cluster: &Cluster, options: &SalvageOptions) -> Account {
     account
         .not_salvaged
         .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
-    if cluster.needs_recovery() {
-        let why = "the cluster was not shut down in good order: what its write-ahead log holds was not applied";
-        account
-            .not_salvaged
-            .push(not_salvaged("changes since the last checkpoint", why));
-    }
     account
+}
+
+fn replay_account(replayed: &Replayed) -> ReplayAccount {
+    ReplayAccount {
+        start: replayed.start.to_string(),
+        end: replayed.end.record.to_string(),
+        why: replayed.end.why.to_string(),
+        records: replayed.records,
+        applied: replayed.applied,
+        not_applied: replayed.not_applied.values().sum(),
+        faults: replayed.faults.clone(),
+        is_complete: replayed.is_complete,
+    }
+}
+
+/// What recovery would still bring.
+fn gaps(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
+    let what = "changes since the last checkpoint";
+    match replay {
+        None => Some(not_salvaged(
+            what,
+            "the cluster was not shut down in good order, and its write-ahead log cannot be applied",
+        )),
+        Some(replay) if !replay.is_complete => {
+            let why = format!("the write-ahead log ends at {}: {}", replay.end, replay.why);
+            Some(not_salvaged(what, &why))
+        }
+        Some(_) => None,
+    }
 }

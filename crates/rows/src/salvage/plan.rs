@@ -1,9 +1,12 @@
 //! Which tables of a database are salvaged, and under which names.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, RelKind, Relation};
+use std::collections::BTreeMap;
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
+use pgclinic_format::wal::FileNumber;
 
 use super::account::{LossPlace, TableAccount};
 use crate::file_names::FileNames;
@@ -62,6 +65,22 @@ impl Plan {
         plan
     }
 
+    /// Notes which files would have been changed by records that could not be applied.
+    pub(crate) fn count_not_replayed(&mut self, by_file: &BTreeMap<FileNumber, u64>) {
+        for planned in &mut self.tables {
+            let toast = planned.table.toast.iter().map(|(_, files)| files);
+            let files = std::iter::once(&planned.table.files).chain(toast);
+            let counts = files.filter_map(|files| {
+                by_file.get(&FileNumber {
+                    tablespace: files.home.tablespace,
+                    database: files.home.database,
+                    filenode: files.filenode,
+                })
+            });
+            planned.account.not_replayed = counts.sum();
+        }
+    }
+
     fn add(
         &mut self,
         catalog: &Catalog,
@@ -72,7 +91,11 @@ impl Plan {
         cluster: &Cluster,
     ) {
         match Table::of(files, catalog, relation, choice) {
-            Ok(table) => {
+            Ok(mut table) => {
+                if relation.persistence == Persistence::Unlogged && cluster.is_replayed() {
+                    let note = "unlogged: a server empties it after a crash; its rows were taken as they lie there";
+                    table.notes.push(note.into());
+                }
                 let mut account = account_of(&table, cluster);
                 lost_end(&table.files, relation, cluster, &mut account);
                 self.tables.push(Planned {

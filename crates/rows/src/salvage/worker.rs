@@ -5,7 +5,7 @@ use std::mem::take;
 use pgclinic_cluster::fork_path;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::datum::Limits;
-use pgclinic_format::heap_tuple::SPEC_TOKEN_OFFSET;
+use pgclinic_format::heap_tuple::MOVED_PARTITIONS_OFFSET;
 use pgclinic_format::page::{HEADER_BYTES, PD_ALL_VISIBLE};
 use pgclinic_format::types::Tid;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
@@ -251,11 +251,20 @@ impl<'c> Worker<'c> {
                 true => Verdict::Live,
                 false => self.judge.verdict(tuple, place),
             };
-            if let Some(why) = self.doubt(tuple, place, all_visible) {
+            covered.ask_place(tuple, block);
+            if let Some(why) = self.doubt(tuple, all_visible) {
                 printing.tally.rows.uncertain += 1;
                 printing.tally.lose(LossPlace::row(place, why));
             }
             self.print_row(tuple, place, verdict, printing);
+        }
+        if covered.elsewhere > covered.here {
+            let rows = covered.elsewhere;
+            let why = format!(
+                "{rows} rows say that they stand on another page: this one may not belong here"
+            );
+            printing.tally.rows.uncertain += rows;
+            printing.tally.lose(LossPlace::page(block, why));
         }
         Covered {
             is_whole: carve::is_covered(page, covered.bytes),
@@ -264,11 +273,7 @@ impl<'c> Worker<'c> {
     }
 
     /// Why a row may not be what it says.
-    fn doubt(&self, tuple: HeapTuple<'_>, place: Tid, all_visible: bool) -> Option<&'static str> {
-        let own = tuple.t_ctid();
-        if tuple.t_xmax() == Xid::INVALID && own != place && own.offset < SPEC_TOKEN_OFFSET {
-            return Some("the row says that it stands elsewhere: the page may belong there");
-        }
+    fn doubt(&self, tuple: HeapTuple<'_>, all_visible: bool) -> Option<&'static str> {
         match all_visible {
             true => None,
             false => self.judge.contradiction(tuple),
@@ -394,6 +399,9 @@ struct Coverage {
     starts: [u64; 64],
     bytes: usize,
     rejected: u64,
+    /// Rows that never were updated and say that they stand on this page, and those that say another one.
+    here: u64,
+    elsewhere: u64,
 }
 
 impl Default for Coverage {
@@ -402,11 +410,26 @@ impl Default for Coverage {
             starts: [0; 64],
             bytes: 0,
             rejected: 0,
+            here: 0,
+            elsewhere: 0,
         }
     }
 }
 
 impl Coverage {
+    /// A row without `xmax` points to itself; where freezing took an `xmax` away, to a version that was rolled back.
+    fn ask_place(&mut self, tuple: HeapTuple<'_>, block: BlockNo) {
+        let own = tuple.t_ctid();
+        let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();
+        if is_settled || own.offset >= MOVED_PARTITIONS_OFFSET {
+            return;
+        }
+        match own.block == block {
+            true => self.here += 1,
+            false => self.elsewhere += 1,
+        }
+    }
+
     /// Counts an item in; not one that begins where another does.
     fn take(&mut self, pointer: LinePointer) -> bool {
         let eighth = usize::from(pointer.lp_off() / 8);

@@ -18,6 +18,20 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
         2,
         &format!("{about}; form {}, rows {rows}", clean(&account.form)),
     )?;
+    if let Some(replay) = &account.replay {
+        let words = format!(
+            "the write-ahead log from {} to {} was applied in memory: {} changes in {} records, {} not applied",
+            clean(&replay.start),
+            clean(&replay.end),
+            count(replay.applied),
+            count(replay.records),
+            count(replay.not_applied)
+        );
+        sheet.text(2, &words)?;
+        for fault in replay.faults.iter().take(PLACES_SHOWN) {
+            sheet.entry(4, "-", 2, &clean(fault))?;
+        }
+    }
     for table in account.tables.iter().filter(|table| !is_plain(table)) {
         render_table(table, sheet)?;
     }

@@ -1,0 +1,256 @@
+//! Files as recovery leaves them: what lies below, with pages laid over it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pgclinic_source::{
+    Entry, EntryKind, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec,
+};
+
+/// A file that recovery changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangedFile {
+    /// By number in the file.
+    pub(crate) pages: BTreeMap<u32, Vec<u8>>,
+    /// Bytes that it has; nothing when it is removed.
+    pub(crate) len: Option<u64>,
+    /// Bytes of the file below that still count.
+    pub(crate) from_below: u64,
+}
+
+/// The changed files by path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangedFiles {
+    pub(crate) page_bytes: u64,
+    pub(crate) by_path: BTreeMap<String, ChangedFile>,
+    held: usize,
+    asked: usize,
+}
+
+impl ChangedFiles {
+    /// Nothing is changed yet.
+    pub(crate) fn of_pages(page_bytes: u64) -> Self {
+        ChangedFiles {
+            page_bytes,
+            ..ChangedFiles::default()
+        }
+    }
+
+    /// The file, as it lies below until it is changed.
+    pub(crate) fn file(&mut self, source: &dyn Source, path: &str) -> &mut ChangedFile {
+        self.by_path.entry(path.to_owned()).or_insert_with(|| {
+            let len = source.len(path).ok();
+            ChangedFile {
+                pages: BTreeMap::new(),
+                len,
+                from_below: len.unwrap_or(0),
+            }
+        })
+    }
+
+    /// A page of a file, to change it. `None` where the file does not reach so far.
+    pub(crate) fn page(
+        &mut self,
+        source: &dyn Source,
+        path: &str,
+        number: u32,
+    ) -> Option<&mut Vec<u8>> {
+        let page_bytes = self.page_bytes;
+        let file = self.file(source, path);
+        let at = u64::from(number) * page_bytes;
+        let is_there = file.len.is_some_and(|len| at + page_bytes <= len);
+        if !is_there {
+            return None;
+        }
+        let from_below = file.from_below;
+        let page = file.pages.entry(number).or_insert_with(|| {
+            let mut page = vec![0; usize::try_from(page_bytes).unwrap_or(8192)];
+            let below = from_below.saturating_sub(at).min(page_bytes);
+            let wanted = usize::try_from(below).unwrap_or(0);
+            if let Some(wanted) = page.get_mut(..wanted) {
+                // A page that cannot be read is taken for zeros: records that do not fit it say so.
+                let _count = source.read_at(path, at, wanted);
+            }
+            page
+        });
+        Some(page)
+    }
+
+    /// Puts a page in its place; the file grows where it must.
+    pub(crate) fn put(&mut self, source: &dyn Source, path: &str, number: u32, page: Vec<u8>) {
+        let end = (u64::from(number) + 1) * self.page_bytes;
+        let file = self.file(source, path);
+        file.len = Some(file.len.unwrap_or(0).max(end));
+        file.pages.insert(number, page);
+    }
+
+    /// Ends a file after so many bytes.
+    pub(crate) fn cut(&mut self, source: &dyn Source, path: &str, len: u64) {
+        let pages = u32::try_from(len.div_ceil(self.page_bytes)).unwrap_or(u32::MAX);
+        let file = self.file(source, path);
+        file.len = file.len.map(|before| before.min(len));
+        file.from_below = file.from_below.min(len);
+        file.pages.split_off(&pages);
+    }
+
+    /// Takes a file away.
+    pub(crate) fn remove(&mut self, source: &dyn Source, path: &str) {
+        let file = self.file(source, path);
+        *file = ChangedFile::default();
+    }
+
+    /// Fewer pages are held than this. The pages are counted anew only now and then.
+    pub(crate) fn held_pages_below(&mut self, pages_max: usize) -> bool {
+        const STEP: usize = 256;
+        if self.asked.is_multiple_of(STEP) {
+            self.held = self.by_path.values().map(|file| file.pages.len()).sum();
+        }
+        self.asked += 1;
+        self.held < pages_max
+    }
+}
+
+/// A cluster's files with what its write-ahead log holds applied to them, in memory.
+pub struct ReplayedSource {
+    under: Arc<dyn Source>,
+    spec: SourceSpec,
+    changed: ChangedFiles,
+}
+
+impl ReplayedSource {
+    pub(crate) fn new(under: Arc<dyn Source>, changed: ChangedFiles) -> Self {
+        ReplayedSource {
+            spec: SourceSpec::Replayed {
+                under: Box::new(under.spec().clone()),
+            },
+            under,
+            changed,
+        }
+    }
+
+    fn not_found(path: &str) -> SourceError {
+        let why = "the write-ahead log says that this file is removed";
+        SourceError::new(path, SourceErrorKind::NotFound, why)
+    }
+}
+
+impl Source for ReplayedSource {
+    fn spec(&self) -> &SourceSpec {
+        &self.spec
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>> {
+        let mut entries: BTreeMap<String, Entry> = self
+            .under
+            .list(folder)?
+            .into_iter()
+            .map(|entry| (entry.name.clone(), entry))
+            .collect();
+        for (path, file) in &self.changed.by_path {
+            let name = match path.rsplit_once('/') {
+                Some((parent, name)) if parent == folder => name,
+                None if folder.is_empty() => path,
+                _ => continue,
+            };
+            match file.len {
+                Some(len) => {
+                    let entry = Entry {
+                        name: name.to_owned(),
+                        kind: EntryKind::File,
+                        len,
+                    };
+                    entries.insert(name.to_owned(), entry);
+                }
+                None => drop(entries.remove(name)),
+            }
+        }
+        Ok(entries.into_values().collect())
+    }
+
+    fn len(&self, path: &str) -> Result<u64> {
+        match self.changed.by_path.get(path) {
+            Some(file) => file.len.ok_or_else(|| Self::not_found(path)),
+            None => self.under.len(path),
+        }
+    }
+
+    fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let Some(file) = self.changed.by_path.get(path) else {
+            return self.under.read_at(path, offset, buf);
+        };
+        let len = file.len.ok_or_else(|| Self::not_found(path))?;
+        let here = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let count = here.min(buf.len());
+        let buf = buf.get_mut(..count).unwrap_or_default();
+        buf.fill(0);
+        let below = usize::try_from(file.from_below.saturating_sub(offset)).unwrap_or(usize::MAX);
+        if let Some(wanted) = buf
+            .get_mut(..below.min(count))
+            .filter(|wanted| !wanted.is_empty())
+        {
+            self.under.read_at(path, offset, wanted)?;
+        }
+        let page_bytes = self.changed.page_bytes.max(1);
+        let first = u32::try_from(offset / page_bytes).unwrap_or(u32::MAX);
+        let end = offset.saturating_add(count as u64).div_ceil(page_bytes);
+        for (number, page) in file
+            .pages
+            .range(first..u32::try_from(end).unwrap_or(u32::MAX))
+        {
+            lay_over(buf, offset, u64::from(*number) * page_bytes, page);
+        }
+        Ok(count)
+    }
+
+    fn prefetch(&self, ranges: &[Range]) {
+        self.under.prefetch(ranges);
+    }
+}
+
+/// Copies the part of `page`, which stands at `at`, that falls into `buf`, which begins at `offset`.
+fn lay_over(buf: &mut [u8], offset: u64, at: u64, page: &[u8]) {
+    let skipped =
+        |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    let to = buf.get_mut(skipped(offset, at)..).unwrap_or_default();
+    let from = page.get(skipped(at, offset)..).unwrap_or_default();
+    let len = to.len().min(from.len());
+    if let (Some(to), Some(from)) = (to.get_mut(..len), from.get(..len)) {
+        to.copy_from_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pgclinic_source::{Memory, read_all};
+
+    #[test]
+    fn pages_lie_over_what_is_below_and_cuts_stay() {
+        let below = Memory::new("below")
+            .with("base/1", *b"aaaabbbbcccc")
+            .with("base/2", *b"x");
+        let below: Arc<dyn Source> = Arc::new(below);
+        let mut changed = ChangedFiles::of_pages(4);
+        let page = changed.page(below.as_ref(), "base/1", 1).expect("there");
+        page.copy_from_slice(b"BBBB");
+        assert!(changed.page(below.as_ref(), "base/1", 3).is_none());
+        changed.cut(below.as_ref(), "base/1", 8);
+        changed.put(below.as_ref(), "base/1", 3, b"DDDD".to_vec());
+        changed.remove(below.as_ref(), "base/2");
+        changed.put(below.as_ref(), "base/3", 0, b"new!".to_vec());
+        let source = ReplayedSource::new(below, changed);
+        let all = read_all(&source, "base/1", 100).expect("readable");
+        assert_eq!(all, b"aaaaBBBB\0\0\0\0DDDD");
+        let mut middle = [0; 6];
+        assert_eq!(source.read_at("base/1", 2, &mut middle), Ok(6));
+        assert_eq!(&middle, b"aaBBBB");
+        let names: Vec<String> = source
+            .list("base")
+            .expect("a folder")
+            .into_iter()
+            .map(|entry| entry.name)
+            .collect();
+        assert_eq!(names, ["1", "3"]);
+        assert!(source.len("base/2").is_err());
+    }
+}

@@ -1,0 +1,332 @@
+//! What the write-ahead log of a crashed cluster holds, applied to its rows in memory.
+//!
+//! Heaps, sequences, `pg_xact`, `pg_multixact`, relation maps and files made, cut and removed follow the records as in the
+//! server's recovery; indexes and maps of free space and visibility do not. What could not be applied is counted by file.
+
+mod files;
+mod status;
+
+pub use files::ReplayedSource;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pgclinic_format::wal::redo::{Deed, OldRow, RedoFault, apply, deed};
+use pgclinic_format::wal::{
+    BlockReference, Event, FileNumber, Outcome, Record, WalEnd, WalReader, manager_name,
+};
+use pgclinic_format::{Fork, Lsn, Page};
+use pgclinic_source::Source;
+
+use crate::cluster::Cluster;
+use crate::file_name::fork_path;
+use files::ChangedFiles;
+
+/// Managers that only write to indexes.
+const INDEX_MANAGERS: [u8; 6] = [11, 12, 13, 14, 16, 17];
+const RELATION_MAP_MANAGER: u8 = 7;
+const MULTIXACT_MANAGER: u8 = 6;
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// Where the first record was read.
+    pub start: Lsn,
+    /// Where the records end, and why.
+    pub end: WalEnd,
+    /// Records that were read.
+    pub records: u64,
+    /// Changes of pages that were applied.
+    pub applied: u64,
+    /// Changes that could not be applied, by the files of the relation.
+    pub not_applied: BTreeMap<FileNumber, u64>,
+    /// Why, the first of them.
+    pub faults: Vec<String>,
+    /// All WAL that there is was read.
+    pub is_complete: bool,
+}
+
+/// Reasons that are kept.
+const FAULTS_MAX: usize = 100;
+
+/// Applies the records to memory.
+struct Replayer<'a> {
+    cluster: &'a Cluster,
+    source: &'a dyn Source,
+    major: u16,
+    changed: ChangedFiles,
+    pages_max: usize,
+    applied: u64,
+    not_applied: BTreeMap<FileNumber, u64>,
+    faults: Vec<String>,
+}
+
+impl Cluster {
+    /// The same cluster after a recovery in memory that may take about so many bytes; `None` where there is nothing to
+    /// recover, or no control file to trust.
+    pub fn replayed(&self, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
+        let replay = self.replay()?;
+        let recovery = self.recovery()?;
+        let page_bytes = u64::from(self.build.block_size);
+        let mut replayer = Replayer {
+            cluster: self,
+            source: self.source.as_ref(),
+            major: self.layout.major,
+            changed: ChangedFiles::of_pages(page_bytes),
+            pages_max: usize::try_from(memory_bytes / page_bytes.max(1)).unwrap_or(usize::MAX),
+            applied: 0,
+            not_applied: BTreeMap::new(),
+            faults: Vec::new(),
+        };
+        let pages = recovery.pages(self.source.as_ref());
+        let mut reader = WalReader::new(pages, recovery.shape, recovery.start.redo);
+        let mut records = 0;
+        let end = loop {
+            match reader.read() {
+                Ok(record) => {
+                    records += 1;
+                    replayer.record(&record);
+                }
+                Err(end) => break end,
+            }
+        };
+        let replayed = Replayed {
+            start: recovery.start.redo,
+            end,
+            records,
+            applied: replayer.applied,
+            not_applied: replayer.not_applied,
+            faults: replayer.faults,
+            is_complete: replay.is_complete(),
+        };
+        let mut changed = replayer.changed;
+        seal(&mut changed, self);
+        let source = Arc::new(ReplayedSource::new(Arc::clone(&self.source), changed));
+        let cluster = Cluster::open(source).ok()?;
+        Some((cluster.with_limits_of(replay), replayed))
+    }
+}
+
+impl Replayer<'_> {
+    fn record(&mut self, record: &Record<'_>) {
+        match record.header.manager {
+            manager if INDEX_MANAGERS.contains(&manager) => {}
+            RELATION_MAP_MANAGER => self.relation_map(record),
+            MULTIXACT_MANAGER => self.multixact(record),
+            _ => self.blocks(record),
+        }
+        match Event::of(record, self.major) {
+            Event::Ended(ended) => {
+                let committed = ended.outcome == Outcome::Committed;
+                if ended.outcome != Outcome::Prepared {
+                    self.set_status(ended.xid, committed);
+                    ended
+                        .subxids()
+                        .for_each(|xid| self.set_status(xid, committed));
+                }
+                ended.files().for_each(|file| self.drop_file(file));
+            }
+            Event::XactPage(page) => self.status_page("pg_xact", page),
+            Event::OffsetsPage(page) => self.status_page("pg_multixact/offsets", page),
+            Event::MembersPage(page) => self.status_page("pg_multixact/members", page),
+            Event::Created(of) if of.fork == Fork::Main => {
+                let path = self.path(of.file, 0);
+                let file = self.changed.file(self.source, &path);
+                file.len = Some(file.len.unwrap_or(0));
+            }
+            Event::Truncated { file, blocks } => self.truncate(file, blocks),
+            _ => {}
+        }
+    }
+
+    fn path(&self, file: FileNumber, segment: u32) -> String {
+        let folder = match file.tablespace {
+            1663 => format!("base/{}", file.database),
+            1664 => "global".to_owned(),
+            other => format!(
+                "pg_tblspc/{other}/PG_{}_{}/{}",
+                self.major, self.cluster.layout.catalog_version, file.database
+            ),
+        };
+        fork_path(&folder, file.filenode, Fork::Main, segment)
+    }
+
+    /// Path and number in the file of a block.
+    fn place(&self, file: FileNumber, block: u32) -> (String, u32) {
+        let whole = self.cluster.build.segment_blocks().max(1);
+        let segment = u32::try_from(u64::from(block) / whole).unwrap_or(u32::MAX);
+        let within = u32::try_from(u64::from(block) % whole).unwrap_or(0);
+        (self.path(file, segment), within)
+    }
+
+    /// Blocks of tables and sequences. An update's old page comes before its new one.
+    fn blocks(&mut self, record: &Record<'_>) {
+        let mut old = OldRow::default();
+        for block in record.blocks.iter().rev() {
+            if block.fork != Fork::Main {
+                continue;
+            }
+            match self.block(record, block, &mut old) {
+                Change::Applied => self.applied += 1,
+                Change::Needless => {}
+                Change::Failed(why) => {
+                    *self.not_applied.entry(block.file).or_default() += 1;
+                    self.fail(record, block, why);
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, record: &Record<'_>, block: &BlockReference<'_>, why: &str) {
+        if self.faults.len() < FAULTS_MAX {
+            let header = record.header;
+            let manager = manager_name(header.manager).unwrap_or("unknown");
+            let path = self.path(block.file, 0);
+            self.faults.push(format!(
+                "{} {manager} 0x{:02x}, {path} block {}: {why}",
+                record.lsn,
+                header.operation(),
+                block.block
+            ));
+        }
+    }
+
+    /// Changes one block.
+    fn block(
+        &mut self,
+        record: &Record<'_>,
+        block: &BlockReference<'_>,
+        old: &mut OldRow,
+    ) -> Change {
+        const NO_ROOM: &str = "there is no memory for more pages";
+        let (path, number) = self.place(block.file, block.block);
+        let page_bytes = usize::try_from(self.changed.page_bytes).unwrap_or(8192);
+        let room = self.changed.held_pages_below(self.pages_max);
+        if let Some(image) = block.image.filter(|image| image.apply) {
+            let Ok(mut page) = image.page(page_bytes) else {
+                return Change::Failed("its image cannot be unpacked");
+            };
+            if !holds_rows(&page) {
+                return Change::Needless;
+            }
+            if !room {
+                return Change::Failed(NO_ROOM);
+            }
+            set_lsn(&mut page, record.end);
+            self.changed.put(self.source, &path, number, page);
+            return Change::Applied;
+        }
+        if deed(record, block.id) == Deed::Nothing {
+            return Change::Needless;
+        }
+        if !room {
+            return Change::Failed(NO_ROOM);
+        }
+        if block.will_init {
+            self.changed
+                .put(self.source, &path, number, vec![0; page_bytes]);
+        }
+        // A page beyond the end belongs to a file that a later record removes or cuts.
+        let Some(page) = self.changed.page(self.source, &path, number) else {
+            return Change::Needless;
+        };
+        let is_newer = Page::parse(page).is_some_and(|page| page.pd_lsn() >= record.end);
+        if is_newer && !block.will_init {
+            return Change::Needless;
+        }
+        let done = apply(record, self.major, block.id, page, old);
+        set_lsn(page, record.end);
+        match done {
+            Ok(()) => Change::Applied,
+            Err(RedoFault::Short) => Change::Failed("the record is too short"),
+            Err(RedoFault::Page) => Change::Failed("the page is not the one that was changed"),
+            Err(RedoFault::Unknown) => Change::Failed("records of this kind are not known"),
+        }
+    }
+
+    fn drop_file(&mut self, file: FileNumber) {
+        self.truncate(file, 0);
+        let path = self.path(file, 0);
+        self.changed.remove(self.source, &path);
+        self.not_applied.remove(&file);
+    }
+
+    fn truncate(&mut self, file: FileNumber, blocks: u32) {
+        let whole = self.cluster.build.segment_blocks().max(1);
+        for segment in 0.. {
+            let path = self.path(file, segment);
+            let is_there = self.changed.file(self.source, &path).len.is_some();
+            if !is_there {
+                self.changed
+                    .by_path
+                    .retain(|known, file| *known != path || file.len.is_some());
+                break;
+            }
+            let first = u64::from(segment) * whole;
+            let left = u64::from(blocks).saturating_sub(first).min(whole);
+            match (segment, left) {
+                (1.., 0) => self.changed.remove(self.source, &path),
+                _ => {
+                    let len = left * self.changed.page_bytes;
+                    self.changed.cut(self.source, &path, len);
+                }
+            }
+        }
+    }
+}
+
+/// What became of a block's change.
+enum Change {
+    Applied,
+    /// There is nothing to do, or it is done already.
+    Needless,
+    Failed(&'static str),
+}
+
+/// Tables have no special space, and sequences a small one with a number of their own; anything else is an index.
+fn holds_rows(page: &[u8]) -> bool {
+    let Some(view) = Page::parse(page) else {
+        return false;
+    };
+    let special = page.len().saturating_sub(usize::from(view.pd_special()));
+    view.is_new()
+        || special == 0
+        || pgclinic_format::sequence::magic(view) == Some(pgclinic_format::sequence::SEQUENCE_MAGIC)
+}
+
+fn set_lsn(page: &mut [u8], lsn: Lsn) {
+    let [high, low] = [lsn.0 >> 32, lsn.0 & 0xFFFF_FFFF];
+    for (at, half) in [(0, high), (4, low)] {
+        let half = u32::try_from(half).unwrap_or_default();
+        pgclinic_format::build::put_u32(page, at, half);
+    }
+}
+
+/// Gives changed pages of relations a true checksum where the cluster has checksums.
+fn seal(changed: &mut ChangedFiles, cluster: &Cluster) {
+    if cluster.checksums() != Some(true) {
+        return;
+    }
+    let whole = u32::try_from(cluster.build.segment_blocks()).unwrap_or(u32::MAX);
+    for (path, file) in &mut changed.by_path {
+        let Some(segment) = segment_of(path) else {
+            continue;
+        };
+        for (number, page) in &mut file.pages {
+            let is_new = Page::parse(page).is_none_or(Page::is_new);
+            if !is_new {
+                let block = segment.saturating_mul(whole).saturating_add(*number);
+                pgclinic_format::build::seal_page(page, block);
+            }
+        }
+    }
+}
+
+/// The segment of a relation's file; nothing for other files.
+fn segment_of(path: &str) -> Option<u32> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let is_home =
+        folder == "global" || folder.starts_with("base/") || folder.starts_with("pg_tblspc/");
+    let name = crate::file_name::RelationFileName::parse(name)?;
+    is_home.then_some(name.segment)
+}
