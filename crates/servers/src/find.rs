@@ -118,6 +118,16 @@ pub fn installed() -> Vec<Installation> {
     found
 }
 
+/// A folder of `cargo xtask servers` by its name, when it is there as a whole.
+pub fn made_folder(name: &str) -> Option<PathBuf> {
+    let mut folders = trusted_folders();
+    for folder in &mut folders {
+        folder.push("servers");
+        folder.push(name);
+    }
+    folders.into_iter().find(|folder| folder.join("complete").is_file())
+}
+
 /// What `cargo xtask servers` made, in the order of the folders' names: distributions' newer releases and Python wheels.
 pub fn made() -> Vec<Installation> {
     let complete = |folder: &PathBuf| folder.join("complete").is_file();

@@ -6,6 +6,7 @@ mod experiment;
 mod list;
 mod plan;
 mod run;
+mod servers;
 
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches, Subcommand};
 
@@ -18,6 +19,8 @@ use crate::world::World;
 enum Work {
     /// The experiments and their questions
     List(list::Arguments),
+    /// Every PostgreSQL on this machine and what it was built with
+    Servers(servers::Arguments),
     /// What an experiment compares, in which order, and what it costs in time, disk and bytes written
     Plan(plan::Arguments),
     /// Carries an experiment out; a folder with the same plan is gone on with
@@ -49,6 +52,7 @@ impl Command for Lab {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         match Work::from_arg_matches(matches)? {
             Work::List(arguments) => list::run(&arguments, world),
+            Work::Servers(arguments) => servers::run(&arguments, world),
             Work::Plan(arguments) => plan::run(&arguments, world),
             Work::Run(arguments) => run::run(&arguments, world),
             Work::Resume(arguments) => run::resume(&arguments, world),

@@ -2,6 +2,7 @@
 //! catalogue, and in the memory of `pg_dump`; 17 gathers neighbours of one owner into one entry (`pg_dump.c`,
 //! `getLOs`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ impl Experiment for LargeObjectDump {
         let formats = Axis::new("format", "", &["custom", "directory"]);
         let hundreds: &[u64] = scale.pick(
             &[5],
-            &[100, 500],
+            &[50, 200],
             &[500, 1_000, 2_000, 5_000, 10_000, 15_000],
         );
         let counts: Vec<u64> = hundreds.iter().map(|count| count * 100).collect();
@@ -185,29 +186,41 @@ impl Experiment for LargeObjectDump {
     }
 
     fn remarks(&self, results: &[RunResult]) -> Vec<String> {
-        let mut remarks: Vec<String> = results.iter().filter_map(memory_of_an_object).collect();
-        remarks.sort();
-        remarks.dedup();
-        remarks
+        let arms: BTreeSet<&str> = results
+            .iter()
+            .map(|result| result.cell.arm.as_str())
+            .collect();
+        arms.into_iter()
+            .filter_map(|arm| memory_of_an_object(results, arm))
+            .collect()
     }
 }
 
-/// `pg-dump-16 with 50000 objects: 0.7 kB of memory an object` for the largest cells.
-fn memory_of_an_object(result: &RunResult) -> Option<String> {
-    let objects: f64 = result.cell.number_at("objects")?;
-    let plain =
-        result.cell.block == 1 && !result.cell.is_control && result.cell.at("format") == "custom";
-    let peak = result
-        .metrics
-        .get("peak_memory_kb")
-        .filter(|_| plain && objects >= 50_000.0)?;
+/// What each further empty object costs, from the smallest and the largest number of them in the custom format.
+fn memory_of_an_object(results: &[RunResult], arm: &str) -> Option<String> {
+    let plain = |cell: &Cell| {
+        cell.arm == arm
+            && cell.at("format") == "custom"
+            && object_bytes(cell) == 0
+            && cell.at("owners") == "one"
+    };
+    let peaks = results
+        .iter()
+        .filter(|result| plain(&result.cell))
+        .filter_map(|result| {
+            Some((
+                result.cell.number_at::<u64>("objects")?,
+                *result.metrics.get("peak_memory_kb")?,
+            ))
+        });
+    let peaks: BTreeMap<u64, f64> = peaks.collect();
+    let ((few, low), (many, high)) = (peaks.first_key_value()?, peaks.last_key_value()?);
+    let more = many.checked_sub(*few).filter(|more| *more > 0)?;
+    let each = (high - low) / more as f64;
     Some(format!(
-        "{}: {:.2} kB of memory an object with {objects} objects of {} bytes and {} owner; a million need about {:.0} MB",
-        result.cell.arm,
-        peak / objects,
-        result.cell.at("object-bytes"),
-        result.cell.at("owners"),
-        peak / objects * 1_000.0
+        "{arm}: each further object costs {:.0} bytes of memory, a million about {:.0} MB (between {few} and {many} objects)",
+        each * 1_024.0,
+        each * 1_000_000.0 / 1_024.0
     ))
 }
 

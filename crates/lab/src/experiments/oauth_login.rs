@@ -6,7 +6,7 @@ use std::time::Instant;
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;
-use crate::cell::{Arm, Better, Cell, Metric, RunResult};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
@@ -15,6 +15,7 @@ use crate::need::Need;
 mod certificates;
 mod checker;
 mod https;
+mod keycloak;
 mod provider;
 mod psql;
 mod rules;
@@ -43,7 +44,8 @@ decides is in the laboratory. Without a compiler the rules and the provider are 
 beside the server, and each run says so.
 
 The arm psql logs in with psql's own device flow where a psql 18 with libpq-oauth is found (Debian sid's, which \
-`cargo xtask servers` makes). The arm broken-rules writes the mistakes that people make into both files, reads \
+`cargo xtask servers` makes). At the published scale Keycloak is the second provider where Java is here and \
+`cargo xtask servers --only keycloak` has fetched it; its tokens, signed with RS256, come by password. The arm broken-rules writes the mistakes that people make into both files, reads \
 pg_hba_file_rules and pg_ident_file_mappings, and explains each line; it also shows that a reload keeps the old rules, \
 without a word to whoever asked for it.
 
@@ -68,6 +70,7 @@ impl Experiment for OauthLogin {
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
+        let providers: &[&str] = scale.pick(&["own"], &["own"], &["own", "keycloak"]);
         let of = |situation: &Situation| Arm::new(situation.name, situation.words);
         let mut arms: Vec<Arm> = SITUATIONS.iter().map(of).collect();
         arms.push(Arm::new(PSQL, "psql with its own device flow"));
@@ -77,8 +80,8 @@ impl Experiment for OauthLogin {
         ));
         Matrix {
             arms: arms.into_iter().map(|arm| arm.on_version("18")).collect(),
-            axes: Vec::new(),
-            blocks: scale.pick(1, 3, 5),
+            axes: vec![Axis::new("provider", "", providers)],
+            blocks: scale.pick(1, 3, 3),
         }
     }
 
@@ -96,12 +99,25 @@ impl Experiment for OauthLogin {
         ]
     }
 
-    fn needs(&self, _cell: &Cell, _arm: &Arm) -> Vec<Need> {
-        vec![Need::Major(18..=18)]
+    fn needs(&self, cell: &Cell, arm: &Arm) -> Vec<Need> {
+        let mut needs = vec![Need::Major(18..=18)];
+        if cell.at("provider") == "keycloak" {
+            needs.extend(keycloak::missing().map(Need::Missing));
+            if situation(&arm.name).is_none() {
+                let words = "this arm is the same whatever the provider, and approving a device takes a browser";
+                needs.push(Need::Missing(words.to_owned()));
+            }
+        }
+        needs
     }
 
-    fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
-        Cost::seconds(scale.pick(2.0, 3.0, 8.0))
+    fn cost(&self, cell: &Cell, scale: Scale) -> Cost {
+        match cell.at("provider") {
+            "keycloak" => Cost::seconds(40.0)
+                .with_data(400 << 20)
+                .with_memory(1 << 30),
+            _ => Cost::seconds(scale.pick(2.0, 3.0, 8.0)),
+        }
     }
 
     fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
@@ -145,7 +161,10 @@ impl Experiment for OauthLogin {
 
 /// `expired: right, as: it expired 60 s ago; 2.1 ms a login`
 fn remark(result: &RunResult) -> String {
-    let arm = &result.cell.arm;
+    let arm = match result.cell.at("provider") {
+        "keycloak" => format!("{} with Keycloak", result.cell.arm),
+        _ => result.cell.arm.clone(),
+    };
     let Some(wrong) = result.metrics.get("wrong_answers") else {
         return format!("{arm}: {}", result.outcome.words());
     };
@@ -174,10 +193,10 @@ fn try_situation(
         wrong += u32::from(!names_the_way(&challenge, &stage.issuer));
     }
     let start = Instant::now();
-    let token = stage.token(situation)?;
+    let token = stage.token(bench, situation)?;
     let token_ms = start.elapsed().as_secs_f64() * 1e3;
     if situation.issuer_is_down {
-        stage.provider = None;
+        stage.end_provider();
     }
     let mut times = Vec::new();
     let mut let_in = 0;
@@ -337,7 +356,7 @@ fn after_reload(bench: &mut Bench<'_>, stage: &Stage, session: &mut Session) -> 
     session
         .execute("SELECT pg_reload_conf()")
         .map_err(Error::sql("reloading the rules"))?;
-    let token = stage.token(good)?;
+    let token = stage.token(bench, good)?;
     let answer = stage.try_token(bench, good.role, &token)?;
     Ok(u32::from(matches!(answer, Answer::LetIn(_))))
 }

@@ -16,6 +16,10 @@ pub(super) struct Certificates {
     pub(super) trust: Arc<ClientConfig>,
     /// The authority's certificate for other programs.
     pub(super) authority_pem: String,
+    /// The certificate of `localhost`, for a provider that is a program of its own.
+    pub(super) server_pem: String,
+    /// Its key.
+    pub(super) key_pem: String,
 }
 
 /// Makes them; the keys live in memory only.
@@ -39,12 +43,14 @@ pub(super) fn make() -> Result<Certificates, String> {
     let leaf = CertificateParams::new(names)
         .and_then(|params| params.signed_by(&key, &Issuer::new(authority, &authority_key)))
         .map_err(|error| failed(&error))?;
-    let authority_pem = root.pem();
+    let (authority_pem, server_pem) = (root.pem(), leaf.pem());
     let (leaf, root) = (leaf.der().clone(), root.der().clone());
     Ok(Certificates {
         server: server_side(leaf, key.serialize_der()).map_err(|error| failed(&error))?,
         trust: client_side(root).map_err(|error| failed(&error))?,
         authority_pem,
+        server_pem,
+        key_pem: key.serialize_pem(),
     })
 }
 

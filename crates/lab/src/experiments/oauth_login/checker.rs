@@ -10,7 +10,7 @@ use super::provider::now_s;
 use super::tokens::Unproven;
 
 /// Clocks may differ by this much.
-const SLACK_S: i64 = 5;
+pub(super) const SLACK_S: i64 = 5;
 
 /// Checks tokens of one issuer. Its keys are fetched when the first token comes, and kept.
 pub(super) struct Checker {

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use pgclinic_servers::{ConnectOptions, Login, Scratch};
 
 use super::certificates::{self, Certificates};
-use super::checker::Checker;
-use super::provider::{AUDIENCE, Provider, SCOPE, obtain};
+use super::checker::{Checker, SLACK_S};
+use super::keycloak::{Keycloak, Realm};
+use super::provider::{AUDIENCE, Provider, SCOPE, now_s, obtain};
 use super::rules;
 use super::situations::{From, Situation};
-use super::tokens::forge;
+use super::tokens::{Unproven, forge};
 use super::validator::{Service, compile, no_compiler};
 use crate::bench::Bench;
 use crate::error::{Error, Result};
@@ -21,12 +23,18 @@ const NO_VALIDATOR: &str = "pgclinic_no_validator";
 /// Everything but the server itself.
 pub(super) struct Stage {
     pub(super) certificates: Certificates,
-    pub(super) provider: Option<Provider>,
+    provider: Option<Issuing>,
     pub(super) issuer: String,
-    stranger: Provider,
     // Dropped before the folder that its socket lies in.
     service: Option<Service>,
     pub(super) folder: Scratch,
+}
+
+/// Who gives tokens.
+enum Issuing {
+    /// Our own provider, and another one whose tokens must not let anybody in.
+    Own(Provider, Provider),
+    Keycloak(Box<Keycloak>),
 }
 
 /// What came of a login.
@@ -41,9 +49,11 @@ impl Stage {
     /// Sets everything up; the server starts at its first use.
     pub(super) fn set_up(bench: &mut Bench<'_>) -> Result<Self> {
         let certificates = certificates::make().map_err(Error::Refused)?;
-        let provider = Provider::start(&certificates).map_err(Error::Refused)?;
-        let stranger = Provider::start(&certificates).map_err(Error::Refused)?;
-        let issuer = provider.issuer.clone();
+        let provider = start_issuing(bench, &certificates)?;
+        let issuer = match &provider {
+            Issuing::Own(provider, _) => provider.issuer.clone(),
+            Issuing::Keycloak(keycloak) => keycloak.issuer.clone(),
+        };
         let folder = bench.site.scratch()?;
         let service = start_service(bench, &folder, checker(&issuer, &certificates))?;
         let (hba, ident) = (rules::hba(&issuer, SCOPE), rules::ident());
@@ -56,7 +66,6 @@ impl Stage {
             provider: Some(provider),
             issuer,
             folder,
-            stranger,
             service,
         })
     }
@@ -66,22 +75,48 @@ impl Stage {
         self.service.is_some()
     }
 
+    /// Ends the provider.
+    pub(super) fn end_provider(&mut self) {
+        self.provider = None;
+    }
+
     /// The token of a situation, by the whole way that a client goes.
-    pub(super) fn token(&self, situation: &Situation) -> Result<String> {
-        let (issuer, client) = match situation.token {
-            From::Trusted(client) => (&self.issuer, client),
-            From::Stranger => (&self.stranger.issuer, "good"),
-            From::Forger => (&self.issuer, "good"),
+    pub(super) fn token(&self, bench: &Bench<'_>, situation: &Situation) -> Result<String> {
+        let (client, is_stranger) = match situation.token {
+            From::Trusted(client) => (client, false),
+            From::Stranger => ("good", true),
+            From::Forger => ("good", false),
         };
-        let discovery = format!("{issuer}/.well-known/openid-configuration");
-        let token = obtain(
-            &self.certificates,
-            &discovery,
-            client,
-            SCOPE,
-            situation.user,
-        )
-        .map_err(Error::Refused)?;
+        let token = match &self.provider {
+            None => Err("the provider has ended".to_owned()),
+            Some(Issuing::Own(trusted, stranger)) => {
+                let issuer = if is_stranger {
+                    &stranger.issuer
+                } else {
+                    &trusted.issuer
+                };
+                let discovery = format!("{issuer}/.well-known/openid-configuration");
+                obtain(
+                    &self.certificates,
+                    &discovery,
+                    client,
+                    SCOPE,
+                    situation.user,
+                )
+            }
+            Some(Issuing::Keycloak(keycloak)) => {
+                let realm = if is_stranger {
+                    Realm::Strangers
+                } else {
+                    Realm::Trusted
+                };
+                keycloak.token(&self.certificates, realm, client, situation.user)
+            }
+        };
+        let token = token.map_err(Error::Refused)?;
+        if client == "expired" {
+            wait_until_expired(bench, &token)?;
+        }
         Ok(match situation.token {
             From::Forger => forge(&token),
             _ => token,
@@ -127,6 +162,28 @@ impl Stage {
             }
         }
     }
+}
+
+fn start_issuing(bench: &mut Bench<'_>, certificates: &Certificates) -> Result<Issuing> {
+    if bench.cell().at("provider") == "keycloak" {
+        let keycloak = Keycloak::start(bench, certificates)?;
+        return Ok(Issuing::Keycloak(Box::new(keycloak)));
+    }
+    let start = || Provider::start(certificates).map_err(Error::Refused);
+    Ok(Issuing::Own(start()?, start()?))
+}
+
+/// Our own provider signs tokens of yesterday; another's shortest life is to be waited for.
+fn wait_until_expired(bench: &Bench<'_>, token: &str) -> Result<()> {
+    let claims = Unproven::parse(token).map(|token| token.claims);
+    let expires = claims
+        .and_then(|claims| claims.get("exp")?.as_i64())
+        .unwrap_or_default();
+    while now_s() <= expires + SLACK_S {
+        bench.check_interrupted()?;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Ok(())
 }
 
 fn checker(issuer: &str, certificates: &Certificates) -> Checker {
