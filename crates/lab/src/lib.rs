@@ -16,6 +16,7 @@
 
 pub mod across;
 pub mod analysis;
+mod asking;
 mod bench;
 mod bench_load;
 mod cell;

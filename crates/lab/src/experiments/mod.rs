@@ -8,6 +8,10 @@ registry! {
     /// Every experiment, in the order of `lab list`.
     pub static EXPERIMENTS: [Experiment] = [
         duplicate_inserts::DuplicateInserts,
+        catalog_churn::CatalogChurn,
+        uuid_keys::UuidKeys,
+        checksum_cost::ChecksumCost,
+        toast_compression::ToastCompression,
         large_object_dump::LargeObjectDump,
         analyze_prefetch::AnalyzePrefetch,
         oauth_login::OauthLogin,

@@ -1,0 +1,260 @@
+//! What do temporary tables do to the catalogs?
+//!
+//! A table is rows in `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_type`, `pg_depend` and `pg_index`, and so are its TOAST
+//! table, its indexes and its sequence. Dropped, they are dead rows that VACUUM must find; a held snapshot keeps it from
+//! that. When the end of a catalog has become empty, VACUUM cuts it off under an ACCESS EXCLUSIVE lock
+//! (`lazy_truncate_heap` in `src/backend/access/heap/vacuumlazy.c`), and whoever must read the catalog waits.
+
+mod stall;
+mod workload;
+
+use std::time::Instant;
+
+use pgclinic_servers::Session;
+
+use crate::asking::{number, wal_bytes};
+use crate::bench::Bench;
+use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Experiment, Matrix, Measured, Scale};
+use crate::need::Need;
+
+/// Rows of `pg_attribute` that an 8 kB page of the published cluster held.
+const PUBLISHED_ROWS_PAGE: f64 = 23.0;
+
+/// See the module.
+pub struct CatalogChurn;
+
+impl Experiment for CatalogChurn {
+    fn name(&self) -> &str {
+        "catalog-churn"
+    }
+
+    fn question(&self) -> &str {
+        "What do short-lived tables do to the system catalogs?"
+    }
+
+    fn explain(&self) -> &str {
+        "A cycle creates short-lived tables with their indexes, puts a row into each, and drops them: one reporting table of \
+         31 columns and four indexes, or the five tables that a web shop makes at each login. The arm reuse creates them once \
+         as temporary tables ON COMMIT DELETE ROWS and only fills them in each cycle. Counted are the bytes that all catalogs \
+         grow by for 1,000 cycles, the rows that a cycle writes into pg_attribute, pg_attrdef and pg_class, and the WAL. A \
+         snapshot that another session holds meanwhile keeps dead rows from being pruned.\n\n\
+         Then autovacuum is let loose on the bloated catalogs, while a probe opens a session and reads a small table, again and \
+         again. The longest stall of the probe is the incident of the article: a SELECT that waits because VACUUM cuts the end \
+         off pg_attribute. The arm no-truncate sets vacuum_truncate off on the catalogs (18 has it as a setting of the server). \
+         The stall grows with the size of what is cut off and with shared_buffers, which are searched for its pages.\n\n\
+         Published: a reporting table writes 62 rows into pg_attribute, 27 into pg_attrdef and 9 into pg_class. For the shop \
+         173, 3 and 32 are published, but the article's own addends give 230 rows in pg_attribute, and real servers 232. \
+         For an own workload, write an experiment of your own: `pgclinic lab new`."
+    }
+
+    fn matrix(&self, scale: Scale) -> Matrix {
+        let workloads: &[&str] = &["reporting", "shop"];
+        let held: &[&str] = scale.pick(&["none"], &["none", "held"], &["none", "held"]);
+        Matrix {
+            arms: vec![
+                Arm::new("create-drop", "created and dropped in each cycle"),
+                Arm::new("no-truncate", "the same, catalogs with vacuum_truncate off"),
+                Arm::new("reuse", "temporary tables kept, emptied at commit"),
+            ],
+            axes: vec![
+                Axis::new("workload", "", workloads),
+                Axis::new("snapshot", "", held),
+            ],
+            blocks: scale.pick(1, 3, 3),
+        }
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let exact =
+            |name: &str, words: &str, unit: &str| Metric::exact(name, words, unit, Better::Lower);
+        vec![
+            exact(
+                "catalog_bytes",
+                "growth of all catalogs for 1,000 cycles",
+                "bytes",
+            ),
+            exact("attribute_rows", "rows in pg_attribute for each cycle", ""),
+            exact("attrdef_rows", "rows in pg_attrdef for each cycle", ""),
+            exact("class_rows", "rows in pg_class for each cycle", ""),
+            exact("wal_bytes", "WAL for 1,000 cycles", "bytes"),
+            exact("kept_bytes", "pg_attribute after autovacuum", "bytes"),
+            Metric::timing(
+                "stall_ms",
+                "longest stall of a probe while autovacuum cleans up",
+                "ms",
+                Better::Lower,
+            ),
+            Metric::timing("cycles_s", "cycles a second", "1/s", Better::Higher),
+        ]
+    }
+
+    fn needs(&self, _cell: &Cell, _arm: &Arm) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn cost(&self, cell: &Cell, scale: Scale) -> Cost {
+        let cycle_s = match (cell.arm.as_str(), cell.at("workload")) {
+            ("reuse", _) => 0.004,
+            (_, "shop") => 0.06,
+            _ => 0.015,
+        };
+        let cycles = cycles(scale);
+        Cost::seconds(6.0 + cycles as f64 * cycle_s).with_data(cycles * 300_000)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        bench.set("autovacuum", "off");
+        bench.set("synchronous_commit", "off");
+        let mut session = bench.connect()?;
+        stall::prepare(bench, &mut session)?;
+        let held = match bench.cell().at("snapshot") {
+            "held" => Some(hold_snapshot(bench)?),
+            _ => None,
+        };
+        let workload = workload::named(bench.cell().at("workload"));
+        let measured = match bench.arm().name.as_str() {
+            "reuse" => churn(bench, &mut session, &workload, Life::Kept)?,
+            _ => churn(bench, &mut session, &workload, Life::Dropped)?,
+        };
+        drop((session, held));
+        let (stall_ms, kept_bytes) = stall::probe(bench)?;
+        let measured = measured.with("kept_bytes", kept_bytes);
+        Ok(match stall_ms {
+            Some(stall_ms) => measured.with("stall_ms", stall_ms),
+            None => {
+                bench.overlap(
+                    "autovacuum did not come by within the time, so no stall was measured",
+                );
+                measured
+            }
+        })
+    }
+
+    fn advice(&self, arm: &Arm) -> String {
+        match arm.name.as_str() {
+            "reuse" => "CREATE TEMP TABLE … ON COMMIT DELETE ROWS once a session, and fill it again instead of creating it again",
+            "no-truncate" => "vacuum_truncate = off (from 18), before: SET allow_system_table_mods = on; ALTER TABLE pg_catalog.pg_attribute SET (vacuum_truncate = off)",
+            _ => "keep creating and dropping, and watch the size of pg_attribute",
+        }
+        .to_owned()
+    }
+
+    fn remarks(&self, results: &[RunResult]) -> Vec<String> {
+        let rows = |workload: &str| {
+            let fits = |result: &&RunResult| {
+                result.cell.arm == "create-drop" && result.cell.at("workload") == workload
+            };
+            results
+                .iter()
+                .find(fits)
+                .and_then(|result| result.metrics.get("attribute_rows").copied())
+        };
+        rows("shop").map(projection).into_iter().collect()
+    }
+}
+
+/// What a day of the shop leaves in `pg_attribute` when nobody cleans up, with the published filling of pages.
+fn projection(rows_login: f64) -> String {
+    let megabytes = |logins: f64| logins * rows_login / PUBLISHED_ROWS_PAGE * 8192.0 / 1_048_576.0;
+    format!(
+        "projected to the article's traffic at {rows_login:.0} rows a login and {PUBLISHED_ROWS_PAGE:.0} rows a page: pg_attribute grows by \
+         {:.0} MB for 1,000 logins and {:.0} MB for 60,000 (published, at 173 rows: 58.77 and 3,525.82 MB)",
+        megabytes(1_000.0),
+        megabytes(60_000.0)
+    )
+}
+
+fn cycles(scale: Scale) -> u64 {
+    scale.pick(25, 300, 1_000)
+}
+
+/// How long the tables of a cycle live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Dropped,
+    Kept,
+}
+
+fn hold_snapshot(bench: &mut Bench<'_>) -> Result<Session> {
+    let mut session = bench.connect()?;
+    session
+        .execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class")
+        .map_err(Error::sql("holding a snapshot"))?;
+    Ok(session)
+}
+
+const CATALOG_BYTES: &str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
+                             WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'";
+
+/// Rows of the three catalogs.
+fn rows(session: &mut Session) -> Result<[f64; 3]> {
+    let mut count = |catalog: &str| number(session, &format!("SELECT count(*) FROM {catalog}"));
+    Ok([
+        count("pg_attribute")?,
+        count("pg_attrdef")?,
+        count("pg_class")?,
+    ])
+}
+
+fn churn(
+    bench: &Bench<'_>,
+    session: &mut Session,
+    workload: &workload::Workload,
+    life: Life,
+) -> Result<Measured> {
+    let failed = || Error::sql("running a cycle");
+    // The first cycle counts the rows, and is not among those that are measured.
+    let before = rows(session)?;
+    session.execute(&workload.create).map_err(failed())?;
+    let after = rows(session)?;
+    if life == Life::Dropped {
+        session.execute(&workload.fill).map_err(failed())?;
+        session.execute(&workload.drop).map_err(failed())?;
+    }
+    let (bytes, wal) = (number(session, CATALOG_BYTES)?, wal_bytes(session)?);
+    let (cycles, start) = (cycles(bench.scale()), Instant::now());
+    for _ in 0..cycles {
+        match life {
+            Life::Dropped => {
+                session.execute(&workload.create).map_err(failed())?;
+                session.execute(&workload.fill).map_err(failed())?;
+                session.execute(&workload.drop).map_err(failed())?;
+            }
+            Life::Kept => session.execute(&workload.fill).map_err(failed())?,
+        }
+        bench.check_interrupted()?;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let thousands = cycles as f64 / 1_000.0;
+    let each = |at: usize| match life {
+        Life::Kept => 0.0,
+        Life::Dropped => after.get(at).unwrap_or(&0.0) - before.get(at).unwrap_or(&0.0),
+    };
+    Ok(Measured::default()
+        .with("attribute_rows", each(0))
+        .with("attrdef_rows", each(1))
+        .with("class_rows", each(2))
+        .with(
+            "catalog_bytes",
+            (number(session, CATALOG_BYTES)? - bytes) / thousands,
+        )
+        .with("wal_bytes", (wal_bytes(session)? - wal) / thousands)
+        .with("cycles_s", cycles as f64 / seconds.max(1e-9)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_article_s_own_numbers_come_out_of_its_own_rows() {
+        let words = projection(173.0);
+        assert!(
+            words.contains("by 59 MB for 1,000 logins and 3526 MB for 60,000"),
+            "{words}"
+        );
+    }
+}

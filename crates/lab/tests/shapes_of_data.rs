@@ -1,0 +1,74 @@
+//! Keys, compression, checksums and catalogs: what does not depend on speed.
+
+mod common;
+
+use common::{metric, results, smallest};
+
+#[test]
+fn random_keys_leave_the_index_emptier_and_out_of_order() {
+    let results = results(smallest("uuid-keys", &[]), None);
+    let of = |arm: &str, table: &str, name: &str| metric(&results, arm, &[("table", table)], name);
+    for table in ["empty", "full"] {
+        assert!(of("v4", table, "leaf_density") < 80.0);
+        assert!(of("v7", table, "leaf_density") > 85.0);
+        assert!(of("v4", table, "fragmentation") > 20.0 && of("v7", table, "fragmentation") < 5.0);
+        assert!(
+            of("v4", table, "correlation").abs() < 0.2 && of("v7", table, "correlation") > 0.99
+        );
+        assert!(of("v4", table, "index_bytes_row") > 1.2 * of("v7", table, "index_bytes_row"));
+        assert!(of("bigint", table, "index_bytes_row") < of("v7", table, "index_bytes_row"));
+    }
+}
+
+#[test]
+fn packed_documents_are_smaller_and_each_table_packs_its_own_way() {
+    let results = results(smallest("toast-compression", &[]), None);
+    let bytes = |arm: &str| metric(&results, arm, &[], "bytes_row");
+    assert!(bytes("pglz") < 0.7 * bytes("external"));
+    let lz4 = results
+        .iter()
+        .find(|result| result.cell.arm == "lz4")
+        .expect("a run");
+    if lz4.is_done() {
+        assert!(bytes("lz4") < 0.7 * bytes("external"));
+        let value = |arm: &str| metric(&results, arm, &[], "value_bytes");
+        assert!(
+            value("lz4") != value("pglz"),
+            "each table packs its own way"
+        );
+    }
+}
+
+#[test]
+fn checksums_write_hint_bits_to_the_wal() {
+    let results = results(smallest("checksum-cost", &[]), None);
+    let wal = |arm: &str| metric(&results, arm, &[], "wal_bytes");
+    assert!(
+        wal("on") > 1.05 * wal("off"),
+        "{} {}",
+        wal("on"),
+        wal("off")
+    );
+}
+
+#[test]
+fn short_lived_tables_bloat_the_catalogs_and_kept_ones_do_not() {
+    let results = results(smallest("catalog-churn", &[]), None);
+    let of = |arm: &str, workload: &str, name: &str| {
+        metric(&results, arm, &[("workload", workload)], name)
+    };
+    let rows = |workload: &str| {
+        ["attribute_rows", "attrdef_rows", "class_rows"]
+            .map(|name| of("create-drop", workload, name))
+    };
+    assert_eq!(rows("reporting"), [62.0, 27.0, 9.0]);
+    assert_eq!(rows("shop"), [232.0, 3.0, 32.0]);
+    for workload in ["reporting", "shop"] {
+        assert!(of("create-drop", workload, "catalog_bytes") > 1e6);
+        assert!(
+            of("reuse", workload, "catalog_bytes")
+                < 0.1 * of("create-drop", workload, "catalog_bytes")
+        );
+    }
+    assert!(of("create-drop", "shop", "kept_bytes") < of("no-truncate", "shop", "kept_bytes"));
+}
