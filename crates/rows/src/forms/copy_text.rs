@@ -3,7 +3,7 @@
 use pgclinic_format::datum::Printed;
 
 use super::Form;
-use crate::shape::Column;
+use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
@@ -22,9 +22,9 @@ impl Form for CopyText {
         "copy"
     }
 
-    fn head(&self, _columns: &[Column], _out: &mut Vec<u8>) {}
+    fn head(&self, _table: &Table, _out: &mut Vec<u8>) {}
 
-    fn row(&self, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
+    fn row(&self, _table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
         for column in 0..row.len() {
             if column > 0 {
                 out.push(b'\t');

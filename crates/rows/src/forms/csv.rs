@@ -3,7 +3,7 @@
 use pgclinic_format::datum::Printed;
 
 use super::Form;
-use crate::shape::Column;
+use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
@@ -19,7 +19,8 @@ impl Form for Csv {
         "csv"
     }
 
-    fn head(&self, columns: &[Column], out: &mut Vec<u8>) {
+    fn head(&self, table: &Table, out: &mut Vec<u8>) {
+        let columns = &table.columns;
         for (column, number) in columns.iter().zip(0..) {
             if number > 0 {
                 out.push(b',');
@@ -29,7 +30,7 @@ impl Form for Csv {
         out.push(b'\n');
     }
 
-    fn row(&self, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
+    fn row(&self, _table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
         let is_alone = row.len() == 1;
         for column in 0..row.len() {
             if column > 0 {

@@ -1,6 +1,6 @@
 //! The register of forms that rows are written in.
 
-use crate::shape::Column;
+use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
@@ -11,16 +11,21 @@ pub trait Form: Sync {
     /// Behind the last point of a file's name.
     fn extension(&self) -> &'static str;
     /// What stands before the first row.
-    fn head(&self, columns: &[Column], out: &mut Vec<u8>);
+    fn head(&self, table: &Table, out: &mut Vec<u8>);
     /// One row.
-    fn row(&self, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>);
+    fn row(&self, table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>);
     /// What stands behind the last row.
     fn tail(&self, out: &mut Vec<u8>);
 }
 
 pgclinic_format::registry! {
     /// Every form, in the order of `--help`; the first is the default.
-    pub static FORMS: [Form] = [csv::Csv, copy_text::CopyText];
+    pub static FORMS: [Form] = [
+        csv::Csv,
+        copy_text::CopyText,
+        json_lines::JsonLines,
+        inserts::Inserts,
+    ];
 }
 
 /// The form of this name.

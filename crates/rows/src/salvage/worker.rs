@@ -141,7 +141,7 @@ impl<'c> Worker<'c> {
         };
         let form = crew.options.form;
         if number == 0 {
-            form.head(&work.table.columns, &mut printing.out);
+            form.head(&work.table, &mut printing.out);
         }
         if let Some(piece) = work.pieces.get(number) {
             let memory = take(&mut self.buffer);
@@ -358,9 +358,12 @@ impl<'c> Worker<'c> {
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
         let row = self.cells.row(tuple);
-        crew.options
-            .form
-            .row(&row, &mut bench.texts, &mut printing.out);
+        crew.options.form.row(
+            &printing.work.table,
+            &row,
+            &mut bench.texts,
+            &mut printing.out,
+        );
         printing.tally.rows.written += 1;
         let faults = self.cells.faults().iter().cloned();
         let mut is_partial = false;
