@@ -54,6 +54,7 @@ registry! {
         frozen_multixact::FrozenMultixact,
         btree_sibling::BtreeSibling,
         index_page_corrupted::IndexPageCorrupted,
+        index_structure::IndexStructure,
         btree_parent::BtreeParent,
         btree_posting::BtreePosting,
         btree_order::BtreeOrder,

@@ -268,6 +268,26 @@ const GALLERY: &[(&str, &str)] = &[
         "SET ignore_checksum_failure = ON;",
         "ignore-checksum-failure-setting",
     ),
+    (
+        "ERROR:  right sibling of GIN page is of different type",
+        "index-structure-broken",
+    ),
+    (
+        "ERROR:  XX002: unexpected page type 0xF093 in BRIN index \"orders_brin\" block 3",
+        "index-structure-broken",
+    ),
+    (
+        "PANIC:  failed to add item to index page in \"docs_gin\"",
+        "index-structure-broken",
+    ),
+    (
+        "ERROR:  failed to re-find parent of a page in index \"spots_gist\", block 17",
+        "index-structure-broken",
+    ),
+    (
+        "ERROR:  invalid overflow block number 5",
+        "index-structure-broken",
+    ),
 ];
 
 fn first(text: &str) -> Match {
