@@ -125,7 +125,9 @@ pub fn made_folder(name: &str) -> Option<PathBuf> {
         folder.push("servers");
         folder.push(name);
     }
-    folders.into_iter().find(|folder| folder.join("complete").is_file())
+    folders
+        .into_iter()
+        .find(|folder| folder.join("complete").is_file())
 }
 
 /// What `cargo xtask servers` made, in the order of the folders' names: distributions' newer releases and Python wheels.
