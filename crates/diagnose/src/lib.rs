@@ -21,6 +21,7 @@ mod gist_tree;
 mod heap_aids;
 pub mod inventory;
 mod line_pointers;
+pub mod measures;
 mod multixact_walk;
 mod oid_set;
 pub mod places;
@@ -66,6 +67,7 @@ pub use document::{CheckDocument, Finding, Level, Place, Verdict};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
 pub use relation_check::{PageReader, RelationCheck, RelationCx};
+pub use measures::{MEASURES, MeasureOptions, measure_cluster};
 pub use rule::{Rule, Severity};
 pub use visibility_bits::VisibilityBits;
 pub use walker::{

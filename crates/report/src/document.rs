@@ -4,6 +4,7 @@ use std::fmt;
 
 use pgclinic_diagnose::document::{
     BlindDocument, CheckDocument, DrillDocument, ExperimentDocument, InspectDocument,
+    MEASURE_SCHEMA, MeasureDocument,
 };
 use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ pub enum Document {
     Drill(DrillDocument),
     /// `pgclinic.drill-blind/1`.
     Blind(BlindDocument),
+    /// `pgclinic.measure/1`.
+    Measure(MeasureDocument),
     /// `pgclinic.salvage/1`.
     Salvage(Account),
     /// `pgclinic.lab/1`.
@@ -62,7 +65,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {MEASURE_SCHEMA}, {SALVAGE} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -97,6 +100,7 @@ impl Document {
             INSPECT => serde_json::from_slice(bytes).map(Document::Inspect),
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
+            MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
@@ -111,6 +115,7 @@ impl Document {
             Document::Inspect(document) => &document.schema,
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
+            Document::Measure(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
             Document::Experiment(document) => &document.schema,
         }

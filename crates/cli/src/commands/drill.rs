@@ -321,6 +321,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         Document::Blind(blind) => blind.elapsed_s = elapsed,
         Document::Check(_)
         | Document::Inspect(_)
+        | Document::Measure(_)
         | Document::Salvage(_)
         | Document::Experiment(_) => {}
     }

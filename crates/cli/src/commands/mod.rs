@@ -21,6 +21,7 @@ registry! {
     pub static COMMANDS: [Command] = [
         check::Check,
         inspect::Inspect,
+        measure::MeasureCommand,
         explain::Explain,
         salvage::Salvage,
         injure::Injure,

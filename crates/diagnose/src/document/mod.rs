@@ -6,6 +6,7 @@ pub(crate) mod check;
 mod drill;
 mod experiment;
 mod inspect;
+mod measure;
 
 pub use check::{
     AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
@@ -21,6 +22,7 @@ pub use experiment::{
     Side,
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
+pub use measure::{Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, Spread};
 
 use serde::{Deserialize, Serialize};
 

@@ -11,6 +11,7 @@ mod finding;
 mod inspect;
 mod map;
 mod markdown;
+mod measure;
 mod salvage;
 mod shell;
 
@@ -37,6 +38,7 @@ impl Format for Html {
             Document::Inspect(document) => inspect::render(document, options, out),
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
+            Document::Measure(document) => measure::render(document, out),
             Document::Salvage(account) => salvage::render(account, out),
             Document::Experiment(document) => experiment::render(document, out),
         }

@@ -5,6 +5,7 @@ mod check;
 mod drill;
 mod experiment;
 mod inspect;
+mod measure;
 mod salvage;
 mod sheet;
 
@@ -34,6 +35,7 @@ impl Format for Text {
             Document::Inspect(document) => inspect::render(document, &mut sheet),
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
+            Document::Measure(document) => measure::render(document, &mut sheet),
             Document::Salvage(account) => salvage::render(account, &mut sheet),
             Document::Experiment(document) => experiment::render(document, &mut sheet),
         }

@@ -1,0 +1,162 @@
+//! What a measurement found: figures of each relation, `pgclinic.measure/1`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Coverage, Kind, Level, Target, Tool};
+
+/// Schema of the document.
+pub const MEASURE_SCHEMA: &str = "pgclinic.measure/1";
+
+/// The figures of a cluster's relations.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MeasureDocument {
+    /// `pgclinic.measure/1`.
+    pub schema: String,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// What was measured.
+    pub target: Target,
+    /// Always `structure`: a measurement looks into every page.
+    pub level: Level,
+    /// Bytes seen, read and left out.
+    pub coverage: Coverage,
+    /// In the order of database, schema and name.
+    pub relations: Vec<MeasuredRelation>,
+    /// The run was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Seconds.
+    pub elapsed_s: f64,
+}
+
+/// One relation's main fork.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MeasuredRelation {
+    /// Its database; absent for shared relations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Its schema, if the catalogs tell.
+    pub schema: Option<String>,
+    /// Its name, if the catalogs tell.
+    pub relation: Option<String>,
+    /// 0 for shared relations.
+    pub database_oid: u32,
+    /// `pg_class.oid`.
+    pub relation_oid: Option<u32>,
+    /// The number in its file's name.
+    pub filenode: u32,
+    /// The first segment, below the data directory.
+    pub path: String,
+    /// Table, index and so on.
+    pub kind: Kind,
+    /// `pg_am.amname`, where it is a built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_method: Option<String>,
+    /// Pages.
+    pub blocks: u64,
+    /// Bytes of the main fork.
+    pub bytes: u64,
+    /// Pages that could not be measured: unreadable, or of a shape that no server writes.
+    pub pages_not_measured: u64,
+    /// The figures, by section (`table`, `index`) and name.
+    #[serde(flatten)]
+    pub sections: BTreeMap<String, BTreeMap<String, Option<Figure>>>,
+}
+
+/// A figure's value.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// A number of things or bytes.
+    Count(u64),
+    /// A share, a mean.
+    Real(f64),
+    /// How often each value occurs.
+    Spread(Spread),
+}
+
+/// How often each value occurs, in the order of the values.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// The lowest.
+    pub minimum: u64,
+    /// The highest.
+    pub maximum: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The commonest, the lowest of them where several are.
+    pub mode: u64,
+    /// Value and how often.
+    pub histogram: Vec<[u64; 2]>,
+}
+
+impl Spread {
+    /// From how often each value occurs; nothing of nothing.
+    pub fn of(counts: &BTreeMap<u64, u64>) -> Option<Self> {
+        let (minimum, maximum) = (*counts.first_key_value()?.0, *counts.last_key_value()?.0);
+        let total: u64 = counts.values().sum();
+        let sum: f64 = counts
+            .iter()
+            .map(|(value, often)| *value as f64 * *often as f64)
+            .sum();
+        let commonest = counts.iter().rev().max_by_key(|(_, often)| **often)?;
+        Some(Spread {
+            minimum,
+            maximum,
+            mean: sum / total as f64,
+            mode: *commonest.0,
+            histogram: counts
+                .iter()
+                .map(|(value, often)| [*value, *often])
+                .collect(),
+        })
+    }
+}
+
+impl MeasuredRelation {
+    /// `schema.name`, or the file where no name is known.
+    pub fn name(&self) -> String {
+        match (&self.schema, &self.relation) {
+            (Some(schema), Some(name)) => format!("{schema}.{name}"),
+            _ => self.path.clone(),
+        }
+    }
+
+    /// A figure of a section.
+    pub fn figure(&self, section: &str, name: &str) -> Option<&Figure> {
+        self.sections.get(section)?.get(name)?.as_ref()
+    }
+
+    /// A count of a section.
+    pub fn count(&self, section: &str, name: &str) -> Option<u64> {
+        match self.figure(section, name)? {
+            Figure::Count(number) => Some(*number),
+            Figure::Real(_) | Figure::Spread(_) => None,
+        }
+    }
+
+    /// A count or a share of a section.
+    pub fn real(&self, section: &str, name: &str) -> Option<f64> {
+        match self.figure(section, name)? {
+            Figure::Count(number) => Some(*number as f64),
+            Figure::Real(number) => Some(*number),
+            Figure::Spread(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_of_the_commonest_is_the_mode() {
+        let counts = BTreeMap::from([(3, 2), (5, 4), (9, 4)]);
+        let spread = Spread::of(&counts).expect("values");
+        assert_eq!((spread.minimum, spread.maximum, spread.mode), (3, 9, 5));
+        assert_eq!(spread.mean, 6.2);
+        assert_eq!(Spread::of(&BTreeMap::new()), None);
+    }
+}
