@@ -66,8 +66,8 @@ pub use checks::{
 pub use document::{CheckDocument, Finding, Level, Place, Verdict};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
-pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use measures::{MEASURES, MeasureOptions, measure_cluster};
+pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use rule::{Rule, Severity};
 pub use visibility_bits::VisibilityBits;
 pub use walker::{

@@ -47,7 +47,7 @@ impl Measure for BtreeLayout {
                 bytes("index_size", "length of the index"),
                 number("root_block_no", "block of the root"),
                 number("internal_pages", "pages above the leaves"),
-                number("leaf_pages", "leaves"),
+                number("leaf_pages", "pages of the lowest level"),
                 number("empty_pages", "half-dead pages"),
                 number("deleted_pages", "deleted pages, to be used again"),
                 share("avg_leaf_density", "how full the leaves are"),
