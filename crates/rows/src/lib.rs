@@ -18,8 +18,9 @@ mod visible;
 pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
 pub use salvage::{
-    Account, Durability, Encoding, LossPlace, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows,
-    SalvageError, SalvageOptions, TableAccount, salvage,
+    Account, Durability, Encoding, LargeObjectsAccount, LossPlace, Outcome, PLACES_MAX,
+    ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions, SequenceAccount, TableAccount,
+    salvage,
 };
 pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
 pub use texts::Texts;

@@ -245,7 +245,7 @@ impl MainForks {
     }
 
     /// The files of a relation; without segments where there are none.
-    fn of(&self, catalog: &Catalog, relation: &Relation) -> ForkFiles {
+    pub(crate) fn of(&self, catalog: &Catalog, relation: &Relation) -> ForkFiles {
         let key = (relation.tablespace, relation.filenode);
         self.forks.get(&key).cloned().unwrap_or_else(|| ForkFiles {
             home: self.home(catalog, relation.tablespace),

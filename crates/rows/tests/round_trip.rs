@@ -107,3 +107,54 @@ fn json_lines_are_objects() {
     }
     assert_eq!(rows, 175);
 }
+
+/// Large objects come in one tar file that a tar program unpacks, and go back under their numbers; sequences likewise.
+#[test]
+fn large_objects_and_sequences_go_back() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let folder =
+        pgclinic_servers::Scratch::new(&pgclinic_testkit::run_as(), None).expect("a folder");
+    let destination = folder.path().join("out");
+    let account = salvaged(&copy.pgdata, &options(&destination, "csv"));
+    let objects = account.large_objects.first().expect("large objects");
+    assert_eq!(objects.objects, 12);
+    let unpacked = folder.folder("unpacked").expect("a folder");
+    let tar = std::process::Command::new("tar")
+        .arg("-xf")
+        .arg(destination.join(&objects.file))
+        .arg("-C")
+        .arg(&unpacked)
+        .status();
+    assert!(tar.is_ok_and(|status| status.success()));
+    let _opened = std::process::Command::new("chmod")
+        .args(["-R", "a+rX"])
+        .arg(&unpacked)
+        .status();
+
+    let running = copy.start().expect("a server");
+    let mut session = common::session(&running, "clinic");
+    let sums = "SELECT string_agg(oid || ' ' || md5(lo_get(oid)), ',' ORDER BY oid) FROM pg_largeobject_metadata";
+    let before = session.query_value(sums).expect("sums");
+    let script = std::fs::read_to_string(unpacked.join("restore.sql")).expect("a script");
+    let path = format!("'{}/", unpacked.display());
+    let script: String = script
+        .lines()
+        .filter(|line| !line.starts_with('\\'))
+        .map(|line| line.replace(":'folder' || '/", &path))
+        .collect();
+    session
+        .execute("SELECT lo_unlink(oid) FROM pg_largeobject_metadata")
+        .and_then(|()| session.execute(&script))
+        .expect("restored");
+    assert_eq!(session.query_value(sums).expect("sums"), before);
+
+    let values = "SELECT string_agg(schemaname || sequencename || last_value, ',' ORDER BY 1) FROM pg_sequences";
+    let before = session.query_value(values).expect("values");
+    let script =
+        std::fs::read_to_string(destination.join("clinic/sequences.sql")).expect("a script");
+    session
+        .execute("SELECT setval('public.countdown', 7)")
+        .and_then(|()| session.execute(&script))
+        .expect("set");
+    assert_eq!(session.query_value(values).expect("values"), before);
+}

@@ -1,6 +1,6 @@
 //! `pgclinic salvage TARGET --to DEST`: the rows out of files that no server opens.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
@@ -100,7 +100,7 @@ impl Command for Salvage {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let cluster = target::open_cluster(&arguments.target, Some(&arguments.load))?;
-        let options = options(&arguments)?;
+        let options = options(&arguments, &world.temp_folder)?;
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
         let account = salvage(&cluster, &options, &bar);
@@ -136,7 +136,7 @@ impl Arguments {
     }
 }
 
-fn options(arguments: &Arguments) -> Result<SalvageOptions, Failure> {
+fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, Failure> {
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;
     Ok(SalvageOptions {
@@ -164,6 +164,7 @@ fn options(arguments: &Arguments) -> Result<SalvageOptions, Failure> {
         memory_bytes: arguments.load.memory.get(),
         selection: arguments.selection.selection(),
         spec: target::spec_of(&arguments.target),
+        spill_folder: arguments.load.spill_folder(temp_folder),
     })
 }
 

@@ -43,6 +43,12 @@ pub struct Account {
     pub totals: RowCounts,
     /// By database, schema and name.
     pub tables: Vec<TableAccount>,
+    /// Sequences with their values; each database's folder holds a script that sets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sequences: Vec<SequenceAccount>,
+    /// Large objects, one file a database.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub large_objects: Vec<LargeObjectsAccount>,
     /// What was not looked at, and why.
     pub not_salvaged: Vec<NotChecked>,
     /// How long it took.
@@ -112,6 +118,39 @@ impl RowCounts {
             && self.uncertain == 0
             && self.lost == 0
     }
+}
+
+/// A sequence in the account.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SequenceAccount {
+    /// Database.
+    pub database: String,
+    /// Schema.
+    pub schema: String,
+    /// Name.
+    pub sequence: String,
+    /// The last value that may have been given out.
+    pub last_value: i64,
+    /// It was given out; otherwise it is the next one.
+    pub is_called: bool,
+}
+
+/// The large objects of a database.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LargeObjectsAccount {
+    /// Database.
+    pub database: String,
+    /// The tar file, from the destination.
+    pub file: String,
+    /// Its bytes.
+    pub file_bytes: u64,
+    /// Objects in it.
+    pub objects: u64,
+    /// Bytes of the objects.
+    pub bytes: u64,
+    /// Where something was lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<LossPlace>,
 }
 
 /// A table in the account.
@@ -271,7 +310,11 @@ impl Account {
             self.totals.add(&table.rows);
         }
         let is_open = |reason: &NotChecked| !reason.inherent;
-        self.outcome = if self.tables.iter().any(|table| !table.is_whole()) {
+        let objects_lost = self
+            .large_objects
+            .iter()
+            .any(|file| !file.places.is_empty());
+        self.outcome = if objects_lost || self.tables.iter().any(|table| !table.is_whole()) {
             Outcome::Damaged
         } else if self.not_salvaged.iter().any(is_open) || self.interrupted {
             Outcome::Incomplete

@@ -4,9 +4,11 @@ mod account;
 mod crew;
 mod error;
 mod folder;
+mod large_objects;
 mod lines;
 mod pieces;
 mod plan;
+mod sequences;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -14,13 +16,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub use account::{
-    Account, LossPlace, Outcome, PLACES_MAX, ReplayAccount, RowCounts, TableAccount,
+    Account, LargeObjectsAccount, LossPlace, Outcome, PLACES_MAX, ReplayAccount, RowCounts,
+    SequenceAccount, TableAccount,
 };
 pub use error::SalvageError;
 pub use folder::Durability;
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::Replayed;
+use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::document::{NotChecked, Tool};
 use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
@@ -28,7 +31,7 @@ use pgclinic_format::Oid;
 use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::forms::Form;
-use crate::shape::ColumnChoice;
+use crate::shape::{ColumnChoice, MainForks};
 use crate::values::Partial;
 use crew::Crew;
 use folder::Folder;
@@ -79,6 +82,8 @@ pub struct SalvageOptions {
     pub selection: Selection,
     /// The target as the person named it.
     pub spec: String,
+    /// Where what does not fit in memory is sorted.
+    pub spill_folder: PathBuf,
 }
 
 /// Writes the rows of a cluster. `elapsed_s` is left at 0: the clock is the caller's.
@@ -109,7 +114,18 @@ pub fn salvage(
             dropped: options.dropped,
             system: options.rows == Rows::All,
         };
-        let mut plan = Plan::of(cluster, database, &name, &options.selection, choice);
+        let catalog = cluster.catalog(database);
+        let files = MainForks::of_database(cluster, database);
+        let mut plan = Plan::of(cluster, &catalog, &files, &name, &options.selection, choice);
+        beside_tables(
+            cluster,
+            &catalog,
+            &files,
+            options,
+            &folder,
+            &name,
+            &mut account,
+        )?;
         plan.count_not_replayed(&not_replayed);
         account.not_salvaged.extend(plan.not_salvaged);
         let charset = match options.encoding {
@@ -128,6 +144,34 @@ pub fn salvage(
     }
     account.close();
     Ok(account)
+}
+
+/// Sequences and large objects.
+fn beside_tables(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    files: &MainForks,
+    options: &SalvageOptions,
+    folder: &Folder,
+    name: &str,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let (sequences, lost) = sequences::read_all(cluster, catalog, files, &options.selection);
+    let lost = lost.iter().map(|(what, why)| not_salvaged(what, why));
+    account.not_salvaged.extend(lost);
+    if !sequences.is_empty() {
+        let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
+        file.write(sequences::script(&sequences).as_bytes())?;
+        file.finish()?;
+        account.sequences.extend(sequences);
+    }
+    // A person who names tables wants those.
+    if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
+        let file = format!("{name}/large_objects.tar");
+        let objects = large_objects::salvage(cluster, catalog, files, options, folder, &file)?;
+        account.large_objects.extend(objects);
+    }
+    Ok(())
 }
 
 /// Databases with the names of their folders.
@@ -169,6 +213,8 @@ fn open_account(cluster: &Cluster, options: &SalvageOptions) -> Account {
         replay: None,
         totals: RowCounts::default(),
         tables: Vec::new(),
+        sequences: Vec::new(),
+        large_objects: Vec::new(),
         not_salvaged: Vec::new(),
         elapsed_s: 0.0,
     };

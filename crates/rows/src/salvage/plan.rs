@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
 use pgclinic_diagnose::document::NotChecked;
-use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 
 use super::account::{LossPlace, TableAccount};
@@ -30,13 +29,12 @@ impl Plan {
     /// For the database in `folder`.
     pub(crate) fn of(
         cluster: &Cluster,
-        database: Oid,
+        catalog: &Catalog,
+        files: &MainForks,
         folder: &str,
         selection: &Selection,
         choice: ColumnChoice,
     ) -> Self {
-        let catalog = cluster.catalog(database);
-        let files = MainForks::of_database(cluster, database);
         let mut plan = Plan::default();
         let troubles = catalog.troubles.iter().chain(&files.troubles);
         plan.not_salvaged
@@ -54,9 +52,9 @@ impl Plan {
         for relation in wanted {
             let name = names.name(&[&relation.schema, &relation.name], relation.oid);
             plan.add(
-                &catalog,
+                catalog,
                 relation,
-                &files,
+                files,
                 format!("{folder}/{name}"),
                 choice,
                 cluster,

@@ -44,6 +44,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         memory_bytes: 256 << 20,
         selection: Selection::default(),
         spec: "a test".into(),
+        spill_folder: std::env::temp_dir(),
     }
 }
 

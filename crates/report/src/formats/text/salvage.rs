@@ -32,6 +32,18 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
             sheet.entry(4, "-", 2, &clean(fault))?;
         }
     }
+    for objects in &account.large_objects {
+        let words = format!(
+            "{} of database {} in {}",
+            plural(objects.objects, "large object"),
+            clean(&objects.database),
+            clean(&objects.file)
+        );
+        sheet.text(2, &words)?;
+        for place in objects.places.iter().take(PLACES_SHOWN) {
+            sheet.entry(4, "-", 2, &place_words(place))?;
+        }
+    }
     for table in account.tables.iter().filter(|table| !is_plain(table)) {
         render_table(table, sheet)?;
     }
