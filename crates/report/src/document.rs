@@ -27,7 +27,6 @@ pub(crate) const LAB: &str = "pgclinic.lab/1";
 /// A document of one of the schemas that this version knows.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "a run holds one document")]
 pub enum Document {
     /// `pgclinic.check/1`.
     Check(CheckDocument),
