@@ -46,11 +46,9 @@ fn a_folder_is_filled_once_and_keeps_to_its_plan() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join("run");
     let ran = run_into(&folder, &["--arm", "insert,do-nothing"]).exits(0);
-    assert!(
-        ran.out.starts_with("3 runs done, 0 skipped, 0 failed"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("3 of 3 runs done"), "{}", ran.out);
+    let decision = "BETTER  choose do-nothing instead of insert: dead bytes";
+    assert!(ran.out.starts_with(decision), "{}", ran.out);
     let result = folder
         .join("runs/b01-insert-collides_primary-created-first_primary-autovacuum_off/run.json");
     let written = std::fs::metadata(&result)
@@ -68,6 +66,7 @@ fn a_folder_is_filled_once_and_keeps_to_its_plan() {
         .expect("a result");
     assert_eq!(now, written);
 
+    a_page_and_a_comparison(home.path(), &folder);
     let other = run_into(&folder, &["--seed", "2"]).exits(2);
     assert!(other.err.contains("holds the plan"), "{}", other.err);
 }
@@ -103,4 +102,36 @@ fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
         "{}",
         refused.err
     );
+}
+
+/// What can be made of a folder: its page, itself against itself, and two of it as one.
+fn a_page_and_a_comparison(home: &Path, folder: &Path) {
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("a page beside the runs");
+    assert!(page.contains("<h1>BETTER</h1>") && page.contains("href=\"runs/b01-insert-"));
+    let folder = text(folder);
+    let report = pgclinic(&["lab", "report", folder, "--format", "json"]).exits(0);
+    assert!(
+        report.out.contains("\"schema\": \"pgclinic.lab/1\""),
+        "{}",
+        report.out
+    );
+    let compared = pgclinic(&["lab", "compare", folder, folder]).exits(0);
+    assert!(
+        compared.out.contains("nothing that was recorded differs"),
+        "{}",
+        compared.out
+    );
+    let into = home.join("merged");
+    let merged = pgclinic(&[
+        "lab",
+        "merge",
+        folder,
+        folder,
+        "--into",
+        text(&into),
+        "--quiet",
+    ]);
+    assert!(merged.exits(0).out.contains("6 of 6 runs done"));
+    let copied = "machines/run-2/runs/b01-insert-collides_primary-created-first_primary-autovacuum_off/run.json";
+    assert!(into.join(copied).exists());
 }

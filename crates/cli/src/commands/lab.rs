@@ -2,9 +2,12 @@
 
 mod arguments;
 mod audience;
+mod compare;
 mod experiment;
 mod list;
+mod merge;
 mod plan;
+mod report;
 mod run;
 mod servers;
 
@@ -27,6 +30,12 @@ enum Work {
     Run(run::Arguments),
     /// Goes on with what a folder has no result for
     Resume(run::ResumeArguments),
+    /// What a folder's results say: the decision, the curves, every run
+    Report(report::Arguments),
+    /// Two folders of one experiment that differ in one thing
+    Compare(compare::Arguments),
+    /// Folders of one plan from several machines, as one
+    Merge(merge::Arguments),
 }
 
 /// See the module.
@@ -56,6 +65,9 @@ impl Command for Lab {
             Work::Plan(arguments) => plan::run(&arguments, world),
             Work::Run(arguments) => run::run(&arguments, world),
             Work::Resume(arguments) => run::resume(&arguments, world),
+            Work::Report(arguments) => report::run(&arguments, world),
+            Work::Compare(arguments) => compare::run(&arguments, world),
+            Work::Merge(arguments) => merge::run(&arguments, world),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod compare;
 mod differences;
+mod gather;
 mod merge;
 
 use crate::cell::RunResult;
@@ -9,6 +10,7 @@ use crate::plan::Plan;
 
 pub use compare::compare;
 pub use differences::{Difference, Group, differences};
+pub use gather::gather;
 pub use merge::{merge, unique_names};
 
 /// What a folder holds.

@@ -9,6 +9,7 @@
 //! ```
 
 mod cards;
+mod command;
 mod environment;
 mod figures;
 mod noise;
@@ -22,6 +23,7 @@ use crate::decision::Comparison;
 use crate::experiment::Experiment;
 use crate::plan::Plan;
 
+pub use command::again;
 pub(crate) use environment::constant;
 pub use observations::Machine;
 pub(crate) use observations::{Observation, Observations};

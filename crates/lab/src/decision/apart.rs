@@ -28,7 +28,7 @@ pub(super) fn measured(question: &Question<'_>) -> Verdict {
     let (one, other) = (baseline.len(), candidate.len());
     let Some((estimate, method)) = interval(&baseline, &candidate, floor, question.alpha) else {
         return undecided(format!(
-            "{one} runs against {other} cannot tell a difference from noise"
+            "runs: {one} against {other}, which cannot tell a difference from noise"
         ));
     };
     let wider = interval(&baseline, &candidate, floor, 2.0 * question.alpha);
@@ -39,7 +39,7 @@ pub(super) fn measured(question: &Question<'_>) -> Verdict {
     );
     let percent = words::percentage(question.alpha);
     let mut basis = format!(
-        "{one} runs against {other}, measured at different times, {method}; errs in {percent} % of cases at most, \
+        "runs: {one} against {other}, measured at different times, {method}; errs in {percent} % of cases at most, \
          if nothing else changed in between"
     );
     if word == DecisionWord::Undecided {

@@ -1,8 +1,8 @@
 //! Metrics that no clock is in: dead rows, bytes of WAL, transaction numbers.
 //!
-//! They are the same in every run, or nearly so; to ask six blocks of them would be a waste. Two runs a side, or one and
-//! a control run, are enough when the sides differ by more than five times what equal runs differ. What is not so clear
-//! is judged like a time.
+//! They are the same in every run, or nearly so; to ask six blocks of them would be a waste. Two runs of a side, or control
+//! runs anywhere in the experiment, are enough when the sides differ by more than five times what equal runs differ. What
+//! is not so clear is judged like a time.
 
 use crate::statistics::quantile::median;
 
@@ -16,6 +16,8 @@ pub(super) struct Sides<'a> {
     pub(super) baseline: &'a [f64],
     /// Values of the candidate.
     pub(super) candidate: &'a [f64],
+    /// Equal runs differ by this many times, from control runs of the whole experiment.
+    pub(super) noise_times: Option<f64>,
 }
 
 /// How clearly the sides differ.
@@ -39,10 +41,15 @@ impl Sides<'_> {
         let (Some(baseline), Some(candidate)) = both else {
             return Counted::Unclear;
         };
-        if self.baseline.len() < 2 && self.candidate.len() < 2 {
-            return Counted::Unclear;
-        }
-        let within = range(self.baseline).max(range(self.candidate));
+        let own = range(self.baseline).max(range(self.candidate));
+        let within = match (
+            self.baseline.len().max(self.candidate.len()),
+            self.noise_times,
+        ) {
+            (2.., _) => own,
+            (_, Some(times)) => (times - 1.0).max(0.0) * baseline.abs(),
+            (_, None) => return Counted::Unclear,
+        };
         let apart = (candidate - baseline).abs();
         if apart == 0.0 && within == 0.0 {
             Counted::Same
@@ -68,6 +75,7 @@ mod tests {
         Sides {
             baseline,
             candidate,
+            noise_times: None,
         }
         .compare()
     }

@@ -138,6 +138,7 @@ fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Ver
     let sides = Sides {
         baseline: &equal,
         candidate: &values(&question.candidate),
+        noise_times: question.noise.map(Noise::times),
     };
     let times = times_better(question.metric.better, baseline, candidate);
     let (word, basis) = match sides.compare() {

@@ -210,7 +210,7 @@ fn sides_without_blocks_in_common_are_compared_all_with_all() {
     assert_eq!(card.word, DecisionWord::Better);
     assert!(
         card.basis
-            .starts_with("6 runs against 6, measured at different times"),
+            .starts_with("runs: 6 against 6, measured at different times"),
         "{}",
         card.basis
     );

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pgclinic_lab::analysis::About;
 use pgclinic_lab::load::Driver;
 use pgclinic_lab::{PlanOptions, Scale, SiteOptions};
 
@@ -72,6 +73,30 @@ impl PlanArgs {
     }
 }
 
+/// How results are judged.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Decision")]
+pub(super) struct JudgeArgs {
+    /// Differences below this many percent do not matter: where that is proved, sides are equivalent
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
+    margin: f64,
+    /// All decisions of a page together are right in at least so many percent of cases
+    #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = confidence)]
+    confidence: f64,
+}
+
+impl JudgeArgs {
+    /// For the document of this folder.
+    pub(super) fn about(&self, folder: String, command: String) -> About {
+        About {
+            folder,
+            command,
+            alpha: (100.0 - self.confidence) / 100.0,
+            margin: self.margin / 100.0,
+        }
+    }
+}
+
 /// Which servers, where.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Servers")]
@@ -132,6 +157,24 @@ fn axis_values(text: &str) -> Result<(String, Vec<String>), String> {
         return Err(wrong());
     }
     Ok((axis.to_owned(), values))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..=50.0).contains(&percent) => Ok(percent),
+        _ => Err(format!(
+            "{text:?} is no percentage between 0 and 50; write 2"
+        )),
+    }
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if (50.0..=99.99).contains(&percent) => Ok(percent),
+        _ => Err(format!(
+            "{text:?} is no percentage between 50 and 99.99; write 95"
+        )),
+    }
 }
 
 fn minutes(text: &str) -> Result<f64, String> {

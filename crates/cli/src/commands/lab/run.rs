@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use pgclinic_lab::{Error, Experiment, Outcome, Plan, RunFolder, RunOptions, RunResult, carry_out};
 
-use super::arguments::{PlanArgs, SiteArgs};
+use super::arguments::{JudgeArgs, PlanArgs, SiteArgs};
 use super::audience::Telling;
 use super::experiment::find;
 use super::plan::price;
+use super::report;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, ProgressStyle};
 use crate::progress::Bar;
@@ -40,6 +41,8 @@ struct WorkArgs {
     /// Run again what failed, gave nothing or was skipped
     #[arg(long)]
     again: bool,
+    #[command(flatten)]
+    judge: JudgeArgs,
     #[command(flatten)]
     site: SiteArgs,
     #[command(flatten)]
@@ -96,7 +99,7 @@ fn work(
     let ended = carry_out(experiment, folder, &options, interrupted, &mut telling);
     telling.bar.finish();
     match ended {
-        Ok(results) => finish(&results, folder, world),
+        Ok(results) => finish(experiment, &results, folder, arguments, world),
         Err(Error::Interrupted) => {
             world.say(&format!(
                 "lab: interrupted; `pgclinic lab resume {place}` goes on"
@@ -107,9 +110,12 @@ fn work(
     }
 }
 
+/// Says how the runs ended, shows what they say, and leaves a page of it beside them.
 fn finish(
+    experiment: &dyn Experiment,
     results: &[RunResult],
     folder: &RunFolder,
+    arguments: &WorkArgs,
     world: &mut World<'_>,
 ) -> Result<Exit, Failure> {
     let count = |fits: fn(&Outcome) -> bool| {
@@ -121,11 +127,15 @@ fn finish(
     let done = count(|outcome| matches!(outcome, Outcome::Done));
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped { .. }));
     let broken = results.len() - done - skipped;
-    writeln!(
-        world.stdout,
-        "{done} runs done, {skipped} skipped, {broken} failed or empty; results in {}",
-        folder.path().display()
-    )?;
+    let document = report::of(experiment, folder, &arguments.judge)?;
+    let page = report::leave_page(&document, folder)?;
+    if !arguments.output.quiet {
+        world.say(&format!(
+            "lab: {done} runs done, {skipped} skipped, {broken} failed or empty; the page is {}",
+            page.display()
+        ));
+    }
+    arguments.output.write(&document, world)?;
     match broken {
         0 => Ok(Exit::Healthy),
         _ => Ok(Exit::Incomplete),

@@ -1,0 +1,87 @@
+//! The command that makes the same plan again.
+
+use crate::cell::Axis;
+use crate::experiment::{Experiment, Matrix};
+use crate::plan::Plan;
+
+/// `pgclinic lab run NAME …` with everything that is not as the experiment has it.
+pub fn again(experiment: &dyn Experiment, plan: &Plan) -> String {
+    let usual = experiment.matrix(plan.scale);
+    let mut words = vec![
+        "pgclinic lab run".to_owned(),
+        plan.experiment.clone(),
+        format!("--scale {}", plan.scale.name()),
+        format!("--seed {}", plan.seed),
+    ];
+    if plan.matrix.blocks != usual.blocks {
+        words.push(format!("--blocks {}", plan.matrix.blocks));
+    }
+    words.extend(arms(&plan.matrix, &usual));
+    words.extend(
+        plan.matrix
+            .axes
+            .iter()
+            .filter_map(|axis| only(axis, &usual)),
+    );
+    words.join(" ")
+}
+
+fn arms(matrix: &Matrix, usual: &Matrix) -> Option<String> {
+    let names = |matrix: &Matrix| -> Vec<String> {
+        matrix.arms.iter().map(|arm| arm.name.clone()).collect()
+    };
+    let (chosen, usual) = (names(matrix), names(usual));
+    (chosen != usual).then(|| format!("--arm {}", chosen.join(",")))
+}
+
+fn only(axis: &Axis, usual: &Matrix) -> Option<String> {
+    let same = usual.axes.iter().find(|other| other.name == axis.name);
+    let differs = same.is_none_or(|same| same.values != axis.values);
+    differs.then(|| {
+        format!(
+            "--only {}",
+            quoted(&format!("{}={}", axis.name, axis.values.join(",")))
+        )
+    })
+}
+
+/// Safe to paste into a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=,._-+/:".contains(c);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::tests::{Made, plan};
+    use crate::plan::PlanOptions;
+
+    #[test]
+    fn only_what_is_unusual_is_said() {
+        assert_eq!(
+            again(&Made, &plan(3)),
+            "pgclinic lab run analyze-prefetch --scale quick --seed 3"
+        );
+        let options = PlanOptions {
+            blocks: Some(2),
+            arms: vec!["14".into(), "13".into()],
+            only: vec![(
+                "maintenance_io_concurrency".into(),
+                vec!["10".into(), "50".into()],
+            )],
+            ..PlanOptions::default()
+        };
+        let plan = Plan::make(&Made, None, &options).expect("a plan");
+        let words = again(&Made, &plan);
+        assert!(
+            words.contains("--blocks 2")
+                && words.ends_with("--only maintenance_io_concurrency=10,50"),
+            "{words}"
+        );
+        assert_eq!(quoted("a b'c"), "'a b'\\''c'");
+    }
+}
