@@ -8,7 +8,7 @@ use crate::bench::Bench;
 use crate::error::{Error, Result};
 use crate::experiment::Measured;
 use crate::load;
-use crate::load::{Driver, Load, LoadResult, Target, pgbench};
+use crate::load::{Driver, Load, LoadResult, Script, Target, pgbench};
 use crate::samplers::{Beside, Place, Sampled, Sampler};
 
 /// What a load gave, and what was seen beside it; `load.json` in the run's folder.
@@ -31,6 +31,15 @@ impl Loaded {
         measured.series.extend(self.sampled.series.clone());
         measured
     }
+}
+
+/// A script that is part of the program.
+pub(crate) fn script(text: &str, given: &[(&str, i64)]) -> Script {
+    let given = given
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), *value));
+    Script::parse(text, &given.collect())
+        .unwrap_or_else(|error| panic!("a script of the laboratory itself: {error}"))
 }
 
 impl Bench<'_> {
@@ -78,7 +87,11 @@ impl Bench<'_> {
 
     fn drive(&self, load: &Load, target: &Target, begun: &(dyn Fn() + Sync)) -> Result<LoadResult> {
         match self.site.driver() {
-            Driver::BuiltIn => Ok(load.run(target, begun)),
+            Driver::BuiltIn => {
+                let mut load = load.clone();
+                load.stop = self.site.interrupted();
+                Ok(load.run(target, begun))
+            }
             Driver::Pgbench => {
                 let program = pgbench::find(self.installation())
                     .ok_or_else(|| Error::Skip("no pgbench is installed here".to_owned()))?;

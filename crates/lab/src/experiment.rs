@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use pgclinic_servers::Session;
 use serde::{Deserialize, Serialize};
@@ -142,6 +143,12 @@ pub trait Experiment: Sync {
 
     /// Arms, axes and blocks at this scale.
     fn matrix(&self, scale: Scale) -> Matrix;
+
+    /// Arms made from folders that the person has prepared; `None` when folders are not what is compared.
+    fn arms_in(&self, folders: &[PathBuf]) -> Option<Vec<Arm>> {
+        let _ = folders;
+        None
+    }
 
     /// What is read off each run; the first decides.
     fn metrics(&self) -> Vec<Metric>;

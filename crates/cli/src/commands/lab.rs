@@ -5,6 +5,7 @@ mod audience;
 mod compare;
 mod experiment;
 mod list;
+mod load;
 mod merge;
 mod plan;
 mod report;
@@ -36,6 +37,8 @@ enum Work {
     Compare(compare::Arguments),
     /// Folders of one plan from several machines, as one
     Merge(merge::Arguments),
+    /// Runs a pgbench script with many clients against a server
+    Load(load::Arguments),
 }
 
 /// See the module.
@@ -68,6 +71,7 @@ impl Command for Lab {
             Work::Report(arguments) => report::run(&arguments, world),
             Work::Compare(arguments) => compare::run(&arguments, world),
             Work::Merge(arguments) => merge::run(&arguments, world),
+            Work::Load(arguments) => load::run(&arguments, world),
         }
     }
 }

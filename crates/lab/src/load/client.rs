@@ -84,7 +84,7 @@ impl Client {
         let mut rounds = 0_u64;
         loop {
             let due = pacer.next(ended, &mut self.random);
-            if due >= end || load.length == Length::Rounds(rounds) {
+            if due >= end || load.length == Length::Rounds(rounds) || load.is_stopped() {
                 return Ok(());
             }
             let started = if due > ended || pacer.is_open() {

@@ -210,8 +210,8 @@ impl Crew<'_> {
 
     fn measured(&self, total: Tally, begin: Instant, connect: Duration, threads: u32) -> Measured {
         let window = match self.load.length {
-            Length::Window(window) => window,
-            Length::Rounds(_) => total.last.saturating_duration_since(begin),
+            Length::Window(window) if !self.load.is_stopped() => window,
+            _ => total.last.saturating_duration_since(begin),
         };
         let is_open = matches!(self.load.pace, Pace::Open { .. });
         let values = total.latency.iter_recorded();

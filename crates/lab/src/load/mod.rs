@@ -24,6 +24,8 @@ pub mod script;
 mod tally;
 mod target;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -115,6 +117,8 @@ pub struct Load {
     pub grace: Duration,
     /// The same seed gives each client the same random numbers.
     pub seed: u64,
+    /// Set by somebody who wants it to end early: no client begins another round.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Load {
@@ -132,6 +136,7 @@ impl Load {
             connect_limit: Duration::from_secs(60),
             grace: Duration::from_secs(5),
             seed: 1,
+            stop: Arc::default(),
         }
     }
 
@@ -140,6 +145,11 @@ impl Load {
         let cores = std::thread::available_parallelism()
             .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
         self.threads.unwrap_or(cores).clamp(1, self.clients.max(1))
+    }
+
+    /// Somebody wants it to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Runs it to the end. `begun` is called once, when all are connected and the clock starts.

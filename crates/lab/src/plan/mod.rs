@@ -11,6 +11,8 @@ mod budget;
 mod order;
 mod points;
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Arm, Cell, Metric};
@@ -35,6 +37,8 @@ pub struct PlanOptions {
     pub blocks: Option<u32>,
     /// Only these arms; all when empty.
     pub arms: Vec<String>,
+    /// Folders to compare, for an experiment whose arms are folders.
+    pub folders: Vec<PathBuf>,
     /// Only these values of an axis, as (axis, values).
     pub only: Vec<(String, Vec<String>)>,
     /// All of it must fit in this time.
@@ -50,6 +54,7 @@ impl Default for PlanOptions {
             seed: 1,
             blocks: None,
             arms: Vec::new(),
+            folders: Vec::new(),
             only: Vec::new(),
             minutes: None,
             disk_bytes: None,
@@ -96,7 +101,7 @@ impl Plan {
         own: Option<String>,
         options: &PlanOptions,
     ) -> Result<Self> {
-        let matrix = points::chosen(experiment.matrix(options.scale), options)?;
+        let matrix = points::chosen(matrix(experiment, options)?, options)?;
         points::check_names(&matrix)?;
         let (matrix, points, left_out) = budget::fit(experiment, matrix, options)?;
         let cells = order::cells(&matrix, &points, options.seed);
@@ -153,6 +158,20 @@ impl Plan {
     pub fn primary(&self) -> Option<&Metric> {
         self.metrics.first()
     }
+}
+
+/// The experiment's own matrix, or its arms made from folders.
+fn matrix(experiment: &dyn Experiment, options: &PlanOptions) -> Result<Matrix> {
+    let mut matrix = experiment.matrix(options.scale);
+    if !options.folders.is_empty() {
+        matrix.arms = experiment.arms_in(&options.folders).ok_or_else(|| {
+            let name = experiment.name();
+            Error::Refused(format!(
+                "the arms of {name} are no folders; `lab list {name}` says what they are"
+            ))
+        })?;
+    }
+    Ok(matrix)
 }
 
 /// The bases that cells need, each once: (server, base, `initdb` arguments) with whether runs share it.

@@ -19,6 +19,7 @@ use pgclinic_format::registry;
 use pgclinic_servers::{Server, Session, SqlError};
 
 pub use beside::Beside;
+pub(crate) use proc_files::cpu_seconds;
 pub use process_memory::{Memory, memory_of};
 pub use sampled::{Sampled, SamplerCost};
 

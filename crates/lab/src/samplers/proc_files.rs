@@ -4,7 +4,7 @@
 const TICKS: f64 = 100.0;
 
 /// Processor time that a process has used, both in user and in kernel mode.
-pub(super) fn cpu_seconds(pid: u32) -> Option<f64> {
+pub(crate) fn cpu_seconds(pid: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     cpu_of(&text)
 }

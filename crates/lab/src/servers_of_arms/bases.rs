@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Scale, Use};
 use crate::servers_of_arms::Site;
 
+/// The parameter of an arm that names the folder of its data.
+const FOLDER: &str = "folder";
+
 /// The data directory of one run.
 #[derive(Debug)]
 pub(crate) struct Data {
@@ -38,6 +41,13 @@ pub(crate) struct Wish<'a> {
     pub(crate) seed: u64,
 }
 
+impl Wish<'_> {
+    /// The folder of an arm that is one.
+    fn folder(&self) -> Option<&Path> {
+        self.arm.parameters.get(FOLDER).map(Path::new)
+    }
+}
+
 impl Site {
     /// The data directory for a run, its base made now if it is not there yet.
     pub(crate) fn data(&mut self, wish: &Wish<'_>) -> Result<Data> {
@@ -48,7 +58,7 @@ impl Site {
                 scratch: None,
             });
         }
-        let scratch = self.scratch()?;
+        let scratch = self.scratch_in(wish.folder())?;
         let copied = copy_cluster(&pgdata, scratch.path())?;
         Ok(Data {
             pgdata: copied.pgdata,
@@ -58,17 +68,18 @@ impl Site {
 
     fn base(&mut self, wish: &Wish<'_>) -> Result<PathBuf> {
         let key = format!(
-            "{} {} {:?} {} {}",
+            "{} {} {:?} {:?} {} {}",
             wish.experiment.name(),
             wish.installation.bindir.display(),
             wish.arm.initdb,
+            wish.folder(),
             wish.base.name,
             wish.scale.name()
         );
         if let Some((_, pgdata)) = self.bases.get(&key) {
             return Ok(pgdata.clone());
         }
-        let scratch = self.scratch()?;
+        let scratch = self.scratch_in(wish.folder())?;
         let pgdata = scratch.folder("data")?;
         self.make_base(wish, &pgdata)?;
         self.bases.insert(key, (scratch, pgdata.clone()));

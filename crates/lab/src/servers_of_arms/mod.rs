@@ -27,6 +27,7 @@ use crate::need::Features;
 
 pub(crate) use bases::{Data, Wish};
 pub use cold::ColdStart;
+pub(crate) use cold::files_below;
 pub use device::Device;
 pub(crate) use settings::settings_of;
 pub(crate) use warm::warm;
@@ -89,6 +90,11 @@ impl Site {
         }
     }
 
+    /// Set when somebody wants it to stop.
+    pub(crate) fn interrupted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupted)
+    }
+
     /// Who makes the load.
     pub(crate) fn driver(&self) -> Driver {
         self.options.driver
@@ -96,10 +102,17 @@ impl Site {
 
     /// A new scratch folder where data directories lie.
     pub(crate) fn scratch(&self) -> Result<Scratch> {
-        Ok(Scratch::new(
-            &self.run_as,
-            self.options.data_folder.as_deref(),
-        )?)
+        self.scratch_in(None)
+    }
+
+    /// The same in this folder, for an arm that is a folder; what killed runs left there is removed.
+    pub(crate) fn scratch_in(&self, folder: Option<&Path>) -> Result<Scratch> {
+        if let Some(folder) = folder {
+            refuse_data_directory(folder)?;
+            sweep_in(folder)?;
+        }
+        let folder = folder.or(self.options.data_folder.as_deref());
+        Ok(Scratch::new(&self.run_as, folder)?)
     }
 
     /// Where data directories lie.

@@ -56,7 +56,8 @@ pub(super) fn tools() -> Result<Tools, String> {
     Tools::of_major(MAJOR).ok_or_else(|| format!("PostgreSQL {MAJOR} is not installed"))
 }
 
-fn build() -> Result<PathBuf, String> {
+/// The program itself, built for speed.
+pub(super) fn build() -> Result<PathBuf, String> {
     shell::run(&mut shell::command(
         "cargo",
         &["build", "--release", "-p", "pgclinic-cli"],

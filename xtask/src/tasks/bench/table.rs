@@ -92,7 +92,7 @@ impl fmt::Display for Table {
 }
 
 /// The middle of an ascending list; the mean of the two middle ones when it is even.
-fn median(sorted: &[f64]) -> f64 {
+pub(super) fn median(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     match (sorted.get(half.wrapping_sub(1)), sorted.get(half)) {
         (Some(low), Some(high)) if sorted.len().is_multiple_of(2) => f64::midpoint(*low, *high),
@@ -105,7 +105,8 @@ fn gib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }
 
-fn machine() -> String {
+/// Processor, cores, kernel and commit in one line.
+pub(super) fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
         .lines()

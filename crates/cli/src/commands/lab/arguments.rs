@@ -47,6 +47,9 @@ pub(super) struct PlanArgs {
     /// Only these arms; the first that is left is the baseline
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     arm: Vec<String>,
+    /// Compare these folders, for experiments whose arms are folders, such as file systems
+    #[arg(long, value_name = "DIR", value_parser = folder)]
+    folder: Vec<PathBuf>,
     /// Only these values of an axis: rows=1000,100000
     #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
     only: Vec<(String, Vec<String>)>,
@@ -66,6 +69,7 @@ impl PlanArgs {
             seed: self.seed,
             blocks: self.blocks,
             arms: self.arm.clone(),
+            folders: self.folder.clone(),
             only: self.only.clone(),
             minutes: self.minutes,
             disk_bytes: self.disk.map(NonZeroU64::get),
@@ -146,6 +150,15 @@ impl SiteArgs {
             data_folder: self.data_folder.clone(),
             driver: self.driver.into(),
         }
+    }
+}
+
+/// A folder that is there, by its whole path.
+fn folder(text: &str) -> Result<PathBuf, String> {
+    let whole = std::path::absolute(text).map_err(|error| error.to_string())?;
+    match whole.is_dir() {
+        true => Ok(whole),
+        false => Err("there is no such folder".to_owned()),
     }
 }
 

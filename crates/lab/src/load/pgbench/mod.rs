@@ -18,12 +18,14 @@ use report::Report;
 
 /// `pgbench` of this installation, else the one on the path of Debian's packages.
 pub fn find(installation: &Installation) -> Option<PathBuf> {
-    let majors = pgclinic_servers::MAJORS.rev();
-    let debian =
-        majors.map(|major| PathBuf::from(format!("/usr/lib/postgresql/{major}/bin/pgbench")));
-    installation
-        .tool("pgbench")
-        .or_else(|| debian.into_iter().find(|path| path.is_file()))
+    installation.tool("pgbench").or_else(installed)
+}
+
+/// `pgbench` of the newest installation where Debian puts them.
+pub fn installed() -> Option<PathBuf> {
+    let folder = |major| PathBuf::from(format!("/usr/lib/postgresql/{major}/bin/pgbench"));
+    let mut majors = pgclinic_servers::MAJORS.rev().map(folder);
+    majors.find(|path| path.is_file())
 }
 
 /// Runs the load with `program`. An error is a sentence that says what it cannot do or what it said.

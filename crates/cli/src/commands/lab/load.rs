@@ -1,0 +1,245 @@
+//! `lab load`: a pgbench script, many clients, one server by URL.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use pgclinic_lab::load::{
+    Length, Load, LoadResult, Measured, Pace, Protocol, Script, Target, pgbench,
+};
+use serde_json::json;
+
+use super::arguments::DriverName;
+use crate::exit::{Exit, Failure};
+use crate::world::World;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The script, as pgbench writes them: \set with whole numbers and random(), SQL with :variables
+    script: PathBuf,
+    /// The server: postgres://user:password@host:5432/database or postgres:///database?host=/socket/folder
+    #[arg(long)]
+    url: String,
+    /// Connections, each a client of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    clients: u32,
+    /// Threads that drive the clients; as many as there are cores
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    threads: Option<u32>,
+    /// How long, from the moment when all are connected
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10.0,
+        conflicts_with = "rounds"
+    )]
+    seconds: f64,
+    /// So many rounds of each client instead
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+    /// How SQL is sent
+    #[arg(long, value_enum, default_value_t = ProtocolName::Prepared)]
+    protocol: ProtocolName,
+    /// Open loop: so many rounds fall due each second, whatever the server does
+    #[arg(long, value_name = "N", conflicts_with = "think_ms")]
+    rate: Option<f64>,
+    /// Closed loop: a pause after each round
+    #[arg(long, value_name = "N")]
+    think_ms: Option<u64>,
+    /// A variable that holds before the script begins
+    #[arg(long, value_name = "NAME=N", value_parser = variable)]
+    define: Vec<(String, i64)>,
+    /// The same seed gives each client the same random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Who makes the load
+    #[arg(long, value_enum, value_name = "DRIVER", default_value_t = DriverName::BuiltIn)]
+    driver: DriverName,
+    /// Form of the answer
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+}
+
+/// A protocol by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ProtocolName {
+    /// As text, parsed and planned each time
+    Simple,
+    /// With parameters, parsed and planned each time
+    Extended,
+    /// Parsed once for each client
+    Prepared,
+}
+
+/// How the answer is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// With histogram and seconds
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    let mut load = arguments.load()?;
+    load.stop = Arc::clone(&world.interrupted);
+    let target = Target::from_url(&arguments.url).map_err(Failure::new)?;
+    let result = match arguments.driver {
+        DriverName::BuiltIn => load.run(&target, &|| {}),
+        DriverName::Pgbench => {
+            let program =
+                pgbench::installed().ok_or_else(|| Failure::new("no pgbench is installed here"))?;
+            pgbench::run(&program, &load, &target).map_err(Failure::new)?
+        }
+    };
+    let (text, exit) = match result {
+        LoadResult::Measured(measured) => (arguments.words(&measured)?, exit(&measured)),
+        LoadResult::Empty { why } => return Err(Failure::new(why)),
+    };
+    world.stdout.write_all(text.as_bytes())?;
+    Ok(if world.is_interrupted() {
+        Exit::Interrupted
+    } else {
+        exit
+    })
+}
+
+/// A load in which something failed is not the load that was asked for.
+fn exit(measured: &Measured) -> Exit {
+    match measured.failed + measured.abandoned + u64::from(measured.lost_clients) {
+        0 => Exit::Healthy,
+        _ => Exit::Incomplete,
+    }
+}
+
+impl Arguments {
+    fn load(&self) -> Result<Load, Failure> {
+        let name = self.script.display();
+        let text = std::fs::read_to_string(&self.script)
+            .map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
+        let given: BTreeMap<String, i64> = self.define.iter().cloned().collect();
+        let script = Script::parse(&text, &given)
+            .map_err(|error| Failure::new(format!("{name}, {error}")))?;
+        let window = Duration::try_from_secs_f64(self.seconds)
+            .ok()
+            .filter(|window| !window.is_zero())
+            .ok_or_else(|| Failure::new("--seconds must be above 0"))?;
+        let mut load = Load::new(script, self.clients, window);
+        load.threads = self.threads;
+        load.seed = self.seed;
+        load.protocol = match self.protocol {
+            ProtocolName::Simple => Protocol::Simple,
+            ProtocolName::Extended => Protocol::Extended,
+            ProtocolName::Prepared => Protocol::Prepared,
+        };
+        if let Some(rounds) = self.rounds {
+            load.length = Length::Rounds(rounds);
+        }
+        load.pace = self.pace()?;
+        Ok(load)
+    }
+
+    fn pace(&self) -> Result<Pace, Failure> {
+        match self.rate {
+            Some(rate) if rate.is_finite() && rate > 0.0 => Ok(Pace::Open { rate }),
+            Some(_) => Err(Failure::new("--rate must be above 0")),
+            None => Ok(Pace::Closed {
+                think: Duration::from_millis(self.think_ms.unwrap_or(0)),
+            }),
+        }
+    }
+
+    fn words(&self, measured: &Measured) -> Result<String, Failure> {
+        match self.format {
+            Form::Text => Ok(text(measured)),
+            Form::Json => {
+                let document = json!({
+                    "schema": "pgclinic.lab-load/1",
+                    "tool": {"name": "pgclinic", "version": env!("CARGO_PKG_VERSION")},
+                    "load": measured,
+                });
+                Ok(format!("{document:#}\n"))
+            }
+        }
+    }
+}
+
+fn text(measured: &Measured) -> String {
+    let mut text = format!(
+        "{:.1} rounds a second: {} rounds in {:.1} s by {} clients ({}, {}, {} threads), connected in {:.2} s\n",
+        measured.tps,
+        measured.rounds,
+        measured.window_s,
+        measured.clients,
+        measured.driver,
+        measured.protocol.name(),
+        measured.threads,
+        measured.connect_s
+    );
+    let latency = |what: &str, latency: &pgclinic_lab::load::Latency| {
+        let mut line = format!("{what}: mean {:.3}", latency.mean_ms);
+        let quantiles = [
+            ("p50", latency.p50_ms),
+            ("p90", latency.p90_ms),
+            ("p99", latency.p99_ms),
+            ("p99.9", latency.p999_ms),
+            ("max", latency.max_ms),
+        ];
+        for (name, value) in quantiles {
+            if let Some(value) = value {
+                let _ = write!(line, ", {name} {value:.3}");
+            }
+        }
+        line + " ms\n"
+    };
+    text += &latency("latency", &measured.latency);
+    if let Some(lag) = &measured.lag {
+        text += &latency("began late by", lag);
+    }
+    if let Some(cpu_s) = measured.generator_cpu_s {
+        let rounds = (measured.rounds + measured.failed).max(1) as f64;
+        let _ = writeln!(
+            text,
+            "generator: {cpu_s:.2} s of processor time, {:.1} µs a round",
+            cpu_s * 1e6 / rounds
+        );
+    }
+    let counts = [
+        (measured.failed, "rounds failed"),
+        (measured.ended_late, "rounds ended after the window"),
+        (measured.overdue, "rounds fell due and never began"),
+        (measured.abandoned, "rounds were cancelled"),
+        (
+            u64::from(measured.lost_clients),
+            "clients lost their connection",
+        ),
+    ];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(text, "{count} {what}");
+    }
+    if !measured.errors.is_empty() {
+        let _ = writeln!(text, "errors: {}", measured.trouble());
+    }
+    text
+}
+
+fn variable(text: &str) -> Result<(String, i64), String> {
+    let wrong = || format!("{text:?} sets no variable to a whole number; write scale=10");
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let value = value.parse().map_err(|_| wrong())?;
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_whole_numbers() {
+        assert_eq!(variable("scale=10"), Ok(("scale".to_owned(), 10)));
+        assert!(variable("scale").is_err() && variable("scale=big").is_err());
+    }
+}

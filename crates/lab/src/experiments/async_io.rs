@@ -1,0 +1,285 @@
+//! Which `io_method`, and how far ahead?
+//!
+//! Since 18 a backend can have many reads under way: by I/O worker processes, by io_uring, or one at a time as before
+//! (`src/backend/storage/aio`). How far it looks ahead is set by `effective_io_concurrency`, how much one request may
+//! hold by `io_combine_limit`.
+
+use std::time::Instant;
+
+use pgclinic_servers::Session;
+
+use crate::bench::Bench;
+use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::need::Need;
+use crate::samplers::{Beside, Place, SAMPLERS, Sampled, Sampler};
+
+/// Samplers that tell of I/O.
+const WATCHED: [&str; 5] = ["io", "aio", "processor", "disk", "wait"];
+
+/// See the module.
+pub struct AsyncIo;
+
+impl Experiment for AsyncIo {
+    fn name(&self) -> &str {
+        "async-io"
+    }
+
+    fn question(&self) -> &str {
+        "Which io_method reads a cold table fastest, and with how many workers?"
+    }
+
+    fn explain(&self) -> &str {
+        "The server is restarted and its files are put out of the kernel's cache; then one session reads a table: from \
+         begin to end, by a bitmap of every tenth page or so, or for VACUUM or ANALYZE. Measured are the time, the bytes that \
+         the disk itself has read (the proof of cold), and, on 18, the requests in flight.\n\n\
+         A fast local disk hides what asynchronous requests buy, since each is over before the next is asked for; the gain \
+         shows on disks with a long way, as in clouds. In a virtual machine the cache of the host stays out of reach: a \
+         cold run may still be served from memory there."
+    }
+
+    fn matrix(&self, scale: Scale) -> Matrix {
+        let eighteen = |name: &str, words: &str, method: &str| {
+            Arm::new(name, words)
+                .on_version("18")
+                .with_setting("io_method", method)
+        };
+        let mut arms = vec![
+            eighteen("worker", "18, worker, three workers as shipped", "worker"),
+            eighteen("sync", "18, sync", "sync"),
+            Arm::new("17", "PostgreSQL 17").on_version("17"),
+            eighteen("io-uring", "18, io_uring", "io_uring"),
+        ];
+        if scale != Scale::Smallest {
+            for workers in ["1", "8", "16"] {
+                let words = format!("18, worker, io_workers = {workers}");
+                arms.push(
+                    eighteen(&format!("worker-{workers}"), &words, "worker")
+                        .with_setting("io_workers", workers),
+                );
+            }
+            arms.push(
+                eighteen(
+                    "worker-combine-1mb",
+                    "18, worker, requests of up to 1 MB",
+                    "worker",
+                )
+                .with_setting("io_max_combine_limit", "1MB")
+                .with_setting("io_combine_limit", "1MB"),
+            );
+            arms.push(
+                eighteen(
+                    "worker-few-handles",
+                    "18, worker, io_max_concurrency = 4",
+                    "worker",
+                )
+                .with_setting("io_max_concurrency", "4"),
+            );
+        }
+        let reads = scale.pick(vec!["sequential"], ALL_READS.to_vec(), ALL_READS.to_vec());
+        let ahead = scale.pick(vec![16], vec![1, 16, 64], vec![0, 1, 4, 16, 64, 256]);
+        Matrix {
+            arms,
+            axes: vec![
+                Axis::new("read", "", &reads),
+                Axis::new("effective-io-concurrency", "requests", &ahead)
+                    .sets("effective_io_concurrency"),
+            ],
+            blocks: scale.pick(1, 3, 5),
+        }
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        vec![
+            Metric::timing("seconds", "time of the cold read", "s", Better::Lower),
+            Metric::timing("mb_s", "read from the disk", "MB/s", Better::Higher),
+            Metric::timing("in_flight", "requests in flight", "", Better::Higher),
+            Metric::timing(
+                "backend_cpu_s",
+                "processor time of the backend",
+                "s",
+                Better::Lower,
+            ),
+            Metric::timing(
+                "workers_cpu_s",
+                "processor time of I/O workers",
+                "s",
+                Better::Lower,
+            ),
+            Metric::exact("pages", "pages of the table", "", Better::Lower),
+        ]
+    }
+
+    fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
+        let method = arm.settings.get("io_method");
+        let method = method.map(|value| Need::SettingValue {
+            name: "io_method",
+            value: value.clone(),
+        });
+        method.into_iter().collect()
+    }
+
+    fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
+        Cost::seconds(scale.pick(4.0, 12.0, 60.0))
+    }
+
+    fn fill_cost(&self, _base: &str, scale: Scale) -> Cost {
+        Cost::seconds(scale.pick(3.0, 30.0, 300.0)).with_data(table_bytes(scale))
+    }
+
+    fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
+        Base::shared("large")
+    }
+
+    fn fill(&self, _base: &str, scale: Scale, seed: u64, session: &mut Session) -> Result<()> {
+        let rows = table_bytes(scale) / 1024;
+        // The order of `place` has nothing to do with that of the pages.
+        session
+            .execute(&format!(
+                "CREATE TABLE large (id bigint, place bigint, filler char(950) NOT NULL); \
+                 INSERT INTO large SELECT i, (i * 7919 + {}) % {rows}, '' FROM generate_series(1, {rows}) i; \
+                 CREATE INDEX large_place ON large (place); ALTER TABLE large SET (autovacuum_enabled = off)",
+                seed % 1_000
+            ))
+            .map_err(Error::sql("filling the table"))?;
+        session
+            .execute("VACUUM (FREEZE, ANALYZE) large; CHECKPOINT")
+            .or_else(|_| session.execute("VACUUM (FREEZE, ANALYZE) large"))
+            .map_err(Error::sql("cleaning the table"))
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        bench.set("autovacuum", "off");
+        bench.set("max_parallel_workers_per_gather", "0");
+        let read = bench.cell().at("read").to_owned();
+        let rows = table_bytes(bench.scale()) / 1024;
+        let cold = bench.cold()?;
+        let mut session = bench.connect()?;
+        let watching = watch(bench)?;
+        let cpu = Processors::now(bench, &mut session)?;
+        let start = Instant::now();
+        for sql in statements(&read, rows) {
+            session.execute(&sql).map_err(Error::sql(sql.clone()))?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let used = Processors::now(bench, &mut session)?;
+        let sampled = watching.stop();
+        let pages = session
+            .query_value("SELECT pg_relation_size('large') / current_setting('block_size')::int")
+            .map_err(Error::sql("asking for the size of the table"))?;
+        let pages: f64 = pages.and_then(|pages| pages.parse().ok()).unwrap_or(0.0);
+        // A bitmap reads a part only, and ANALYZE a sample: they prove cold with less.
+        let least = pages
+            * 8192.0
+            * if read == "sequential" || read == "vacuum" {
+                0.9
+            } else {
+                0.01
+            };
+        if let Some(doubt) = cold.doubt(least as u64) {
+            bench.overlap(doubt);
+        }
+        let bytes = cold
+            .read_bytes()
+            .map_or(pages * 8192.0, |bytes| bytes as f64);
+        Ok(measured(&sampled)
+            .with("seconds", seconds)
+            .with("mb_s", bytes / 1e6 / seconds.max(1e-9))
+            .with("backend_cpu_s", used.backend - cpu.backend)
+            .with("workers_cpu_s", used.workers - cpu.workers)
+            .with("pages", pages))
+    }
+
+    fn advice(&self, arm: &Arm) -> String {
+        let names = [
+            "io_method",
+            "io_workers",
+            "io_combine_limit",
+            "io_max_combine_limit",
+            "io_max_concurrency",
+        ];
+        let set = names.iter().filter_map(|name| {
+            let value = arm.settings.get(*name)?;
+            Some(format!("set {name} = {value}"))
+        });
+        let words: Vec<String> = set.collect();
+        match words.is_empty() {
+            true => format!("run {}", arm.words),
+            false => words.join(", "),
+        }
+    }
+}
+
+const ALL_READS: [&str; 4] = ["sequential", "bitmap", "vacuum", "analyze"];
+
+fn table_bytes(scale: Scale) -> u64 {
+    scale.pick(16 << 20, 1 << 30, 16 << 30)
+}
+
+fn statements(read: &str, rows: u64) -> Vec<String> {
+    let one = |sql: &str| vec![sql.to_owned()];
+    match read {
+        "bitmap" => vec![
+            "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off"
+                .to_owned(),
+            // Rows of one range of places lie on pages all over the table.
+            format!(
+                "SELECT count(filler) FROM large WHERE place < {}",
+                rows / 80
+            ),
+        ],
+        "vacuum" => one("VACUUM (DISABLE_PAGE_SKIPPING) large"),
+        "analyze" => one("ANALYZE large"),
+        _ => one("SELECT count(*) FROM large"),
+    }
+}
+
+fn watch(bench: &mut Bench<'_>) -> Result<Beside> {
+    let session = bench.connect()?;
+    let place = Place::of(bench.server()?);
+    let all = SAMPLERS.iter().copied();
+    let samplers: Vec<&'static dyn Sampler> = all
+        .filter(|sampler| WATCHED.contains(&sampler.name()))
+        .collect();
+    Ok(Beside::start(&samplers, &place, session))
+}
+
+/// Processor time so far.
+struct Processors {
+    backend: f64,
+    workers: f64,
+}
+
+impl Processors {
+    fn now(bench: &mut Bench<'_>, session: &mut Session) -> Result<Self> {
+        let own = "SELECT pg_backend_pid()";
+        let workers = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'io worker'";
+        let own = session.query(own).map_err(Error::sql(own))?;
+        let workers = bench
+            .connect()?
+            .query(workers)
+            .map_err(Error::sql("asking for the I/O workers"))?;
+        let sum = |rows: Vec<Vec<Option<String>>>| {
+            let pids = rows.into_iter().flatten().flatten();
+            pids.filter_map(|pid| crate::samplers::cpu_seconds(pid.parse().ok()?))
+                .sum()
+        };
+        Ok(Self {
+            backend: sum(own),
+            workers: sum(workers),
+        })
+    }
+}
+
+fn measured(sampled: &Sampled) -> Measured {
+    let mut measured = Measured {
+        metrics: sampled.metrics.clone(),
+        series: sampled.series.clone(),
+    };
+    if let Some(in_flight) = sampled.metrics.get("aio.in_flight_mean") {
+        measured.metrics.insert("in_flight".to_owned(), *in_flight);
+    }
+    measured
+}

@@ -1,0 +1,276 @@
+//! What does a connection cost?
+//!
+//! A backend's own memory: its copy of what the postmaster wrote, caches of catalogs, the memory that queries left
+//! behind in the allocator, and page tables, which resident memory does not even count. With huge pages a page table
+//! entry covers 2 MB of shared buffers instead of 4 kB.
+
+use pgclinic_servers::Session;
+
+use crate::bench::Bench;
+use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::need::Need;
+use crate::samplers::{Memory, memory_of};
+
+/// Small tables, so that a session can fill its caches of catalogs.
+const TABLES: u32 = 300;
+
+/// See the module.
+pub struct ConnectionMemory;
+
+impl Experiment for ConnectionMemory {
+    fn name(&self) -> &str {
+        "connection-memory"
+    }
+
+    fn question(&self) -> &str {
+        "What does a connection cost?"
+    }
+
+    fn explain(&self) -> &str {
+        "So many sessions are opened, each does what the arm says, and then all are idle while the kernel is asked for the \
+         memory of every backend: private memory (what would be free if it ended), proportional memory (shared pages \
+         divided among those who map them) and page tables. Resident memory counts shared buffers once for each backend \
+         and is only shown.\n\n\
+         Idle means connected and nothing else. A sort leaves behind what the allocator did not give back. Reading a table \
+         as large as the shared buffers fills the page tables; huge pages make them small, where the machine has some \
+         reserved (vm.nr_hugepages)."
+    }
+
+    fn matrix(&self, scale: Scale) -> Matrix {
+        let sort = |name: &str, work_mem: &str| {
+            Arm::new(
+                name,
+                &format!("idle after a sort with work_mem = {work_mem}"),
+            )
+            .with_parameter("does", "sort")
+            .with_parameter("work_mem", work_mem)
+        };
+        let mut arms = vec![
+            Arm::new("idle", "idle since it connected"),
+            sort("sort-16mb", "16MB"),
+            Arm::new("many-tables", "idle after looking at 300 tables")
+                .with_parameter("does", "tables"),
+            Arm::new("all-buffers", "idle after reading all shared buffers")
+                .with_parameter("does", "buffers"),
+        ];
+        if scale != Scale::Smallest {
+            arms.push(sort("sort-1mb", "1MB"));
+            arms.push(sort("sort-64mb", "64MB"));
+        }
+        let connections = scale.pick(vec![4], vec![10, 50, 200], vec![10, 100, 500, 1_000]);
+        let huge_pages = scale.pick(vec!["off"], vec!["off", "on"], vec!["off", "on"]);
+        Matrix {
+            arms,
+            axes: vec![
+                Axis::new("connections", "connections", &connections),
+                Axis::new("huge-pages", "", &huge_pages).sets("huge_pages"),
+            ],
+            blocks: scale.pick(1, 2, 3),
+        }
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        vec![
+            Metric::exact(
+                "private_bytes",
+                "private memory of a connection",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "proportional_bytes",
+                "proportional memory of a connection",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "page_table_bytes",
+                "page tables of a connection",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "resident_bytes",
+                "resident memory of a connection, shared buffers included",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::timing("connect_ms", "time to connect", "ms", Better::Lower),
+        ]
+    }
+
+    fn needs(&self, cell: &Cell, _arm: &Arm) -> Vec<Need> {
+        match cell.at("huge-pages") == "on" && reserved_huge_pages() == 0 {
+            true => vec![Need::Missing(
+                "this machine has no huge pages reserved (vm.nr_hugepages is 0)".to_owned(),
+            )],
+            false => Vec::new(),
+        }
+    }
+
+    fn cost(&self, cell: &Cell, scale: Scale) -> Cost {
+        let connections: u32 = cell.number_at("connections").unwrap_or(1);
+        let each = u64::from(connections) * (scale.pick(8, 24, 24) << 20);
+        Cost::seconds(3.0 + f64::from(connections) * 0.1)
+            .with_data(scale.pick(40, 160, 160) << 20)
+            .with_connections(connections)
+            .with_memory((256 << 20) + each)
+    }
+
+    fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
+        Base::shared("tables")
+    }
+
+    fn fill(&self, _base: &str, scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
+        let megabytes = scale.pick(24, 128, 128);
+        let rows = megabytes * 1024;
+        session
+            .execute(&format!(
+                "CREATE TABLE large (id integer, filler char(1000) NOT NULL); \
+                 INSERT INTO large SELECT i, '' FROM generate_series(1, {rows}) i; CREATE INDEX ON large (id); \
+                 DO $$BEGIN FOR i IN 1..{TABLES} LOOP \
+                 EXECUTE format('CREATE TABLE small_%s (id integer PRIMARY KEY, name text, seen timestamptz)', i); \
+                 END LOOP; END$$"
+            ))
+            .map_err(Error::sql("filling the tables"))?;
+        session
+            .execute("VACUUM (ANALYZE) large")
+            .map_err(Error::sql("cleaning the table"))
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        let megabytes = bench.scale().pick("32MB", "128MB", "128MB");
+        bench.set("shared_buffers", megabytes);
+        let connections = bench.cell().number_at("connections").unwrap_or(1);
+        let work = Work::of(bench.arm());
+        bench.server()?;
+        crate::load::make_room_for(connections).map_err(Error::Empty)?;
+        let (mut sessions, mut pids, mut connecting) = (Vec::new(), Vec::new(), 0.0);
+        for _ in 0..connections {
+            bench.check_interrupted()?;
+            let start = std::time::Instant::now();
+            let mut session =
+                bench.connect_to("postgres", &[("max_parallel_workers_per_gather", "0")])?;
+            connecting += start.elapsed().as_secs_f64();
+            pids.push(work.done_by(&mut session)?);
+            sessions.push(session);
+        }
+        let costs: Vec<Costs> = pids
+            .iter()
+            .map(|pid| Costs::of(*pid))
+            .collect::<Result<_>>()?;
+        drop(sessions);
+        Ok(mean(&costs).with("connect_ms", connecting * 1e3 / f64::from(connections)))
+    }
+
+    fn advice(&self, arm: &Arm) -> String {
+        match arm.parameter("does") {
+            "sort" => format!("plan for sessions that have sorted with work_mem = {}", arm.parameter("work_mem")),
+            "" => "keep idle connections; a pool saves the rest".to_owned(),
+            _ => "plan for sessions that have seen much, or end them now and then (a pool's lifetime of a connection)".to_owned(),
+        }
+    }
+}
+
+/// What each session does before it idles.
+struct Work(Vec<String>);
+
+impl Work {
+    fn of(arm: &Arm) -> Self {
+        let sort = || {
+            let work_mem = arm.parameter("work_mem");
+            vec![
+                format!("SET work_mem = '{work_mem}'"),
+                "SELECT count(*) FROM (SELECT md5(i::text) m FROM generate_series(1, \
+                 pg_size_bytes(current_setting('work_mem')) / 100) i ORDER BY 1) s"
+                    .to_owned(),
+            ]
+        };
+        let tables =
+            || (1..=TABLES).map(|i| format!("SELECT count(*) FROM small_{i} WHERE id = 1"));
+        Self(match arm.parameter("does") {
+            "sort" => sort(),
+            "tables" => tables().collect(),
+            "buffers" => vec![
+                // A sequential read of a large table keeps to a ring of 256 kB; one by an index does not.
+                "SET enable_seqscan = off; SET enable_bitmapscan = off".to_owned(),
+                "SELECT count(filler) FROM large WHERE id > 0".to_owned(),
+            ],
+            _ => Vec::new(),
+        })
+    }
+
+    /// Does it, and gives the number of the backend's process.
+    fn done_by(&self, session: &mut Session) -> Result<u32> {
+        for sql in &self.0 {
+            session.execute(sql).map_err(Error::sql(sql.clone()))?;
+        }
+        let pid = session
+            .query_value("SELECT pg_backend_pid()")
+            .map_err(Error::sql("asking for the backend"))?;
+        pid.and_then(|pid| pid.parse().ok())
+            .ok_or_else(|| Error::Empty("a backend has no number".to_owned()))
+    }
+}
+
+struct Costs {
+    memory: Memory,
+    page_table_bytes: u64,
+}
+
+impl Costs {
+    fn of(pid: u32) -> Result<Self> {
+        let read = |file: &str| Error::io("read", format!("/proc/{pid}/{file}"));
+        let status =
+            std::fs::read_to_string(format!("/proc/{pid}/status")).map_err(read("status"))?;
+        Ok(Self {
+            memory: memory_of(pid).map_err(read("smaps_rollup"))?,
+            page_table_bytes: page_tables(&status).unwrap_or(0),
+        })
+    }
+}
+
+/// `VmPTE:      96 kB` in bytes.
+fn page_tables(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmPTE:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+fn mean(costs: &[Costs]) -> Measured {
+    let mean = |of: fn(&Costs) -> u64| {
+        costs.iter().map(of).sum::<u64>() as f64 / costs.len().max(1) as f64
+    };
+    Measured::default()
+        .with("private_bytes", mean(|costs| costs.memory.private_bytes))
+        .with(
+            "proportional_bytes",
+            mean(|costs| costs.memory.proportional_bytes),
+        )
+        .with("resident_bytes", mean(|costs| costs.memory.resident_bytes))
+        .with("page_table_bytes", mean(|costs| costs.page_table_bytes))
+}
+
+fn reserved_huge_pages() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_tables_are_in_bytes() {
+        assert_eq!(
+            page_tables("VmRSS:\t 12 kB\nVmPTE:\t      96 kB\n"),
+            Some(96 * 1024)
+        );
+        assert_eq!(page_tables("Name:\tx\n"), None);
+    }
+}
