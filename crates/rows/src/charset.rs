@@ -1,5 +1,7 @@
 //! From the encoding of a database to that of the files that are written.
 
+use encoding_rs::Encoding;
+
 /// What is done with the bytes of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Charset {
@@ -9,6 +11,8 @@ pub enum Charset {
     Utf8,
     /// Each is a character of Unicode's first 256.
     Latin1,
+    /// They are decoded by a table of characters.
+    Table(&'static Encoding),
     /// Nothing here turns them into UTF-8; plain ASCII is the same everywhere.
     Ascii,
 }
@@ -18,14 +22,54 @@ const SQL_ASCII: i32 = 0;
 const UTF8: i32 = 6;
 const LATIN1: i32 = 8;
 
+/// Encodings whose characters are the same here and in the server; EUC_JP and its kin differ in some signs.
+static TABLES: [(i32, &Encoding); 26] = [
+    (2, encoding_rs::GBK),
+    (3, encoding_rs::EUC_KR),
+    (9, encoding_rs::ISO_8859_2),
+    (10, encoding_rs::ISO_8859_3),
+    (11, encoding_rs::ISO_8859_4),
+    (13, encoding_rs::ISO_8859_10),
+    (14, encoding_rs::ISO_8859_13),
+    (15, encoding_rs::ISO_8859_14),
+    (16, encoding_rs::ISO_8859_15),
+    (17, encoding_rs::ISO_8859_16),
+    (18, encoding_rs::WINDOWS_1256),
+    (19, encoding_rs::WINDOWS_1258),
+    (20, encoding_rs::IBM866),
+    (21, encoding_rs::WINDOWS_874),
+    (22, encoding_rs::KOI8_R),
+    (23, encoding_rs::WINDOWS_1251),
+    (24, encoding_rs::WINDOWS_1252),
+    (25, encoding_rs::ISO_8859_5),
+    (26, encoding_rs::ISO_8859_6),
+    (27, encoding_rs::ISO_8859_7),
+    (28, encoding_rs::ISO_8859_8),
+    (29, encoding_rs::WINDOWS_1250),
+    (30, encoding_rs::WINDOWS_1253),
+    (31, encoding_rs::WINDOWS_1254),
+    (32, encoding_rs::WINDOWS_1255),
+    (33, encoding_rs::WINDOWS_1257),
+];
+
 impl Charset {
     /// From a database's encoding to UTF-8; a database of unknown encoding is taken for UTF-8.
     pub fn to_utf8(encoding: Option<i32>) -> Self {
         match encoding {
             None | Some(SQL_ASCII | UTF8) => Charset::Utf8,
             Some(LATIN1) => Charset::Latin1,
-            Some(_) => Charset::Ascii,
+            Some(other) => TABLES
+                .iter()
+                .find(|(number, _)| *number == other)
+                .map_or(Charset::Ascii, |(_, table)| Charset::Table(table)),
         }
+    }
+
+    /// The text, if all of it is some.
+    pub fn text(self, bytes: &[u8]) -> Option<String> {
+        let mut memory = Vec::new();
+        let text = self.recode(bytes, &mut memory).ok()?;
+        String::from_utf8(text.to_vec()).ok()
     }
 
     /// The text in UTF-8, in `memory` where it had to be changed. An error holds it with marks in the place of bytes
@@ -53,6 +97,15 @@ impl Charset {
                 memory.clear();
                 memory.extend_from_slice(String::from_utf8_lossy(text).as_bytes());
                 Err(memory)
+            }
+            Charset::Table(table) => {
+                let (decoded, damaged) = table.decode_without_bom_handling(text);
+                memory.clear();
+                memory.extend_from_slice(decoded.as_bytes());
+                match damaged {
+                    true => Err(memory),
+                    false => Ok(memory),
+                }
             }
             Charset::Ascii => {
                 memory.clear();

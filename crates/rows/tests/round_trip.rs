@@ -158,3 +158,59 @@ fn large_objects_and_sequences_go_back() {
         .expect("set");
     assert_eq!(session.query_value(values).expect("values"), before);
 }
+
+/// Every character of the single-byte encodings is the one that the server knows.
+#[test]
+fn characters_are_those_of_the_server() {
+    const NAMES: [(i32, &str); 25] = [
+        (8, "LATIN1"),
+        (9, "LATIN2"),
+        (10, "LATIN3"),
+        (11, "LATIN4"),
+        (13, "LATIN6"),
+        (14, "LATIN7"),
+        (15, "LATIN8"),
+        (16, "LATIN9"),
+        (17, "LATIN10"),
+        (18, "WIN1256"),
+        (19, "WIN1258"),
+        (20, "WIN866"),
+        (21, "WIN874"),
+        (22, "KOI8R"),
+        (23, "WIN1251"),
+        (24, "WIN1252"),
+        (25, "ISO_8859_5"),
+        (26, "ISO_8859_6"),
+        (27, "ISO_8859_7"),
+        (28, "ISO_8859_8"),
+        (29, "WIN1250"),
+        (30, "WIN1253"),
+        (31, "WIN1254"),
+        (32, "WIN1255"),
+        (33, "WIN1257"),
+    ];
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let running = copy.start().expect("a server");
+    let mut session = common::session(&running, "clinic");
+    let function = "CREATE FUNCTION pg_temp.character(byte int, encoding name) RETURNS text LANGUAGE plpgsql AS \
+         'BEGIN RETURN convert_from(set_byte(''\\x00'', 0, byte), encoding); EXCEPTION WHEN OTHERS THEN RETURN NULL; END'";
+    session.execute(function).expect("a function");
+    let mut different = Vec::new();
+    for (number, name) in NAMES {
+        let charset = pgclinic_rows::Charset::to_utf8(Some(number));
+        let sql = format!(
+            "SELECT pg_temp.character(byte, '{name}') FROM generate_series(128, 255) byte ORDER BY byte"
+        );
+        let rows = session.query(&sql).expect("characters");
+        for (byte, row) in (0x80..=0xFFu8).zip(rows) {
+            // What the server refuses is no text there.
+            if let Some(Some(text)) = row.first() {
+                let own = charset.text(&[byte]);
+                if own.as_deref() != Some(text.as_str()) {
+                    different.push(format!("{name} {byte:02x}: {own:?}, server {text:?}"));
+                }
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}

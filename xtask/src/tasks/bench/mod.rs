@@ -7,11 +7,12 @@ mod check;
 mod cluster;
 mod load;
 mod measure;
+mod salvage;
 mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check [--pgdata DIR] [--size 2G] [--runs 5] [--cold] [--rate 100MB/s], bench load [--seconds 3] [--runs 5]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs 5], check: [--cold] [--rate 100MB/s], bench load [--seconds 3] [--runs 5]",
     in_ci: None,
     run,
 };
@@ -20,11 +21,9 @@ fn run(words: &[String]) -> Outcome {
     match words.split_first() {
         Some((name, rest)) if name == "check" => check::run(rest),
         Some((name, rest)) if name == "load" => load::run(rest),
+        Some((name, rest)) if name == "salvage" => salvage::run(rest),
         Some((name, rest)) if name == "cluster" => make_cluster(rest),
-        _ => Err(
-            "which one? There are: bench check, bench load, bench cluster (makes what is measured)"
-                .into(),
-        ),
+        _ => Err("which one? There are: bench check, bench load, bench salvage, bench cluster (makes what is measured)".into()),
     }
 }
 

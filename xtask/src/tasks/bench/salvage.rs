@@ -1,0 +1,125 @@
+//! `pgclinic salvage` beside `pg_dump`, on the same tables, both into files that are not forced to the disk.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::cluster;
+use super::measure::{self, Cache};
+use super::table::{Contestant, Table};
+use crate::args::Args;
+use crate::postgres::{self, Tools};
+use crate::shell::{self, at};
+use crate::task::Outcome;
+
+/// Narrow rows, and long values out of line.
+const TABLES: [&str; 2] = ["public.readings", "public.documents"];
+
+struct Bench {
+    tools: Tools,
+    cluster: PathBuf,
+    pgclinic: PathBuf,
+    scratch: postgres::Scratch,
+}
+
+pub(super) fn run(words: &[String]) -> Outcome {
+    let mut args = Args::new(words);
+    let given = args.value("--pgdata")?.map(PathBuf::from);
+    let size = cluster::size(args.value("--size")?.as_deref().unwrap_or("2G"))?;
+    let runs = args.number("--runs", 5)?.max(1);
+    let program = args.value("--pgclinic")?.map(PathBuf::from);
+    args.finish()?;
+
+    let tools = super::check::tools()?;
+    let cluster = match given {
+        Some(folder) => folder,
+        None => cluster::ensure(&tools, size)?,
+    };
+    let scratch = postgres::scratch("bench-salvage")?;
+    postgres::give_to_server_user(scratch.path())?;
+    let bench = Bench {
+        tools,
+        cluster,
+        pgclinic: match program {
+            Some(path) => path,
+            None => super::check::build()?,
+        },
+        scratch,
+    };
+    for table in TABLES {
+        println!("{table}: {}", bench.table(table, runs)?);
+    }
+    Ok(())
+}
+
+impl Bench {
+    fn table(&self, table: &str, runs: u64) -> Result<Table, String> {
+        let mut dump = Contestant::new("pg_dump --data-only");
+        let mut copy = Contestant::new("pgclinic salvage --format copy");
+        let mut csv = Contestant::new("pgclinic salvage --format csv");
+        let mut bytes = 0;
+        for _ in 0..runs {
+            dump.samples.push(self.pg_dump(table)?);
+            let (sample, written) = self.salvage(table, "copy")?;
+            copy.samples.push(sample);
+            bytes = written;
+            csv.samples.push(self.salvage(table, "csv")?.0);
+        }
+        Ok(Table {
+            bytes,
+            runs,
+            cache: Cache::Warm,
+            contestants: vec![dump, copy, csv],
+        })
+    }
+
+    /// The server runs for this alone, and its start and stop are not measured.
+    fn pg_dump(&self, table: &str) -> Result<measure::Sample, String> {
+        let server = self.tools.start(&self.cluster, &["autovacuum=off"])?;
+        let file = self.scratch.path().join("dump.sql");
+        let mut command = server.client("pg_dump");
+        command
+            .args([
+                "--data-only",
+                "--no-sync",
+                "-d",
+                "postgres",
+                "-t",
+                table,
+                "-f",
+            ])
+            .arg(&file);
+        let sample = measure::run(&mut command, Cache::Warm)?;
+        server.stop()?;
+        std::fs::remove_file(&file).map_err(at(&file))?;
+        Ok(sample)
+    }
+
+    /// One run, and the bytes that it wrote.
+    fn salvage(&self, table: &str, form: &str) -> Result<(measure::Sample, u64), String> {
+        let folder = self.scratch.path().join("out");
+        let mut command = Command::new(&self.pgclinic);
+        command
+            .arg("salvage")
+            .arg(&self.cluster)
+            .arg("--to")
+            .arg(&folder);
+        command.args([
+            "--format",
+            form,
+            "--database",
+            "postgres",
+            "--relation",
+            table,
+        ]);
+        command.args(["--no-sync", "--quiet"]);
+        let sample = measure::run(&mut command, Cache::Warm)?;
+        let file = folder.join(format!("postgres/{table}.{form}"));
+        let bytes = file.metadata().map_err(at(&file))?.len();
+        remove(&folder)?;
+        Ok((sample, bytes))
+    }
+}
+
+fn remove(folder: &Path) -> Outcome {
+    shell::run(Command::new("rm").arg("-r").arg(folder))
+}
