@@ -135,3 +135,24 @@ fn a_page_and_a_comparison(home: &Path, folder: &Path) {
     let copied = "machines/run-2/runs/b01-insert-collides_primary-created-first_primary-autovacuum_off/run.json";
     assert!(into.join(copied).exists());
 }
+
+#[test]
+fn a_new_experiment_can_be_planned_and_a_slip_in_it_is_told() {
+    let home = tempfile::tempdir().expect("a folder");
+    let file = home.path().join("mine.toml");
+    pgclinic(&["lab", "new", text(&file)]).exits(0);
+    pgclinic(&["lab", "new", text(&file)]).exits(2);
+    let plan = pgclinic(&["lab", "plan", text(&file)]).exits(0).out;
+    assert!(
+        plan.contains("Does a covering index pay for its size?"),
+        "{plan}"
+    );
+    let text_of_it = std::fs::read_to_string(&file).expect("the file");
+    let slip = text_of_it.replace("[[metric]]", "[[metrics]]");
+    std::fs::write(&file, slip).expect("the file");
+    let wrong = pgclinic(&["lab", "plan", text(&file)]).exits(2).err;
+    assert!(
+        wrong.contains("mine.toml") && wrong.contains("metrics"),
+        "{wrong}"
+    );
+}

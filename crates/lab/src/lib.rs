@@ -8,7 +8,7 @@
 //! decision/      verdicts in plain words                published/      what others have found
 //! analysis/      results to the document of a report    across/         more than one folder
 //! load/          many clients that run a script          samplers/      what is watched beside a run
-//! environment/   machine and server as facts
+//! environment/   machine and server as facts            user_experiment/  experiments out of a person's own file
 //! ```
 //!
 //! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
@@ -34,6 +34,7 @@ mod runner;
 pub mod samplers;
 mod servers_of_arms;
 pub mod statistics;
+mod user_experiment;
 
 pub use bench::Bench;
 pub use bench_load::Loaded;
@@ -48,3 +49,4 @@ pub use runner::{
     Audience, CalmOptions, Entry, Event, RunFolder, RunOptions, Unreadable, carry_out, skipped_here,
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
+pub use user_experiment::{OwnExperiment, TEMPLATE};

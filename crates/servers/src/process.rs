@@ -56,8 +56,8 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether the program of a process is called `postgres`, replaced or deleted on disk or not.
-pub(crate) fn is_postgres(pid: u32) -> bool {
+/// Whether the program of a process is a server or one of its tools (`initdb`, `pg_…`), replaced or deleted on disk or not.
+pub(crate) fn is_of_postgresql(pid: u32) -> bool {
     let Ok(program) = std::fs::read_link(format!("/proc/{pid}/exe")) else {
         return false;
     };
@@ -65,7 +65,11 @@ pub(crate) fn is_postgres(pid: u32) -> bool {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
-    name == "postgres" || name == "postgres (deleted)"
+    is_tool(name.strip_suffix(" (deleted)").unwrap_or(name))
+}
+
+fn is_tool(name: &str) -> bool {
+    matches!(name, "postgres" | "initdb") || name.starts_with("pg_")
 }
 
 /// The working directory of a process; postmaster and backends stand in their data directory.
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn we_are_alive_and_no_postgres() {
-        assert!(is_alive(std::process::id()) && !is_postgres(std::process::id()));
+        assert!(is_alive(std::process::id()) && !is_of_postgresql(std::process::id()));
         assert!(start_ticks(std::process::id()).is_some());
     }
 }

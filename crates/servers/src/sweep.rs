@@ -81,7 +81,8 @@ fn is_scratch_name(name: &str) -> bool {
         .is_some_and(|(pid, count)| number(pid) && number(count))
 }
 
-/// Kills every `postgres` that stands in the folder or has its socket there, children included.
+/// Kills every `postgres` that stands in the folder or has its socket there, and every tool that works there, children
+/// included: an `initdb` whose caller was killed goes on, and would write while the folder is removed.
 fn kill_servers_in(folder: &Path) -> usize {
     let found: Vec<u32> = process::all()
         .into_iter()
@@ -97,7 +98,7 @@ fn kill_servers_in(folder: &Path) -> usize {
 }
 
 fn is_server_of(pid: u32, folder: &Path) -> bool {
-    process::is_postgres(pid)
+    process::is_of_postgresql(pid)
         && (process::working_directory(pid).is_some_and(|cwd| cwd.starts_with(folder))
             || process::has_argument_in(pid, folder))
 }

@@ -7,6 +7,7 @@ mod experiment;
 mod list;
 mod load;
 mod merge;
+mod new;
 mod plan;
 mod report;
 mod run;
@@ -37,6 +38,8 @@ enum Work {
     Compare(compare::Arguments),
     /// Folders of one plan from several machines, as one
     Merge(merge::Arguments),
+    /// Writes a commented experiment of your own
+    New(new::Arguments),
     /// Runs a pgbench script with many clients against a server
     Load(load::Arguments),
 }
@@ -71,6 +74,7 @@ impl Command for Lab {
             Work::Report(arguments) => report::run(&arguments, world),
             Work::Compare(arguments) => compare::run(&arguments, world),
             Work::Merge(arguments) => merge::run(&arguments, world),
+            Work::New(arguments) => new::run(&arguments, world),
             Work::Load(arguments) => load::run(&arguments, world),
         }
     }

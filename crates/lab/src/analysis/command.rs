@@ -9,12 +9,16 @@ pub fn again(experiment: &dyn Experiment, plan: &Plan) -> String {
     let usual = experiment.matrix(plan.scale);
     let mut words = vec![
         "pgclinic lab run".to_owned(),
-        plan.experiment.clone(),
+        name(plan),
         format!("--scale {}", plan.scale.name()),
         format!("--seed {}", plan.seed),
     ];
-    if plan.matrix.blocks != usual.blocks {
-        words.push(format!("--blocks {}", plan.matrix.blocks));
+    let blocks = plan.planned_blocks();
+    if blocks != usual.blocks {
+        words.push(format!("--blocks {blocks}"));
+    }
+    if let (Some(_), Some(budget)) = (plan.spare_from, plan.budget_s) {
+        words.push(format!("--minutes {}", budget / 60.0));
     }
     words.extend(arms(&plan.matrix, &usual));
     words.extend(
@@ -24,6 +28,14 @@ pub fn again(experiment: &dyn Experiment, plan: &Plan) -> String {
             .filter_map(|axis| only(axis, &usual)),
     );
     words.join(" ")
+}
+
+/// What is typed: a name of the register, or the file of an experiment of one's own.
+fn name(plan: &Plan) -> String {
+    match plan.own {
+        None => plan.experiment.clone(),
+        Some(_) => quoted(&format!("{}.toml", plan.experiment)),
+    }
 }
 
 fn arms(matrix: &Matrix, usual: &Matrix) -> Option<String> {

@@ -15,7 +15,10 @@ pub(super) fn runs(plan: &Plan, machines: &[Machine<'_>]) -> Vec<RunSummary> {
                 .results
                 .iter()
                 .find(|result| result.cell.id == cell.id);
-            runs.push(run(machine, cell, result));
+            // A spare run that nobody needed is none that is missing.
+            if result.is_some() || !plan.is_spare(cell) {
+                runs.push(run(machine, cell, result));
+            }
         }
     }
     runs
@@ -66,7 +69,9 @@ pub(super) fn is_complete(plan: &Plan, machines: &[Machine<'_>]) -> bool {
                 .iter()
                 .any(|result| result.cell.id == cell.id)
         };
-        plan.cells.iter().all(has)
+        plan.cells
+            .iter()
+            .all(|cell| plan.is_spare(cell) || has(cell))
     })
 }
 

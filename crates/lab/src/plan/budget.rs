@@ -63,6 +63,13 @@ pub(super) fn fit(
     Ok((matrix, points, left_out))
 }
 
+/// The first spare block, when the planned blocks are enough to judge and leave some of the time.
+pub(super) fn spare_from(matrix: &Matrix, cost: &Cost, options: &PlanOptions) -> Option<u32> {
+    let budget = options.minutes? * 60.0;
+    let leaves_some = cost.seconds < budget * 0.95;
+    (leaves_some && matrix.blocks >= BLOCKS_ENOUGH).then(|| matrix.blocks.saturating_add(1))
+}
+
 fn price_of(experiment: &dyn Experiment, matrix: &Matrix, options: &PlanOptions) -> Cost {
     let cells = order::cells(matrix, &points::all(&matrix.axes), options.seed);
     price(experiment, matrix, &cells, options.scale)
@@ -178,4 +185,40 @@ fn thin_longest_axis(matrix: &mut Matrix) -> Option<String> {
         gone.push(axis.values.remove(axis.values.len() - 2));
     }
     Some(format!("{} = {}", axis.name, gone.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::experiment_named;
+    use crate::plan::Plan;
+
+    fn plan(minutes: f64) -> Result<Plan> {
+        let experiment = experiment_named("duplicate-inserts").expect("it is in the register");
+        let options = PlanOptions {
+            minutes: Some(minutes),
+            ..PlanOptions::default()
+        };
+        Plan::make(experiment, None, &options)
+    }
+
+    #[test]
+    fn much_time_makes_spare_blocks_and_little_time_leaves_blocks_out() {
+        let rich = plan(60.0).expect("a plan");
+        assert_eq!((rich.spare_from, rich.matrix.blocks), (Some(4), 6));
+        assert_eq!(rich.required_runs() * 2, rich.cells.len());
+        let poor = plan(5.0).expect("a plan");
+        assert!(poor.spare_from.is_none() && poor.matrix.blocks < 3);
+        assert!(poor.cost.seconds <= 300.0 && !poor.left_out.is_empty());
+        assert!(plan(0.01).is_err());
+    }
+
+    #[test]
+    fn the_hash_covers_what_is_asked() {
+        let (one, same, other) = (plan(60.0), plan(60.0), plan(5.0));
+        let hash = |plan: Result<Plan>| plan.expect("a plan").hash;
+        let one = hash(one);
+        assert_eq!(one, hash(same));
+        assert_ne!(one, hash(other));
+    }
 }

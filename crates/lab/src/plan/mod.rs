@@ -90,6 +90,9 @@ pub struct Plan {
     /// The budget in seconds, when one was given; what the plan leaves of it goes to the undecided points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
+    /// The first of the spare blocks, whose cells are run only while their decision is open and the budget holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_from: Option<u32>,
     /// Tells this plan from others.
     pub hash: String,
 }
@@ -103,9 +106,14 @@ impl Plan {
     ) -> Result<Self> {
         let matrix = points::chosen(matrix(experiment, options)?, options)?;
         points::check_names(&matrix)?;
-        let (matrix, points, left_out) = budget::fit(experiment, matrix, options)?;
+        let (mut matrix, points, left_out) = budget::fit(experiment, matrix, options)?;
         let cells = order::cells(&matrix, &points, options.seed);
         let cost = budget::price(experiment, &matrix, &cells, options.scale);
+        let spare_from = budget::spare_from(&matrix, &cost, options);
+        if spare_from.is_some() {
+            matrix.blocks = matrix.blocks.saturating_mul(2);
+        }
+        let cells = order::cells(&matrix, &points, options.seed);
         let mut plan = Self {
             schema: PLAN_SCHEMA.to_owned(),
             experiment: experiment.name().to_owned(),
@@ -117,6 +125,7 @@ impl Plan {
             cells,
             left_out,
             cost,
+            spare_from,
             budget_s: options.minutes.map(|minutes| minutes * 60.0),
             hash: String::new(),
         };
@@ -152,6 +161,23 @@ impl Plan {
     /// The arm of this name.
     pub fn arm(&self, name: &str) -> Option<&Arm> {
         self.matrix.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// Whether a cell belongs to a spare block.
+    pub fn is_spare(&self, cell: &Cell) -> bool {
+        self.spare_from.is_some_and(|first| cell.block >= first)
+    }
+
+    /// Blocks that are run whatever the decisions are.
+    pub fn planned_blocks(&self) -> u32 {
+        let before = |first: u32| first.saturating_sub(1);
+        self.spare_from.map_or(self.matrix.blocks, before)
+    }
+
+    /// Runs that are made whatever the decisions are.
+    pub fn required_runs(&self) -> usize {
+        let required = |cell: &&Cell| !self.is_spare(cell);
+        self.cells.iter().filter(required).count()
     }
 
     /// The metric that decides.

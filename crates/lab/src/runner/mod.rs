@@ -14,6 +14,7 @@ mod folder;
 mod journal;
 mod one_run;
 mod skips;
+mod spare;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,7 +72,7 @@ pub fn carry_out(
         })
         .collect();
     let mut site = Site::open(options.site.clone(), interrupted)?;
-    if !todo.is_empty() {
+    if todo.iter().any(|(_, cell)| !plan.is_spare(cell)) {
         enough::check(plan, &site)?;
     }
     let event = if done.is_empty() {
@@ -80,9 +81,13 @@ pub fn carry_out(
         Event::Resumed
     };
     folder.journal(&Entry::new(event))?;
+    let mut spare = spare::Spare::default();
     for (at, cell) in todo {
         site.check_interrupted()?;
-        audience.begins(at, plan.cells.len(), cell);
+        if plan.is_spare(cell) && !spare.wants(experiment, folder, cell)? {
+            continue;
+        }
+        audience.begins(at, plan.required_runs().max(at), cell);
         folder.journal(&Entry::of_run(Event::RunBegan, cell))?;
         let result = one_run::make(experiment, folder, cell, &mut site, &options.calm, audience)?;
         folder.journal(&Entry::of_result(&result))?;

@@ -1,16 +1,63 @@
-//! Which experiment: one of the register.
+//! Which experiment: one of the register, or a person's own file.
 
-use pgclinic_lab::{EXPERIMENTS, Experiment, experiment_named};
+use std::path::Path;
+
+use pgclinic_lab::{EXPERIMENTS, Experiment, OwnExperiment, Plan, experiment_named};
 
 use crate::exit::Failure;
 
-/// The experiment that was named.
-pub(super) fn find(name: &str) -> Result<&'static dyn Experiment, Failure> {
-    experiment_named(name).ok_or_else(|| {
-        let names: Vec<&str> = EXPERIMENTS.iter().map(|known| known.name()).collect();
-        Failure::new(format!(
-            "there is no experiment \"{name}\"; there is {}",
-            names.join(", ")
-        ))
-    })
+/// An experiment that was found.
+pub(super) enum Known {
+    /// One of the register.
+    Listed(&'static dyn Experiment),
+    /// Out of a file, with the file's text.
+    Own(Box<OwnExperiment>, String),
+}
+
+impl Known {
+    /// The experiment.
+    pub(super) fn experiment(&self) -> &dyn Experiment {
+        match self {
+            Known::Listed(experiment) => *experiment,
+            Known::Own(own, _) => own.as_ref(),
+        }
+    }
+
+    /// The text of the file, for the plan.
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Known::Listed(_) => None,
+            Known::Own(_, text) => Some(text.clone()),
+        }
+    }
+}
+
+/// The experiment that was named, or that stands in the file of this name.
+pub(super) fn find(name: &str) -> Result<Known, Failure> {
+    if let Some(listed) = experiment_named(name) {
+        return Ok(Known::Listed(listed));
+    }
+    if name.ends_with(".toml") || Path::new(name).is_file() {
+        let text = std::fs::read_to_string(name)
+            .map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
+        let own = OwnExperiment::parse(&text)
+            .map_err(|error| Failure::new(format!("{name}: {error}")))?;
+        return Ok(Known::Own(Box::new(own), text));
+    }
+    let names: Vec<&str> = EXPERIMENTS.iter().map(|known| known.name()).collect();
+    Err(Failure::new(format!(
+        "there is no experiment \"{name}\"; there is {}, or a file that `pgclinic lab new FILE.toml` writes",
+        names.join(", ")
+    )))
+}
+
+/// The experiment of a folder's plan.
+pub(super) fn of_plan(plan: &Plan) -> Result<Known, Failure> {
+    match &plan.own {
+        None => find(&plan.experiment),
+        Some(text) => Ok(Known::Own(
+            Box::new(OwnExperiment::parse(text)?),
+            text.clone(),
+        )),
+    }
 }

@@ -15,7 +15,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let text = match &arguments.name {
-        Some(name) => page(find(name)?),
+        Some(name) => page(find(name)?.experiment()),
         None => list(),
     };
     world.stdout.write_all(text.as_bytes())?;

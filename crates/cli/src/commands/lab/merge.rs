@@ -9,7 +9,7 @@ use pgclinic_lab::{RunFolder, RunResult};
 use pgclinic_report::Document;
 
 use super::arguments::JudgeArgs;
-use super::experiment::find;
+use super::experiment::of_plan;
 use super::report::write_page;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
@@ -45,7 +45,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     let Some(first) = recorded.first() else {
         return Err(Failure::new("there is nothing to merge".to_owned()));
     };
-    let experiment = find(&first.plan.experiment)?;
+    let known = of_plan(first.plan)?;
+    let experiment = known.experiment();
     let into = &arguments.into;
     let about = arguments
         .judge

@@ -10,7 +10,7 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The experiment
+    /// The experiment, or a file of your own
     name: String,
     #[command(flatten)]
     plan: PlanArgs,
@@ -22,8 +22,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let experiment = find(&arguments.name)?;
-    let plan = Plan::make(experiment, None, &arguments.plan.options())?;
+    let known = find(&arguments.name)?;
+    let experiment = known.experiment();
+    let plan = Plan::make(experiment, known.text(), &arguments.plan.options())?;
     let text = if arguments.json {
         let mut text = serde_json::to_string_pretty(&plan)?;
         text.push('\n');
@@ -46,17 +47,28 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
 
 /// The plan in words.
 fn words(question: &str, plan: &Plan) -> String {
-    let controls = plan.cells.iter().filter(|cell| cell.is_control).count();
+    let controls = plan
+        .cells
+        .iter()
+        .filter(|cell| cell.is_control && !plan.is_spare(cell))
+        .count();
+    let blocks = plan.planned_blocks();
     let mut text = format!(
         "{}: {question}\nplan {}, scale {}, seed {}: {} runs in {} blocks, {controls} of them controls\n{}\n",
         plan.experiment,
         plan.hash,
         plan.scale.name(),
         plan.seed,
-        plan.cells.len(),
-        plan.matrix.blocks,
+        plan.required_runs(),
+        blocks,
         price(&plan.cost)
     );
+    if let (Some(_), Some(budget)) = (plan.spare_from, plan.budget_s) {
+        text.push_str(&format!(
+            "what is left of {:.0} minutes goes to the cells whose decision is still open, in at most {blocks} more blocks\n",
+            budget / 60.0
+        ));
+    }
     let arms = plan.matrix.arms.iter();
     text.push_str(&table(
         "Arms; the first is the baseline",

@@ -8,7 +8,7 @@ use pgclinic_lab::{Experiment, RunFolder, RunResult};
 use pgclinic_report::{Document, Options, by_name};
 
 use super::arguments::JudgeArgs;
-use super::experiment::find;
+use super::experiment::of_plan;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, write_file};
 use crate::world::World;
@@ -25,8 +25,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let folder = RunFolder::open(&arguments.folder)?;
-    let experiment = find(&folder.plan().experiment)?;
-    let document = of(experiment, &folder, &arguments.judge)?;
+    let known = of_plan(folder.plan())?;
+    let document = of(known.experiment(), &folder, &arguments.judge)?;
     arguments.output.write(&document, world)?;
     Ok(exit_of(&document))
 }

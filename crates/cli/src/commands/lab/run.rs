@@ -7,7 +7,7 @@ use pgclinic_lab::{Error, Experiment, Outcome, Plan, RunFolder, RunOptions, RunR
 
 use super::arguments::{JudgeArgs, PlanArgs, SiteArgs};
 use super::audience::Telling;
-use super::experiment::find;
+use super::experiment::{find, of_plan};
 use super::plan::price;
 use super::report;
 use crate::exit::{Exit, Failure};
@@ -17,7 +17,7 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The experiment
+    /// The experiment, or a file of your own
     name: String,
     /// Where plan, journal and results go; pgclinic-lab/NAME-HASH
     #[arg(long, value_name = "DIR")]
@@ -50,19 +50,19 @@ struct WorkArgs {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let experiment = find(&arguments.name)?;
-    let plan = Plan::make(experiment, None, &arguments.plan.options())?;
+    let known = find(&arguments.name)?;
+    let plan = Plan::make(known.experiment(), known.text(), &arguments.plan.options())?;
     let short = plan.hash.get(..8).unwrap_or(&plan.hash);
     let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
     let path = arguments.into.clone().unwrap_or_else(usual);
     let folder = RunFolder::create(&path, plan)?;
-    work(experiment, &folder, &arguments.work, world)
+    work(known.experiment(), &folder, &arguments.work, world)
 }
 
 pub(super) fn resume(arguments: &ResumeArguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let folder = RunFolder::open(&arguments.folder)?;
-    let experiment = find(&folder.plan().experiment)?;
-    work(experiment, &folder, &arguments.work, world)
+    let known = of_plan(folder.plan())?;
+    work(known.experiment(), &folder, &arguments.work, world)
 }
 
 fn work(
@@ -75,7 +75,7 @@ fn work(
     let output = &arguments.output;
     let place = folder.path().display();
     if !output.quiet {
-        let runs = plan.cells.len();
+        let runs = plan.required_runs();
         world.say(&format!(
             "lab: {runs} runs, {}, into {place}",
             price(&plan.cost)
@@ -86,7 +86,7 @@ fn work(
         again: arguments.again,
         ..RunOptions::default()
     };
-    let steps = u64::try_from(plan.cells.len()).unwrap_or(u64::MAX);
+    let steps = u64::try_from(plan.required_runs()).unwrap_or(u64::MAX);
     let lines = output.progress == ProgressStyle::Plain
         || (output.progress == ProgressStyle::Auto && !world.terminal.stderr);
     let mut telling = Telling {

@@ -1,0 +1,34 @@
+//! `lab new`: a commented experiment to change.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pgclinic_lab::TEMPLATE;
+
+use crate::exit::{Exit, Failure};
+use crate::output::write_file;
+use crate::world::World;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The file to write; it must not be there yet
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    let file = &arguments.file;
+    if file.exists() {
+        return Err(Failure::new(format!(
+            "{} is there already; name a new file",
+            file.display()
+        )));
+    }
+    write_file(file, |out| out.write_all(TEMPLATE.as_bytes()))?;
+    let name = file.display();
+    writeln!(
+        world.stdout,
+        "wrote {name}; `pgclinic lab plan {name}` says what it costs, `pgclinic lab run {name}` runs it"
+    )?;
+    Ok(Exit::Healthy)
+}

@@ -1,0 +1,241 @@
+//! What the file may say.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::cell::{Arm, Axis, Better, Metric};
+use crate::error::{Error, Result};
+use crate::experiment::Matrix;
+use crate::user_experiment::built_in;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) question: String,
+    #[serde(default)]
+    pub(super) explain: String,
+    #[serde(default = "three")]
+    blocks: u32,
+    #[serde(default)]
+    pub(super) setup: Setup,
+    pub(super) arm: Vec<ArmPart>,
+    #[serde(default)]
+    axis: Vec<AxisPart>,
+    pub(super) load: Option<LoadPart>,
+    pub(super) run: Option<RunPart>,
+    pub(super) metric: Vec<MetricPart>,
+    #[serde(default)]
+    pub(super) cost: CostPart,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Setup {
+    #[serde(default)]
+    pub(super) sql: String,
+    #[serde(default)]
+    pub(super) shared: bool,
+    #[serde(default)]
+    pub(super) cold: bool,
+    #[serde(default)]
+    pub(super) warm: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArmPart {
+    pub(super) name: String,
+    #[serde(default)]
+    words: String,
+    version: Option<String>,
+    #[serde(default)]
+    initdb: Vec<String>,
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) sql: String,
+    pub(super) advice: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AxisPart {
+    name: String,
+    #[serde(default)]
+    unit: String,
+    values: Vec<Value>,
+    setting: Option<String>,
+}
+
+/// Numbers may stand without quotes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Number(i64),
+    Share(f64),
+    Word(String),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoadPart {
+    pub(super) script: String,
+    #[serde(default = "one")]
+    pub(super) clients: String,
+    #[serde(default = "ten")]
+    pub(super) seconds: f64,
+    #[serde(default = "prepared")]
+    pub(super) protocol: String,
+    pub(super) rate: Option<f64>,
+    #[serde(default)]
+    pub(super) think_seconds: f64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunPart {
+    pub(super) sql: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MetricPart {
+    pub(super) name: String,
+    words: Option<String>,
+    unit: Option<String>,
+    better: Option<Better>,
+    #[serde(default)]
+    timing: bool,
+    pub(super) sql: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CostPart {
+    pub(super) run_seconds: f64,
+    pub(super) setup_seconds: f64,
+    pub(super) disk_mb: u64,
+}
+
+impl Default for CostPart {
+    fn default() -> Self {
+        Self {
+            run_seconds: 3.0,
+            setup_seconds: 5.0,
+            disk_mb: 200,
+        }
+    }
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn one() -> String {
+    "1".to_owned()
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+fn prepared() -> String {
+    "prepared".to_owned()
+}
+
+/// Reads the text, and refuses what could not be run.
+pub(super) fn read(text: &str) -> Result<File> {
+    let file: File = toml::from_str(text)
+        .map_err(|error| Error::Refused(format!("the file is no experiment: {error}")))?;
+    let refuse = |why: &str| Err(Error::Refused(why.to_owned()));
+    if file.load.is_some() && file.run.is_some() {
+        return refuse("the file has [load] and [run]: a run is one of them");
+    }
+    if file.metric.is_empty() {
+        return refuse("the file has no [[metric]]: name at least one, the first decides");
+    }
+    if file
+        .load
+        .as_ref()
+        .is_some_and(|load| !is_time(load.seconds) || !is_time(load.think_seconds))
+    {
+        return refuse(
+            "seconds and think_seconds in [load] must be 0 or more, and less than a day",
+        );
+    }
+    let known = |name: &str| match name {
+        "run_s" => file.run.is_some(),
+        "wal_bytes" => true,
+        name => file.load.is_some() && built_in(name).is_some(),
+    };
+    let unknown = file
+        .metric
+        .iter()
+        .find(|metric| metric.sql.is_none() && !known(&metric.name));
+    if let Some(metric) = unknown {
+        return Err(Error::Refused(format!(
+            "the metric \"{}\" has no sql: with [load] there is tps, latency_mean_ms, latency_p50_ms, latency_p99_ms and latency_max_ms, with [run] run_s, and always wal_bytes",
+            metric.name
+        )));
+    }
+    Ok(file)
+}
+
+fn is_time(seconds: f64) -> bool {
+    (0.0..86_400.0).contains(&seconds)
+}
+
+impl File {
+    pub(super) fn matrix(&self) -> Matrix {
+        let arm = |own: &ArmPart| Arm {
+            name: own.name.clone(),
+            words: own.words.clone(),
+            version: own.version.clone(),
+            initdb: own.initdb.clone(),
+            settings: own.settings.clone(),
+            parameters: BTreeMap::new(),
+        };
+        let axis = |own: &AxisPart| Axis {
+            name: own.name.clone(),
+            unit: own.unit.clone(),
+            values: own.values.iter().map(Value::text).collect(),
+            setting: own.setting.clone(),
+        };
+        Matrix {
+            arms: self.arm.iter().map(arm).collect(),
+            axes: self.axis.iter().map(axis).collect(),
+            blocks: self.blocks,
+        }
+    }
+
+    pub(super) fn metrics(&self) -> Vec<Metric> {
+        self.metric.iter().map(MetricPart::metric).collect()
+    }
+}
+
+impl MetricPart {
+    fn metric(&self) -> Metric {
+        let known = built_in(&self.name).filter(|_| self.sql.is_none());
+        let mut metric = known.unwrap_or_else(|| {
+            let mut own = Metric::exact(&self.name, &self.name, "", Better::Lower);
+            own.timing = self.timing;
+            own
+        });
+        metric.words = self.words.clone().unwrap_or(metric.words);
+        metric.unit = self.unit.clone().unwrap_or(metric.unit);
+        metric.better = self.better.unwrap_or(metric.better);
+        metric
+    }
+}
+
+impl Value {
+    fn text(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Share(share) => share.to_string(),
+            Self::Word(word) => word.clone(),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! A person's own experiment: a TOML file with set-up SQL, a load or a statement, arms, axes and metrics.
+//!
+//! ```text
+//! file.rs      what the file may say, and what is refused before anything is started
+//! names.rs     {axis} in SQL
+//! template.rs  what `lab new` writes
+//! ```
+//!
+//! Once read it is an experiment like any other. Its text is kept in `plan.json`, so that a folder can be resumed
+//! without the file.
+
+mod file;
+mod names;
+mod template;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pgclinic_servers::Session;
+
+use crate::asking::{number, timed, wal_bytes};
+use crate::bench::Bench;
+use crate::cell::{Arm, Better, Cell, Metric, Point};
+use crate::cost::Cost;
+use crate::error::{Error, Result};
+use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::load::{Load, Pace, Protocol, Script};
+
+use file::{File, LoadPart};
+use names::{fill_in, named_in};
+
+pub use template::TEMPLATE;
+
+/// Separates the parts of a base's name; no name and no value holds it.
+const APART: char = '\u{1f}';
+
+/// An experiment out of a file.
+#[derive(Debug, Clone)]
+pub struct OwnExperiment {
+    file: File,
+    matrix: Matrix,
+    metrics: Vec<Metric>,
+}
+
+impl OwnExperiment {
+    /// Reads the text of a file. What is wrong is said with its line.
+    pub fn parse(text: &str) -> Result<Self> {
+        let file = file::read(text)?;
+        let matrix = file.matrix();
+        let metrics = file.metrics();
+        let own = Self {
+            file,
+            matrix,
+            metrics,
+        };
+        own.check_scripts()?;
+        Ok(own)
+    }
+
+    /// Scripts and numbers are tried at every point, so that no run fails for a slip in the file.
+    fn check_scripts(&self) -> Result<()> {
+        let Some(load) = &self.file.load else {
+            return Ok(());
+        };
+        let first = |axis: &crate::cell::Axis| {
+            (
+                axis.name.clone(),
+                axis.values.first().cloned().unwrap_or_default(),
+            )
+        };
+        let base: Point = self.matrix.axes.iter().map(first).collect();
+        for axis in &self.matrix.axes {
+            for value in &axis.values {
+                let mut point = base.clone();
+                point.insert(axis.name.clone(), value.clone());
+                make_load(load, &point, 1)?;
+            }
+        }
+        make_load(load, &base, 1).map(|_| ())
+    }
+
+    fn own_sql(&self, arm: &str) -> &str {
+        let own = self.file.arm.iter().find(|own| own.name == arm);
+        own.map_or("", |own| own.sql.as_str())
+    }
+
+    /// The statement of an own metric.
+    fn metric_sql(&self) -> impl Iterator<Item = (&str, &str)> {
+        let with_sql = |metric: &'_ file::MetricPart| metric.sql.is_some();
+        let metrics = self
+            .file
+            .metric
+            .iter()
+            .filter(move |metric| with_sql(metric));
+        metrics.map(|metric| {
+            (
+                metric.name.as_str(),
+                metric.sql.as_deref().unwrap_or_default(),
+            )
+        })
+    }
+}
+
+impl Experiment for OwnExperiment {
+    fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    fn question(&self) -> &str {
+        &self.file.question
+    }
+
+    fn explain(&self) -> &str {
+        &self.file.explain
+    }
+
+    fn matrix(&self, _scale: Scale) -> Matrix {
+        self.matrix.clone()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.metrics.clone()
+    }
+
+    fn cost(&self, cell: &Cell, _scale: Scale) -> Cost {
+        let cost = &self.file.cost;
+        let load = self.file.load.as_ref();
+        let load = load.and_then(|load| {
+            make_load(load, &cell.point, 1)
+                .ok()
+                .map(|made| (load.seconds, made.clients))
+        });
+        let (seconds, clients) = load.unwrap_or((0.0, 1));
+        Cost::seconds(cost.run_seconds + seconds)
+            .with_data(cost.disk_mb << 20)
+            .with_connections(clients + 4)
+    }
+
+    fn base(&self, cell: &Cell, arm: &Arm, _scale: Scale) -> Base {
+        let sql = [self.file.setup.sql.as_str(), self.own_sql(&arm.name)];
+        let used = |axis: &&String| sql.iter().any(|sql| named_in(sql, axis));
+        let values = cell.point.iter().filter(|(axis, _)| used(axis));
+        let mut name = arm.name.clone();
+        for (axis, value) in values {
+            name.push_str(&format!("{APART}{axis}={value}"));
+        }
+        match self.file.setup.shared {
+            true => Base::shared(&name),
+            false => Base::copied(&name),
+        }
+    }
+
+    fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
+        let mut parts = base.split(APART);
+        let arm = parts.next().unwrap_or_default();
+        let pair = |part: &str| {
+            part.split_once('=')
+                .map(|(axis, value)| (axis.to_owned(), value.to_owned()))
+        };
+        let point: Point = parts.filter_map(pair).collect();
+        for (what, sql) in [
+            ("[setup] sql", self.file.setup.sql.as_str()),
+            ("sql of the arm", self.own_sql(arm)),
+        ] {
+            // VACUUM and its like stand alone.
+            for statement in names::statements(&fill_in(sql, &point)) {
+                session.execute(&statement).map_err(Error::sql(what))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_cost(&self, _base: &str, _scale: Scale) -> Cost {
+        Cost::seconds(self.file.cost.setup_seconds).with_data(self.file.cost.disk_mb << 20)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        let point = bench.cell().point.clone();
+        if !self.file.setup.warm.is_empty() {
+            let relations: Vec<&str> = self.file.setup.warm.iter().map(String::as_str).collect();
+            bench.warm(&relations)?;
+        }
+        let cold = match self.file.setup.cold {
+            true => Some(bench.cold()?),
+            false => None,
+        };
+        let mut session = bench.connect()?;
+        let wal = wal_bytes(&mut session)?;
+        let mut measured = match (&self.file.load, &self.file.run) {
+            (Some(load), _) => {
+                let load = make_load(load, &point, bench.seed())?;
+                bench.load(&load, &[])?.measured()
+            }
+            (None, Some(run)) => {
+                let seconds = timed(&mut session, "[run] sql", &fill_in(&run.sql, &point))?;
+                Measured::default().with("run_s", seconds)
+            }
+            (None, None) => Measured::default(),
+        };
+        measured = measured.with("wal_bytes", wal_bytes(&mut session)? - wal);
+        for (name, sql) in self.metric_sql() {
+            let value = number(&mut session, &fill_in(sql, &point))?;
+            measured = measured.with(name, value);
+        }
+        if let Some(doubt) = cold.and_then(|cold| cold.doubt(1)) {
+            bench.overlap(doubt);
+        }
+        Ok(measured)
+    }
+
+    fn advice(&self, arm: &Arm) -> String {
+        let own = self.file.arm.iter().find(|own| own.name == arm.name);
+        match own.and_then(|own| own.advice.clone()) {
+            Some(advice) => advice,
+            None => self.what_makes(arm),
+        }
+    }
+}
+
+impl OwnExperiment {
+    /// The settings and statements of an arm that says no advice of its own.
+    fn what_makes(&self, arm: &Arm) -> String {
+        let mut lines: Vec<String> = arm
+            .settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let sql = self.own_sql(&arm.name).trim();
+        lines.extend((!sql.is_empty()).then(|| sql.to_owned()));
+        lines.extend(
+            arm.version
+                .iter()
+                .map(|version| format!("PostgreSQL {version}")),
+        );
+        match lines.is_empty() {
+            true => format!("keep it as in {}", arm.name),
+            false => lines.join("\n"),
+        }
+    }
+}
+
+fn make_load(part: &LoadPart, point: &Point, seed: u64) -> Result<Load> {
+    let numbers: BTreeMap<String, i64> = point
+        .iter()
+        .filter_map(|(axis, value)| Some((axis.replace('-', "_"), value.parse().ok()?)))
+        .collect();
+    let script = Script::parse(&fill_in(&part.script, point), &numbers)
+        .map_err(|error| Error::Refused(format!("the script of [load] is wrong at {error}")))?;
+    let clients = fill_in(&part.clients, point);
+    let clients: u32 = clients
+        .trim()
+        .parse()
+        .ok()
+        .filter(|clients| *clients > 0)
+        .ok_or_else(|| {
+            Error::Refused(format!(
+                "clients = \"{clients}\" in [load] is no number of clients"
+            ))
+        })?;
+    let protocol = Protocol::named(&part.protocol).ok_or_else(|| {
+        let named = &part.protocol;
+        Error::Refused(format!(
+            "there is no protocol \"{named}\"; there is simple, extended, prepared"
+        ))
+    })?;
+    let mut load = Load::new(script, clients, Duration::from_secs_f64(part.seconds));
+    load.protocol = protocol;
+    load.seed = seed;
+    load.pace = match part.rate {
+        Some(rate) => Pace::Open { rate },
+        None => Pace::Closed {
+            think: Duration::from_secs_f64(part.think_seconds),
+        },
+    };
+    Ok(load)
+}
+
+/// Metrics that every run has, by name: words, unit, which end, whether it is time.
+fn built_in(name: &str) -> Option<Metric> {
+    let known: [(&str, &str, &str, Better, bool); 7] = [
+        ("tps", "rounds a second", "1/s", Better::Higher, true),
+        ("latency_mean_ms", "mean latency", "ms", Better::Lower, true),
+        (
+            "latency_p50_ms",
+            "median latency",
+            "ms",
+            Better::Lower,
+            true,
+        ),
+        (
+            "latency_p99_ms",
+            "latency of the slowest hundredth",
+            "ms",
+            Better::Lower,
+            true,
+        ),
+        (
+            "latency_max_ms",
+            "longest latency",
+            "ms",
+            Better::Lower,
+            true,
+        ),
+        ("run_s", "time of the statement", "s", Better::Lower, true),
+        ("wal_bytes", "WAL of the run", "bytes", Better::Lower, false),
+    ];
+    let (name, words, unit, better, timing) = known.into_iter().find(|known| known.0 == name)?;
+    Some(match timing {
+        true => Metric::timing(name, words, unit, better),
+        false => Metric::exact(name, words, unit, better),
+    })
+}
+
+#[cfg(test)]
+mod tests;

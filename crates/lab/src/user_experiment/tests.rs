@@ -1,0 +1,57 @@
+//! Files as people write them.
+
+use super::*;
+
+#[test]
+fn the_template_is_an_experiment() {
+    let own = OwnExperiment::parse(TEMPLATE).expect("the template");
+    let matrix = own.matrix(Scale::Quick);
+    assert_eq!(
+        (matrix.arms.len(), matrix.axes.len(), matrix.blocks),
+        (2, 2, 5)
+    );
+    let metrics = own.metrics();
+    assert!(metrics[0].timing && metrics[0].better == Better::Higher);
+    assert_eq!(metrics[1].unit, "bytes");
+    let plan = crate::Plan::make(
+        &own,
+        Some(TEMPLATE.to_owned()),
+        &crate::PlanOptions::default(),
+    );
+    assert_eq!(plan.expect("a plan").cells.len(), 5 * (8 + 3));
+}
+
+fn refused(from: &str, to: &str) -> String {
+    let text = TEMPLATE.replace(from, to);
+    assert_ne!(text, TEMPLATE);
+    OwnExperiment::parse(&text)
+        .expect_err("it is wrong")
+        .to_string()
+}
+
+#[test]
+fn slips_are_told_with_their_place() {
+    let script = refused("random(0, 999)", "random(0 999)");
+    assert!(
+        script.contains("the script of [load] is wrong at line 1, column"),
+        "{script}"
+    );
+    let key = refused("blocks = 5", "block = 5");
+    assert!(key.contains("block") && key.contains("line"), "{key}");
+    let clients = refused("\"{clients}\"", "\"{client}\"");
+    assert!(clients.contains("is no number of clients"), "{clients}");
+    let metric = refused("name = \"tps\"", "name = \"tpm\"");
+    assert!(metric.contains("\"tpm\" has no sql"), "{metric}");
+}
+
+#[test]
+fn a_base_is_made_for_the_axes_that_its_sql_names() {
+    let own = OwnExperiment::parse(TEMPLATE).expect("the template");
+    let plan = crate::Plan::make(&own, None, &crate::PlanOptions::default()).expect("a plan");
+    let names: std::collections::BTreeSet<String> = plan
+        .cells
+        .iter()
+        .filter_map(|cell| Some(own.base(cell, plan.arm(&cell.arm)?, Scale::Quick).name))
+        .collect();
+    assert_eq!(names.len(), 4, "two arms at two numbers of rows: {names:?}");
+}
