@@ -5,6 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::pgclinic;
+use pgclinic_diagnose::document::NotChecked;
 use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, Installation, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
@@ -74,6 +75,9 @@ fn the_library_decides(major: u16) {
     let healthy = check(&installation, &copy.pgdata);
     assert_eq!(healthy.verdict, Verdict::Healthy, "{:?}", healthy.findings);
     assert_eq!(healthy.findings, []);
+    let gaps = healthy.coverage.not_checked.iter();
+    let of_words = |gap: &&NotChecked| gap.what.contains(".words_");
+    assert_eq!(gaps.filter(of_words).count(), 0, "the library was asked");
 
     let locale = if major >= 17 {
         "colllocale"

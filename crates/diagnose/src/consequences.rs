@@ -101,6 +101,10 @@ pub(crate) fn complete_file(draft: &mut Draft) {
         return;
     }
     let Some(place) = &draft.place else { return };
+    if place.kind == Kind::Index {
+        // The table has them all.
+        draft.rows = draft.rows.or(Some(0));
+    }
     let (path, name) = (&place.path, place.relation_name());
     let more = match place.kind {
         Kind::ControlFile => vec![

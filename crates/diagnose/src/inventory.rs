@@ -6,7 +6,8 @@ use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation};
 use pgclinic_format::{ControlFile, Fork, Oid, RelationMap};
 
 use crate::check::DatabaseCx;
-use crate::document::Place;
+use crate::document::{NotChecked, Place};
+use crate::findings::Findings;
 use crate::places::fork_place;
 
 /// The server was shut down in good order, so that files and catalogs must agree. In any other
@@ -27,6 +28,17 @@ pub fn default_home(cluster: &Cluster, database: Oid) -> Option<&Home> {
         .iter()
         .filter(|home| home.database == database);
     own.find(|home| database == 0 || Some(home.tablespace) == tablespace)
+}
+
+/// The folder with the database's catalogs, or `global`, if anything of it is left.
+pub(crate) fn filled_home<'a>(cx: &DatabaseCx<'a>) -> Option<&'a Home> {
+    let source = cx.cluster.source();
+    let holds = |home: &Home| {
+        let small = ["PG_VERSION", "pg_filenode.map"];
+        let is_there = |name: &str| source.len(&format!("{}/{name}", home.folder)).is_ok();
+        cx.forks.iter().any(|files| files.home == *home) || small.into_iter().any(is_there)
+    };
+    default_home(cx.cluster, cx.catalog.database).filter(|home| holds(home))
 }
 
 /// A database's forks by the relations they belong to.
@@ -114,6 +126,30 @@ pub fn is_orphan(cx: &DatabaseCx<'_>, files: &ForkFiles) -> bool {
         .by_file(files.home.tablespace, files.filenode)
         .is_some();
     !named && files.temporary.is_none() && catalogs_are_sure(cx)
+}
+
+/// Rows of catalogs can be held against each other; a catalog that stands in the way is told.
+pub(crate) fn catalogs_are_comparable(cx: &DatabaseCx<'_>, out: &mut Findings) -> bool {
+    if !is_settled(cx.cluster) {
+        return false;
+    }
+    let sure = catalogs_are_sure(cx);
+    let what = match &cx.catalog.database_name {
+        Some(name) => format!("catalogs of database {name} against each other"),
+        None => "shared catalogs against each other".into(),
+    };
+    let databases = &cx.cluster.databases;
+    let database = databases.get(&cx.catalog.database);
+    let dropped = database.is_some_and(|database| database.invalid);
+    if !sure && !dropped {
+        let why = "pg_class cannot be read whole";
+        out.not_checked(NotChecked {
+            what,
+            why: why.into(),
+            inherent: false,
+        });
+    }
+    sure
 }
 
 /// `pg_class` was read whole, under a relation map that is right.

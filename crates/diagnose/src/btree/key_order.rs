@@ -34,12 +34,23 @@ pub struct KeyOrder {
     layouts: Vec<ColumnLayout>,
     /// The only key column has this many bytes in every tuple.
     single_fixed: Option<usize>,
-    unordered: Vec<String>,
+    unordered: Vec<Unordered>,
+}
+
+/// A key column whose order is not known here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unordered {
+    /// From 0.
+    pub column: usize,
+    /// The reason, with the column's name.
+    pub why: String,
 }
 
 #[derive(Debug)]
 struct KeyColumn {
     order: Option<Order>,
+    /// Where the order is a library's: of its answers only `Equal` counts.
+    equality: Option<Order>,
     descending: bool,
     nulls_first: bool,
 }
@@ -55,20 +66,26 @@ impl KeyOrder {
         for (number, column) in columns.iter().enumerate().take(index.key_count.into()) {
             let ty = catalog.type_info(column.type_oid);
             let order = match catalog.key_order(index, number, &ty) {
-                Some(Ok(order)) => Some(order),
-                Some(Err(why)) => {
-                    unordered.push(format!("column {}: {why}", column.name));
-                    None
-                }
-                None => {
-                    let why = "the catalogs do not tell its operator class";
-                    unordered.push(format!("column {}: {why}", column.name));
-                    None
-                }
+                Some(order) => order.map_err(|why| why.to_string()),
+                None => Err("the catalogs do not tell its operator class".into()),
             };
+            let order = order.map_err(|why| {
+                unordered.push(Unordered {
+                    column: number,
+                    why: format!("column {}: {why}", column.name),
+                });
+            });
+            let order = order.ok();
             let options = index.options.get(number).copied().unwrap_or(0);
+            let equality = match order {
+                Some(_) => None,
+                None => catalog
+                    .key_equality(index, number, &ty)
+                    .and_then(Result::ok),
+            };
             keys.push(KeyColumn {
                 order,
+                equality,
                 descending: options & 1 != 0,
                 nulls_first: options & 2 != 0,
             });
@@ -119,7 +136,7 @@ impl KeyOrder {
     }
 
     /// Key columns whose order is not known here, with the reason.
-    pub fn unordered(&self) -> &[String] {
+    pub fn unordered(&self) -> &[Unordered] {
         &self.unordered
     }
 
@@ -222,7 +239,8 @@ impl KeyColumn {
     fn compare(&self, x: &[u8], y: &[u8]) -> Option<Ordering> {
         let Some(order) = &self.order else {
             // Whoever orders them, equal bytes are equal.
-            return (x == y).then_some(Ordering::Equal);
+            let equal = x == y || self.equality.as_ref()?.compare(x, y)?.is_eq();
+            return equal.then_some(Ordering::Equal);
         };
         Some(self.directed(order.compare(x, y)?))
     }

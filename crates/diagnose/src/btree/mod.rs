@@ -4,4 +4,4 @@ mod key_order;
 pub mod walk;
 
 pub(crate) use key_order::payload;
-pub use key_order::{KeyOrder, Tie};
+pub use key_order::{KeyOrder, Tie, Unordered};

@@ -90,6 +90,33 @@ struct Column {
     layout: ColumnLayout,
     /// Nothing when only nulls can be held against the summary.
     cover: Option<Cover>,
+    /// What rows from before the column have.
+    added: Added,
+}
+
+/// What rows have that are older than a column.
+#[derive(Clone)]
+enum Added {
+    /// A null.
+    Null,
+    /// The value of the column's default at that time, with its header.
+    Value(Vec<u8>),
+    /// A value that the catalogs do not tell.
+    Unknown,
+}
+
+impl Added {
+    fn of(table: &ForkCx<'_>, column: Option<usize>) -> Self {
+        let columns = table.relation.and_then(|own| own.columns.as_ref());
+        let Some((columns, column)) = columns.zip(column) else {
+            return Added::Unknown;
+        };
+        match columns.get(column) {
+            Some(column) if !column.has_missing => Added::Null,
+            Some(column) => column.missing.clone().map_or(Added::Unknown, Added::Value),
+            None => Added::Unknown,
+        }
+    }
 }
 
 /// The first row that a summary misses in a column, and how many it does.
@@ -110,8 +137,17 @@ struct Hold<'r, 'a> {
     rows: PageReader<'a>,
     stored: Vec<Vec<ColumnLayout>>,
     columns: Vec<Column>,
-    /// Values that stand in TOAST and were not compared.
-    elsewhere: u64,
+    /// Values that were not compared.
+    elsewhere: Elsewhere,
+}
+
+/// Values that do not stand in their rows.
+#[derive(Clone, Copy, Default)]
+struct Elsewhere {
+    /// In TOAST.
+    toast: u64,
+    /// In the catalogs, which do not tell them.
+    catalogs: u64,
 }
 
 /// The summary of one range.
@@ -149,6 +185,7 @@ impl<'r, 'a> Hold<'r, 'a> {
                 of_table,
                 layout,
                 cover: cover.ok(),
+                added: Added::of(table, of_table),
             });
         }
         Some(Hold {
@@ -160,7 +197,7 @@ impl<'r, 'a> Hold<'r, 'a> {
             rows: relation.pages_of(table),
             stored: families.into_iter().map(|column| column.layouts).collect(),
             columns,
-            elsewhere: 0,
+            elsewhere: Elsewhere::default(),
         })
     }
 
@@ -177,10 +214,18 @@ impl<'r, 'a> Hold<'r, 'a> {
             }
             range = end;
         }
-        if self.elsewhere > 0 {
-            let why = format!("{} values stand in TOAST", self.elsewhere);
+        let Elsewhere { toast, catalogs } = self.elsewhere;
+        if toast > 0 {
+            let why = format!("{toast} values stand in TOAST");
             self.relation
                 .not_checked(out, "long values in the summaries", &why, true);
+        }
+        if catalogs > 0 {
+            let why = format!(
+                "{catalogs} rows are older than their column, whose first default cannot be read"
+            );
+            self.relation
+                .not_checked(out, "default values in the summaries", &why, false);
         }
     }
 
@@ -209,14 +254,18 @@ impl<'r, 'a> Hold<'r, 'a> {
             let Some(page) = self.rows.page(block) else {
                 continue;
             };
-            self.elsewhere += look(
+            let on_page = OnPage {
                 page,
                 block,
-                self.table,
-                self.layouts,
+                table: self.table,
+                layouts: self.layouts,
+            };
+            look(
+                on_page,
                 &self.columns,
                 summary,
                 &mut missed,
+                &mut self.elsewhere,
             );
         }
         let found = missed.into_iter().zip(1u16..);
@@ -236,20 +285,32 @@ impl<'r, 'a> Hold<'r, 'a> {
     }
 }
 
-/// Holds the live rows of a page against a summary; the answer is how many values stand in TOAST.
-fn look(
-    page: Page<'_>,
+/// A page of the table.
+#[derive(Clone, Copy)]
+struct OnPage<'p, 'a> {
+    page: Page<'p>,
     block: BlockNo,
-    table: &ForkCx<'_>,
-    layouts: &[ColumnLayout],
+    table: &'p ForkCx<'a>,
+    layouts: &'p [ColumnLayout],
+}
+
+/// Holds the live rows of a page against a summary.
+fn look(
+    on_page: OnPage<'_, '_>,
     columns: &[Column],
     summary: &Summary,
     missed: &mut [Option<Missed>],
-) -> u64 {
+    elsewhere: &mut Elsewhere,
+) {
+    let OnPage {
+        page,
+        block,
+        table,
+        layouts,
+    } = on_page;
     let Some(cluster) = table.cluster else {
-        return 0;
+        return;
     };
-    let mut elsewhere = 0;
     for stored in tuples(page) {
         let state = row_state(stored.tuple, &cluster.transactions, &cluster.multixacts);
         let fits = usize::from(stored.tuple.attribute_count()) <= layouts.len();
@@ -276,7 +337,7 @@ fn look(
                 places: places.as_deref(),
                 summary,
             };
-            match seen.misses(stored.tuple, attribute, &mut elsewhere) {
+            match seen.misses(stored.tuple, attribute, elsewhere) {
                 None => {}
                 Some(what) => {
                     let first = Missed {
@@ -289,7 +350,6 @@ fn look(
             }
         }
     }
-    elsewhere
 }
 
 /// One column of one summary.
@@ -306,28 +366,35 @@ impl Seen<'_> {
         &self,
         tuple: HeapTuple<'_>,
         attribute: Option<&Attribute>,
-        elsewhere: &mut u64,
+        elsewhere: &mut Elsewhere,
     ) -> Option<&'static str> {
         let attribute = attribute?;
         if self.summary.empty {
             return Some("anything, and its summary says that it is empty");
         }
-        let range = match attribute {
-            Attribute::Null => {
+        match (attribute, &self.column.added) {
+            (Attribute::Null, _) | (Attribute::Missing, Added::Null) => {
                 let marked = self.bits.all || self.bits.some;
-                return (!marked).then_some("a null, and its summary says that there is none");
+                (!marked).then_some("a null, and its summary says that there is none")
             }
-            // Added later: its value stands in the catalogs.
-            Attribute::Missing => return None,
-            Attribute::Value(range) => range,
-        };
+            (Attribute::Missing, Added::Value(value)) => self.misses_value(value, elsewhere),
+            (Attribute::Missing, Added::Unknown) => {
+                elsewhere.catalogs += 1;
+                None
+            }
+            (Attribute::Value(range), _) => {
+                self.misses_value(tuple.bytes().get(range.clone())?, elsewhere)
+            }
+        }
+    }
+
+    fn misses_value(&self, bytes: &[u8], elsewhere: &mut Elsewhere) -> Option<&'static str> {
         if self.bits.all {
             return Some("a value, and its summary says that there are only nulls");
         }
-        let bytes = tuple.bytes().get(range.clone())?;
         let layout = self.column.layout;
         if layout.attlen == -1 && matches!(varlena::parse(bytes), Ok((Varlena::External(_), _))) {
-            *elsewhere += 1;
+            elsewhere.toast += 1;
             return None;
         }
         let value = payload(layout, bytes)?;

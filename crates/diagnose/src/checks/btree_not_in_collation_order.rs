@@ -86,6 +86,14 @@ impl RelationCheck for BtreeNotInCollationOrder {
     }
 }
 
+/// Key columns, from 0, about whose order a library is asked.
+pub(crate) fn columns_asked(relation: &RelationCx<'_>) -> Vec<usize> {
+    let keys = Asker::of(relation).map_or_else(Vec::new, |asker| asker.keys);
+    let asked = |key: &Key<'_>| matches!(key.comparison, KeyComparison::Library { .. });
+    let columns = keys.iter().enumerate().filter(|(_, key)| asked(key));
+    columns.map(|(column, _)| column).collect()
+}
+
 /// One key column.
 struct Key<'a> {
     is_descending: bool,
@@ -243,7 +251,7 @@ impl<'a> Asker<'a> {
             .compare(self.encoding, collation, &batch.pairs);
         let Some(answers) = answers else {
             let why = "the server that was asked for the order of text could not tell it";
-            self.relation.not_checked(out, "order", why, true);
+            self.relation.not_checked(out, "order of keys", why, true);
             return;
         };
         let wrong = if key.is_descending {

@@ -9,7 +9,7 @@ use crate::catalog_rows::CatalogTables;
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
 use crate::findings::Findings;
-use crate::inventory::{catalogs_are_sure, is_settled};
+use crate::inventory::catalogs_are_comparable;
 use crate::rule::{Rule, Severity};
 
 /// Columns.
@@ -70,7 +70,7 @@ impl DatabaseCheck for CatalogAttributesMissing {
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
         let shared = database.catalog.database == 0;
-        if shared || !is_settled(database.cluster) || !catalogs_are_sure(database) {
+        if shared || !catalogs_are_comparable(database, out) {
             return;
         }
         let tables = CatalogTables::new(database, None);

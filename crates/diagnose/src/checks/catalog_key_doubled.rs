@@ -11,7 +11,7 @@ use crate::catalog_rows::{CatalogTable, CatalogTables};
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
 use crate::findings::Findings;
-use crate::inventory::{catalogs_are_sure, is_settled};
+use crate::inventory::catalogs_are_comparable;
 use crate::rule::{Rule, Severity};
 
 /// The rule.
@@ -52,7 +52,7 @@ impl DatabaseCheck for CatalogKeyDoubled {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !is_settled(database.cluster) || !catalogs_are_sure(database) {
+        if !catalogs_are_comparable(database, out) {
             return;
         }
         let tables = CatalogTables::new(database, None);

@@ -12,7 +12,7 @@ use crate::catalog_rows::{CatalogTable, CatalogTables, Shared};
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
 use crate::findings::Findings;
-use crate::inventory::{catalogs_are_sure, is_settled};
+use crate::inventory::catalogs_are_comparable;
 use crate::oid_set::OidSet;
 use crate::rule::{Rule, Severity};
 
@@ -74,7 +74,7 @@ impl DatabaseCheck for CatalogReferenceMissing {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !is_settled(database.cluster) || !catalogs_are_sure(database) {
+        if !catalogs_are_comparable(database, out) {
             return;
         }
         let shared = Shared::read(database);

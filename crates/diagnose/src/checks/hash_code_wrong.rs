@@ -83,12 +83,14 @@ impl RelationCheck for HashCodeWrong {
 
 /// The column of the table, from 0, and how it is hashed.
 #[derive(Clone, Copy)]
-struct Key {
+struct Key<'a> {
     column: usize,
     hasher: Hasher,
+    /// What rows from before the column have, with its header.
+    added: Option<&'a [u8]>,
 }
 
-fn key_of(relation: &RelationCx<'_>, index: &Index) -> Option<Key> {
+fn key_of<'a>(relation: &RelationCx<'a>, index: &Index) -> Option<Key<'a>> {
     let class = index.classes.first()?;
     let column = usize::try_from(*index.keys.first()?).ok()?.checked_sub(1)?;
     let collation = index.collations.first().copied().unwrap_or(0);
@@ -96,28 +98,37 @@ fn key_of(relation: &RelationCx<'_>, index: &Index) -> Option<Key> {
     let own = relation.catalog.collation(collation);
     let deterministic = collation == 0 || own.is_some_and(|own| own.deterministic);
     (class.oid < FIRST_NORMAL_OID && deterministic).then_some(())?;
+    let table = relation.catalog.relations.get(&index.table);
+    let columns = table.and_then(|table| table.columns.as_ref());
+    let own = columns.and_then(|columns| columns.get(column));
     Some(Key {
         column,
         hasher: hasher_of(class.input_type)?,
+        added: own.and_then(|own| own.missing.as_deref()),
     })
 }
 
 fn compare(
     relation: &RelationCx<'_>,
     index: &Index,
-    key: Key,
+    key: Key<'_>,
     out: &mut Findings,
 ) -> io::Result<()> {
     let Some(table) = relation.main_fork_of(index.table) else {
+        let why = "the table is not part of this run";
+        relation.not_checked(out, "hash codes", why, false);
         return Ok(());
     };
     let Some(columns) = table.columns.and_then(|columns| columns.get(..=key.column)) else {
+        let why = "the columns of its table are unknown";
+        relation.not_checked(out, "hash codes", why, false);
         return Ok(());
     };
     let bytes = SORT_BYTES.min(relation.budget.limit() / 4);
     let _lease = relation.budget.take(bytes);
     let entries = sorted_entries(relation, usize::try_from(bytes).unwrap_or(0))?;
     let mut pages = relation.pages_of(table);
+    let mut elsewhere = 0u64;
     for record in entries.finish()? {
         let (row, entry) = record?;
         let Some(found) = Found::read(&row, &entry) else {
@@ -129,7 +140,9 @@ fn compare(
         let Some(page) = pages.page(found.block) else {
             continue;
         };
-        if let Verdict::Other(code) = verdict(page, found, columns, key) {
+        let verdict = verdict(page, found, columns, key);
+        elsewhere += u64::from(matches!(verdict, Verdict::Elsewhere));
+        if let Verdict::Other(code) = verdict {
             let words = format!(
                 "hash code {:#010x} is not {code:#010x}, that of row ({},{})",
                 found.code, found.block, found.offset
@@ -138,6 +151,10 @@ fn compare(
             let draft = draft.item(found.item).follows(table, found.block);
             out.add(draft.fact("row", format!("({},{})", found.block, found.offset)));
         }
+    }
+    if elsewhere > 0 {
+        let why = format!("{elsewhere} values stand in TOAST");
+        relation.not_checked(out, "hash codes of long values", &why, true);
     }
     Ok(())
 }
@@ -202,12 +219,14 @@ impl Found {
 enum Verdict {
     /// Some version of the row has this code, or nobody can tell.
     Fits,
+    /// The value is in TOAST, where it is not fetched from.
+    Elsewhere,
     /// All versions have another one; that of the last.
     Other(u32),
 }
 
 /// All versions of a row on its page: an index made later than an update holds only what came after it.
-fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key) -> Verdict {
+fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key<'_>) -> Verdict {
     let mut offset = found.offset;
     let mut other = None;
     for _ in 0..CHAIN_MAX {
@@ -223,8 +242,9 @@ fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key) -> 
             break;
         };
         match code_of(tuple, columns, key) {
-            Some(code) if code != found.code => other = Some(code),
-            _ => return Verdict::Fits,
+            Code::Known(code) if code != found.code => other = Some(code),
+            Code::Elsewhere => return Verdict::Elsewhere,
+            Code::Known(_) | Code::Unknown => return Verdict::Fits,
         }
         let next = tuple.t_ctid();
         if tuple.t_infomask2() & HEAP_HOT_UPDATED == 0 || next.block != found.block {
@@ -235,24 +255,45 @@ fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key) -> 
     other.map_or(Verdict::Fits, Verdict::Other)
 }
 
-/// Nothing for nulls, for what stands in TOAST, and for what cannot be read: other rules tell of those.
-fn code_of(tuple: HeapTuple<'_>, columns: &[ColumnLayout], key: Key) -> Option<u32> {
-    let attribute = Attributes::new(tuple, columns).nth(key.column)?.ok()?;
-    let Attribute::Value(range) = attribute else {
-        return None;
+/// The hash code of a row's value.
+enum Code {
+    Known(u32),
+    /// The value stands in TOAST.
+    Elsewhere,
+    /// It is null, or cannot be read: other rules tell of those.
+    Unknown,
+}
+
+fn code_of(tuple: HeapTuple<'_>, columns: &[ColumnLayout], key: Key<'_>) -> Code {
+    let Some(bytes) = value_of(tuple, columns, key) else {
+        return Code::Unknown;
     };
-    let bytes = tuple.bytes().get(range)?;
-    if columns.get(key.column)?.attlen != -1 {
-        return hash_value(key.hasher, bytes);
+    let long = columns.get(key.column).map(|column| column.attlen) == Some(-1);
+    let code = match long.then(|| varlena::parse(bytes)) {
+        None => hash_value(key.hasher, bytes),
+        Some(Ok((Varlena::External(_), _))) => return Code::Elsewhere,
+        Some(Ok((value, _))) => hash_of(key.hasher, &value),
+        Some(Err(_)) => None,
+    };
+    code.map_or(Code::Unknown, Code::Known)
+}
+
+fn value_of<'a>(tuple: HeapTuple<'a>, columns: &[ColumnLayout], key: Key<'a>) -> Option<&'a [u8]> {
+    match Attributes::new(tuple, columns).nth(key.column)?.ok()? {
+        Attribute::Value(range) => tuple.bytes().get(range),
+        Attribute::Missing => key.added,
+        Attribute::Null => None,
     }
-    match varlena::parse(bytes).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => hash_value(key.hasher, payload),
-        Varlena::External(_) => None,
+}
+
+fn hash_of(hasher: Hasher, value: &Varlena<'_>) -> Option<u32> {
+    match value {
+        Varlena::Short(payload) | Varlena::Plain(payload) => hash_value(hasher, payload),
         Varlena::Compressed(packed) if packed.raw_size <= UNPACKED_MAX => {
             let size = usize::try_from(packed.raw_size).ok()?;
             let payload = decompress(packed.method, packed.data, size).ok()?;
-            hash_value(key.hasher, &payload)
+            hash_value(hasher, &payload)
         }
-        Varlena::Compressed(_) => None,
+        Varlena::Compressed(_) | Varlena::External(_) => None,
     }
 }

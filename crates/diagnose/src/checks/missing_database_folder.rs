@@ -8,7 +8,7 @@ use pgclinic_format::Oid;
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, default_home, is_settled};
+use crate::inventory::{Inventory, default_home, filled_home, is_settled};
 use crate::rule::{Rule, Severity};
 
 /// OID of `pg_default`.
@@ -58,7 +58,7 @@ impl DatabaseCheck for MissingDatabaseFolder {
             .get(&oid)
             .filter(|known| known.name.is_some() && !known.invalid);
         match named {
-            Some(known) if default_home(cluster, oid).is_none() => {
+            Some(known) if filled_home(database).is_none() => {
                 out.add(lost_database(database, known))
             }
             _ => lost_tablespaces(database, out),
@@ -69,8 +69,17 @@ impl DatabaseCheck for MissingDatabaseFolder {
 fn lost_database(cx: &DatabaseCx<'_>, known: &Database) -> Draft {
     let folder = folder_of(cx, known.tablespace);
     let name = known.name.clone().unwrap_or_default();
-    let message = format!("the folder of database {name} is missing");
-    let words = format!("FATAL:  database \"{name}\" does not exist");
+    let (state, words) = match default_home(cx.cluster, cx.catalog.database) {
+        None => (
+            "missing",
+            format!("FATAL:  database \"{name}\" does not exist"),
+        ),
+        Some(_) => (
+            "empty",
+            format!("FATAL:  \"{folder}\" is not a valid data directory"),
+        ),
+    };
+    let message = format!("the folder of database {name} is {state}");
     Draft::new(&MISSING_DATABASE_FOLDER, message)
         .server_says(words)
         .place(place(cx, folder))

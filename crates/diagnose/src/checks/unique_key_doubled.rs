@@ -20,8 +20,10 @@ use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
 use crate::rule::{Rule, Severity};
 
-/// Versions of rows with one key that are looked at.
+/// Versions of rows with one key that are gathered before the dead ones among them are left out.
 const VERSIONS_MAX: usize = 10_000;
+/// Live rows with one key that are counted.
+const LIVE_MAX: usize = 1_000_000;
 
 /// The rule.
 pub const UNIQUE_KEY_DOUBLED: Rule = Rule {
@@ -75,6 +77,7 @@ impl RelationCheck for UniqueKeyDoubled {
             nulls_are_equal: index.nulls_not_distinct,
             last: Vec::new(),
             group: Vec::new(),
+            sifted: 0,
         };
         let mut rows = Rows {
             relation,
@@ -84,7 +87,7 @@ impl RelationCheck for UniqueKeyDoubled {
             items: HeapItems::default(),
             read: None,
         };
-        leaves.walk(relation, &mut |group| rows.tell_if_several_live(group, out));
+        leaves.walk(relation, &mut rows, out);
     }
 }
 
@@ -94,11 +97,14 @@ struct Leaves<'a> {
     nulls_are_equal: bool,
     /// The last entry of the page before.
     last: Vec<u8>,
+    /// Rows of one key.
     group: Vec<Tid>,
+    /// So many of them are known to be live.
+    sifted: usize,
 }
 
 impl Leaves<'_> {
-    fn walk(&mut self, relation: &RelationCx<'_>, each: &mut dyn FnMut(&[Tid])) {
+    fn walk(&mut self, relation: &RelationCx<'_>, rows: &mut Rows<'_>, out: &mut Findings) {
         let mut pages = relation.pages();
         let Some(meta) = walk::meta_of(&mut pages) else {
             return;
@@ -113,29 +119,30 @@ impl Leaves<'_> {
                 break;
             };
             if !page.is_ignored() {
-                self.page(page, each);
+                self.page(page, rows, out);
             }
             at = page.next;
         }
-        self.close(each);
+        self.close(rows, out);
     }
 
-    fn page(&mut self, page: BtreePage<'_>, each: &mut dyn FnMut(&[Tid])) {
+    fn page(&mut self, page: BtreePage<'_>, rows: &mut Rows<'_>, out: &mut Findings) {
         let last = std::mem::take(&mut self.last);
         let mut before = IndexTuple::parse(&last).map(BtreeTuple);
         for (_, tuple) in page.data() {
             if !self.nulls_are_equal && tuple.0.has(INDEX_NULL_MASK) && self.keys.has_null(tuple) {
-                self.close(each);
+                self.close(rows, out);
                 before = None;
                 continue;
             }
             let same = before.is_some_and(|before| self.are_equal(before, tuple));
             if !same {
-                self.close(each);
+                self.close(rows, out);
             }
-            if self.group.len() < VERSIONS_MAX {
-                self.group.extend(tuple.rows());
+            if self.group.len() >= self.sifted + VERSIONS_MAX {
+                self.sift(rows);
             }
+            self.group.extend(tuple.rows());
             before = Some(tuple);
         }
         let kept = before.map(|tuple| tuple.0.item().to_vec());
@@ -146,11 +153,22 @@ impl Leaves<'_> {
         self.keys.compare(a, b, Tie::Keys) == Some(Ordering::Equal)
     }
 
-    fn close(&mut self, each: &mut dyn FnMut(&[Tid])) {
+    /// Keeps only the live ones of what was gathered since the last time.
+    fn sift(&mut self, rows: &mut Rows<'_>) {
+        let new = self.group.split_off(self.sifted);
+        let room = LIVE_MAX.saturating_sub(self.sifted);
+        let live = new.into_iter().filter(|tid| rows.is_live(*tid));
+        self.group.extend(live.take(room));
+        self.sifted = self.group.len();
+    }
+
+    fn close(&mut self, rows: &mut Rows<'_>, out: &mut Findings) {
         if self.group.len() > 1 {
-            each(&self.group);
+            self.sift(rows);
+            rows.tell_if_several(&mut self.group, out);
         }
         self.group.clear();
+        self.sifted = 0;
     }
 }
 
@@ -166,9 +184,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn tell_if_several_live(&mut self, group: &[Tid], out: &mut Findings) {
-        let live = group.iter().copied().filter(|tid| self.is_live(*tid));
-        let mut live: Vec<Tid> = live.collect();
+    fn tell_if_several(&mut self, live: &mut Vec<Tid>, out: &mut Findings) {
         live.sort_unstable();
         live.dedup();
         let [first, .., last] = live.as_slice() else {

@@ -7,7 +7,7 @@ use pgclinic_source::{SourceErrorKind, read_all};
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{default_home, is_settled};
+use crate::inventory::{filled_home, is_settled};
 use crate::rule::{Rule, Severity};
 
 /// The rule.
@@ -92,7 +92,7 @@ fn folder_to_look_in(cx: &DatabaseCx<'_>) -> Option<String> {
     }
     let known = cx.cluster.databases.get(&oid)?;
     let lives = known.name.is_some() && !known.invalid && is_settled(cx.cluster);
-    let home = default_home(cx.cluster, oid).filter(|_| lives)?;
+    let home = filled_home(cx).filter(|_| lives)?;
     Some(format!("{}/", home.folder))
 }
 

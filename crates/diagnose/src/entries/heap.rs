@@ -2,9 +2,10 @@
 
 use pgclinic_cluster::{Cluster, RowState, row_state};
 use pgclinic_format::heap_tuple::{
-    HEAP_HOT_UPDATED, HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED,
+    HEAP_HOT_UPDATED, HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
+    HEAP_XMIN_COMMITTED,
 };
-use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, MultiXactId, Page, Xid};
 
 use crate::entries::row_map::Standing;
 
@@ -51,6 +52,7 @@ impl HeapItems {
         cluster: &Cluster,
     ) -> Standing {
         let mut at = start;
+        let mut updater = None;
         for _ in 0..page.line_pointer_count() {
             let pointer = page.line_pointer(at);
             let tuple = pointer
@@ -58,6 +60,10 @@ impl HeapItems {
                 .and_then(|pointer| page.item(pointer))
                 .and_then(HeapTuple::parse);
             let Some(tuple) = tuple else { break };
+            // Another row stands where the next version stood.
+            if updater.is_some_and(|updater| updater != tuple.t_xmin()) {
+                break;
+            }
             // Rows that an old VACUUM FULL moved are told by nobody's status alone.
             if tuple.t_infomask() & HEAP_MOVED != 0 {
                 break;
@@ -76,8 +82,17 @@ impl HeapItems {
                 break;
             }
             at = next.offset;
+            updater = updater_of(tuple, cluster);
         }
         Standing::Allowed
+    }
+}
+
+/// The transaction that made the next version, as far as it is known.
+fn updater_of(tuple: HeapTuple<'_>, cluster: &Cluster) -> Option<Xid> {
+    match tuple.has(HEAP_XMAX_IS_MULTI) {
+        true => cluster.multixacts.updater(MultiXactId(tuple.t_xmax().0))?,
+        false => Some(tuple.t_xmax()),
     }
 }
 

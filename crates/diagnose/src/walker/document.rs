@@ -19,6 +19,15 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
             inherent: false,
         });
     }
+    if cluster.needs_recovery() && options.level >= Level::Structure {
+        let what = "pages, maps, catalogs, status files and relation files against each other";
+        let why = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
+        books.not_checked(NotChecked {
+            what: what.into(),
+            why: why.into(),
+            inherent: false,
+        });
+    }
     assemble(
         target_of(cluster, &options.spec),
         cluster.needs_recovery(),

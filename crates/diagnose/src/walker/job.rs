@@ -45,7 +45,7 @@ pub(crate) fn jobs_of<'a>(
     let mut nameless = 0;
     for files in view.forks {
         let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
-        if !options.selection.takes_fork(files, relation)
+        if !options.selection.takes_dependent(files, view.catalog)
             || is_left_out(view, files, relation, books)
         {
             continue;

@@ -7,6 +7,7 @@
 mod books;
 mod document;
 mod job;
+mod left_out;
 mod look;
 mod pass;
 mod relations;
@@ -171,7 +172,7 @@ fn check_database(
     {
         check.check(&view, &mut findings);
     }
-    let selected = |place: &Place| options.selection.takes_place(place);
+    let selected = |place: &Place| options.selection.takes_dependent_place(place, &catalog);
     findings
         .drafts
         .retain(|draft| draft.place.as_ref().is_none_or(selected));

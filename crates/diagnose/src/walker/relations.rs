@@ -13,13 +13,13 @@ use pgclinic_spill::Budget;
 use crate::check::ForkCx;
 use crate::checks::RELATION_CHECKS;
 use crate::consequences;
-use crate::document::{Finding, Kind};
+use crate::document::{Finding, Kind, Level, NotChecked};
 use crate::findings::Findings;
 use crate::places::file_place;
 use crate::relation_check::{RelationCheck, RelationCx};
 use crate::rule::Severity;
 use crate::walker::books::{Books, DamagedBlocks};
-use crate::walker::{CheckOptions, Progress};
+use crate::walker::{CheckOptions, Progress, left_out};
 
 /// One check of one relation.
 struct Task<'a> {
@@ -38,9 +38,11 @@ pub(crate) fn run(
     progress: &dyn Progress,
     books: &mut Books,
 ) {
+    left_out::tell(jobs, catalog, options, books);
     if options.selection.blocks.is_some() {
         return;
     }
+    tell_unfinished(jobs, options, books);
     let tasks = tasks(jobs, options);
     let bytes: u64 = tasks.iter().map(bytes_of).sum();
     progress.expect(bytes);
@@ -93,6 +95,7 @@ fn tasks<'a>(jobs: &'a [ForkCx<'a>], options: &CheckOptions) -> Vec<Task<'a>> {
         let fits = |check: &&&'static dyn RelationCheck| {
             fork.fork() == Fork::Main
                 && fork.relation.is_some()
+                && !is_unfinished(fork)
                 && check.level() <= options.level
                 && Some(check.method()) == fork.method
         };
@@ -105,6 +108,28 @@ fn tasks<'a>(jobs: &'a [ForkCx<'a>], options: &CheckOptions) -> Vec<Task<'a>> {
     }
     tasks.sort_by_key(|task| (std::cmp::Reverse(task.fork.blocks), task.job));
     tasks
+}
+
+/// An index whose building broke off: nobody looks into it, and its pages need not hang together.
+fn is_unfinished(fork: &ForkCx<'_>) -> bool {
+    let index = fork.relation.and_then(|relation| relation.index.as_ref());
+    fork.fork() == Fork::Main && index.is_some_and(|index| !index.ready)
+}
+
+fn tell_unfinished(jobs: &[ForkCx<'_>], options: &CheckOptions, books: &mut Books) {
+    let unfinished = jobs.iter().filter(|fork| is_unfinished(fork));
+    let names = unfinished.filter_map(|fork| fork.relation);
+    for relation in names.filter(|_| options.level >= Level::Structure) {
+        let why = "its building did not come to its end, and the server does not use it";
+        books.not_checked(NotChecked {
+            what: format!(
+                "how the pages of {} hang together",
+                relation.qualified_name()
+            ),
+            why: why.into(),
+            inherent: true,
+        });
+    }
 }
 
 fn take<'t, 'a>(next: &AtomicUsize, tasks: &'t [Task<'a>]) -> Option<(usize, &'t Task<'a>)> {

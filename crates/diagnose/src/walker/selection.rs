@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Cluster, ForkFiles, Relation};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
 use pgclinic_format::{Fork, Oid};
 
 use crate::document::Place;
@@ -112,6 +112,26 @@ impl Selection {
             )
     }
 
+    /// The fork is asked for, by itself or as an index or the long values of a table that is.
+    pub fn takes_dependent(&self, files: &ForkFiles, catalog: &Catalog) -> bool {
+        let own = catalog.by_file(files.home.tablespace, files.filenode);
+        with_owners(own, catalog).any(|relation| self.takes_fork(files, relation))
+    }
+
+    /// A place without a page is asked for, by itself or as part of a table that is.
+    pub fn takes_dependent_place(&self, place: &Place, catalog: &Catalog) -> bool {
+        let own = place
+            .relation_oid
+            .and_then(|oid| catalog.relations.get(&oid));
+        let owners = with_owners(own, catalog).flatten();
+        let of_owner = |owner: &Relation| Place {
+            schema: Some(owner.schema.clone()),
+            relation: Some(owner.name.clone()),
+            ..place.clone()
+        };
+        self.takes_place(place) || owners.map(of_owner).any(|place| self.takes_place(&place))
+    }
+
     /// A place without a page is asked for.
     pub fn takes_place(&self, place: &Place) -> bool {
         let by_number = self.filenodes.is_empty()
@@ -144,6 +164,22 @@ impl Selection {
             .as_ref()
             .is_none_or(|blocks| blocks.contains(&block))
     }
+}
+
+/// Steps from an index of long values to their table.
+const OWNERS_MAX: usize = 2;
+
+/// The relation, the table it belongs to, and the table that one belongs to.
+fn with_owners<'a>(
+    own: Option<&'a Relation>,
+    catalog: &'a Catalog,
+) -> impl Iterator<Item = Option<&'a Relation>> {
+    let owner = |relation: &Relation| match &relation.index {
+        Some(index) => catalog.relations.get(&index.table),
+        None => catalog.relations.get(&relation.toast_of),
+    };
+    let owners = std::iter::successors(own, move |relation| owner(relation));
+    std::iter::once(own).chain(owners.skip(1).take(OWNERS_MAX).map(Some))
 }
 
 #[cfg(test)]
