@@ -63,6 +63,8 @@ impl Features {
                 values.map(str::to_owned).collect(),
             );
         }
+        // It says no wherever the setting is off, and asks for the library only where it is on.
+        session.execute("SET jit = on").map_err(asked())?;
         let jit = session
             .query_value("SELECT pg_jit_available()")
             .map_err(asked())?;

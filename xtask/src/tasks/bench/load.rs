@@ -1,6 +1,6 @@
 //! `pgclinic lab load` beside `pgbench`, on one server, in turns: how much of the rate is the generator's own doing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::check::{build, tools};
@@ -49,9 +49,14 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let protocol = args
         .value("--protocol")?
         .unwrap_or_else(|| "prepared".into());
+    let given = args.value("--program")?.map(PathBuf::from);
     args.finish()?;
 
-    let (tools, pgclinic) = (tools()?, build()?);
+    let tools = tools()?;
+    let pgclinic = match given {
+        Some(program) => program,
+        None => build()?,
+    };
     let folder = Path::new(FOLDER);
     if folder.exists() {
         std::fs::remove_dir_all(folder).map_err(at(folder))?;

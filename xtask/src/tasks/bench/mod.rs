@@ -12,7 +12,7 @@ mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs 5], check: [--cold] [--rate 100MB/s], bench load [--seconds 3] [--runs 5]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs 5], check: [--cold] [--rate 100MB/s], bench load [--seconds 3] [--runs 5] [--program FILE]",
     in_ci: None,
     run,
 };
