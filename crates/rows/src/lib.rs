@@ -10,6 +10,7 @@ mod file_names;
 pub mod forms;
 mod readable;
 mod salvage;
+pub mod schema;
 mod shape;
 mod texts;
 mod values;

@@ -8,6 +8,8 @@ use pgclinic_format::datum::{TypeInfo, is_printed};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Oid};
 
+use crate::schema::given::{GivenColumn, GivenTable};
+
 /// Where the value of a column comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
@@ -128,6 +130,42 @@ impl Table {
         for (column, index) in columns.iter().zip(0..) {
             table.add(catalog, column, index, choice);
         }
+        Ok(table)
+    }
+
+    /// The same of a table whose columns the catalogs do not give, but a person does.
+    pub fn of_given(
+        files: &MainForks,
+        catalog: &Catalog,
+        relation: &Relation,
+        choice: ColumnChoice,
+        given: &GivenTable,
+    ) -> Result<Self, String> {
+        let columns = given.columns.iter();
+        let described = Relation {
+            columns: Some(Vec::new()),
+            layouts: Some(columns.map(GivenColumn::layout).collect()),
+            ..relation.clone()
+        };
+        let mut table = Table::of(files, catalog, &described, choice)?;
+        for (column, index) in given.columns.iter().zip(0..) {
+            let ty = match is_printed(&column.ty) {
+                true => Arc::clone(&column.ty),
+                false => Arc::new(bytes_of(column.layout())),
+            };
+            if !column.dropped || choice.dropped {
+                table.columns.push(Column {
+                    name: column.name.clone(),
+                    origin: Origin::Attribute(index),
+                    ty,
+                    missing: Missing::Null,
+                });
+            }
+        }
+        table
+            .notes
+            .push("its columns are those that were given".into());
+        table.notes.extend(given.notes.iter().cloned());
         Ok(table)
     }
 

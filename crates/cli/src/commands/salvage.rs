@@ -10,6 +10,8 @@ use pgclinic_rows::{
     Account, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, salvage,
 };
 
+use pgclinic_rows::schema::given::{GivenTable, tables_in};
+
 use crate::args::{LoadArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
@@ -45,6 +47,14 @@ struct Arguments {
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json
     #[arg(long, value_name = "DEST")]
     to: PathBuf,
+    /// Also the schema, as SQL that psql takes: types, tables, functions and views before the place of the data; indexes,
+    /// constraints and triggers after it
+    #[arg(long, value_name = "FILE")]
+    ddl: Option<PathBuf>,
+    /// CREATE TABLE statements for tables whose columns the catalogs no longer give; other statements are passed over, so that
+    /// the output of pg_dump -s serves
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
     /// Form of the files
     #[arg(long, value_name = "FORM", default_value = FORMS.first().map_or("", |form| form.name()),
         value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name())))]
@@ -148,6 +158,8 @@ fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, 
         },
         generated: arguments.generated,
         dropped: arguments.dropped,
+        ddl: arguments.ddl.clone(),
+        given: given(arguments)?,
         partial: match arguments.partial_values {
             true => Partial::Kept,
             false => Partial::Null,
@@ -166,6 +178,16 @@ fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, 
         spec: target::spec_of(&arguments.target),
         spill_folder: arguments.load.spill_folder(temp_folder),
     })
+}
+
+/// The tables that a person describes.
+fn given(arguments: &Arguments) -> Result<Vec<GivenTable>, Failure> {
+    let Some(path) = &arguments.schema else {
+        return Ok(Vec::new());
+    };
+    let failure = |why: String| Failure::new(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failure(error.to_string()))?;
+    tables_in(&text).map_err(failure)
 }
 
 fn exit_of(account: &Account) -> Exit {

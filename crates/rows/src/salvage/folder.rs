@@ -68,6 +68,39 @@ impl Folder {
     }
 }
 
+/// Writes a file that stands by itself and is not there yet; never inside a cluster.
+pub(crate) fn write_text(
+    path: &Path,
+    text: &str,
+    durability: Durability,
+) -> Result<(), SalvageError> {
+    let error = |source| SalvageError::destination(path, "make", source);
+    if path.symlink_metadata().is_ok() {
+        return Err(error(io::ErrorKind::AlreadyExists.into()));
+    }
+    let name = path
+        .file_name()
+        .ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?;
+    let above = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let root = above.unwrap_or(Path::new("."));
+    refuse_inside_cluster(root).map_err(|refused| match refused {
+        Refused::Cluster(cluster) => SalvageError::InsideCluster {
+            destination: path.to_owned(),
+            cluster,
+        },
+        Refused::Unreadable(source) => error(source),
+    })?;
+    let folder = Folder {
+        root: root.to_owned(),
+        durability,
+    };
+    let mut file = folder.begin(&name.to_string_lossy())?;
+    file.write(text.as_bytes())?;
+    file.finish().map(|_| ())
+}
+
 enum Refused {
     Cluster(PathBuf),
     Unreadable(io::Error),

@@ -31,6 +31,8 @@ use pgclinic_format::Oid;
 use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::forms::Form;
+use crate::schema::SchemaFile;
+use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks};
 use crate::values::Partial;
 use crew::Crew;
@@ -78,6 +80,10 @@ pub struct SalvageOptions {
     pub threads: NonZeroUsize,
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// A file for the schema, as SQL that `psql` takes.
+    pub ddl: Option<PathBuf>,
+    /// Tables whose columns the catalogs may not give.
+    pub given: Vec<GivenTable>,
     /// Which databases and tables.
     pub selection: Selection,
     /// The target as the person named it.
@@ -108,7 +114,11 @@ pub fn salvage(
         account.not_salvaged.extend(gaps(account.replay.as_ref()));
     }
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
+    let mut schema = SchemaFile::default();
     for (database, name) in databases(cluster, &options.selection) {
+        if options.ddl.is_some() {
+            schema.add(cluster, database);
+        }
         let choice = ColumnChoice {
             generated: options.generated,
             dropped: options.dropped,
@@ -116,7 +126,15 @@ pub fn salvage(
         };
         let catalog = cluster.catalog(database);
         let files = MainForks::of_database(cluster, database);
-        let mut plan = Plan::of(cluster, &catalog, &files, &name, &options.selection, choice);
+        let mut plan = Plan::of(
+            cluster,
+            &catalog,
+            &files,
+            &name,
+            &options.selection,
+            choice,
+            &options.given,
+        );
         beside_tables(
             cluster,
             &catalog,
@@ -138,6 +156,10 @@ pub fn salvage(
             account.interrupted = true;
             break;
         }
+    }
+    if let Some(path) = &options.ddl {
+        folder::write_text(path, &schema.text(), options.durability)?;
+        account.not_salvaged.append(&mut schema.not_written);
     }
     if account.tables.is_empty() && account.not_salvaged.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);

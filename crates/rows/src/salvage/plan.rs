@@ -9,6 +9,7 @@ use pgclinic_format::wal::FileNumber;
 
 use super::account::{LossPlace, TableAccount};
 use crate::file_names::FileNames;
+use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks, Table};
 
 /// A table with the name of its file, without extension, and what is known of its losses before a page is read.
@@ -18,11 +19,20 @@ pub(crate) struct Planned {
     pub(crate) account: TableAccount,
 }
 
+/// A description without a schema is of `public`, or of a table whose schema's name is lost.
+fn is_of(given: &GivenTable, relation: &Relation) -> bool {
+    let schema = given.schema.as_deref().unwrap_or("public");
+    let schema_is_lost = relation.schema.parse::<u32>().is_ok();
+    given.name == relation.name && (schema == relation.schema || schema_is_lost)
+}
+
 /// What is to be done in one database.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) tables: Vec<Planned>,
     pub(crate) not_salvaged: Vec<NotChecked>,
+    /// What a person says of tables whose columns are lost.
+    given: Vec<GivenTable>,
 }
 
 impl Plan {
@@ -34,8 +44,12 @@ impl Plan {
         folder: &str,
         selection: &Selection,
         choice: ColumnChoice,
+        given: &[GivenTable],
     ) -> Self {
-        let mut plan = Plan::default();
+        let mut plan = Plan {
+            given: given.to_vec(),
+            ..Plan::default()
+        };
         let troubles = catalog.troubles.iter().chain(&files.troubles);
         plan.not_salvaged
             .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
@@ -88,7 +102,12 @@ impl Plan {
         choice: ColumnChoice,
         cluster: &Cluster,
     ) {
-        match Table::of(files, catalog, relation, choice) {
+        let given = self.given.iter().find(|given| is_of(given, relation));
+        let table = match given.filter(|_| relation.columns.is_none()) {
+            Some(given) => Table::of_given(files, catalog, relation, choice, given),
+            None => Table::of(files, catalog, relation, choice),
+        };
+        match table {
             Ok(mut table) => {
                 if relation.persistence == Persistence::Unlogged && cluster.is_replayed() {
                     let note = "unlogged: a server empties it after a crash; its rows were taken as they lie there";

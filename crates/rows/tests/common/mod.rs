@@ -37,6 +37,8 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         rows: Rows::Live,
         generated: false,
         dropped: false,
+        ddl: None,
+        given: Vec::new(),
         partial: Partial::Null,
         encoding: Encoding::Utf8,
         durability: Durability::Buffered,

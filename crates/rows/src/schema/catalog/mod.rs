@@ -1,0 +1,72 @@
+//! The system catalogs of one database as plain rows, read offline: every column by its name.
+//!
+//! Columns come from `pg_attribute`, so that a column which some majors do not have is simply absent.
+//! Long values (`pg_node_tree`, function bodies) are put together from the catalog's TOAST relation.
+
+mod array;
+mod long_values;
+mod read;
+mod table;
+
+pub(crate) use table::{Row, Table};
+
+use std::collections::HashMap;
+
+use pgclinic_cluster::Catalog;
+use pgclinic_format::Oid;
+
+/// The schema of everything that a name without schema is looked up in first.
+pub(crate) const PG_CATALOG: Oid = 11;
+
+/// OIDs below are given to what every database has.
+pub(crate) const FIRST_NORMAL_OID: Oid = 16384;
+
+/// The catalogs of a database, and the shared ones.
+pub(crate) struct Catalogs<'a> {
+    /// Relations and types, for printing values.
+    pub(crate) catalog: &'a Catalog,
+    /// The major that wrote them.
+    pub(crate) major: u16,
+    tables: HashMap<&'static str, Table>,
+    empty: Table,
+    /// What could not be read, in words.
+    pub(crate) troubles: Vec<String>,
+}
+
+impl Catalogs<'_> {
+    /// A catalog by its name; one that could not be read, or that this major does not have, is empty.
+    pub(crate) fn table(&self, name: &str) -> &Table {
+        self.tables.get(name).unwrap_or(&self.empty)
+    }
+
+    /// The row with this OID.
+    pub(crate) fn row(&self, table: &str, oid: Oid) -> Option<Row<'_>> {
+        self.table(table).row(oid)
+    }
+
+    /// The rows whose column `key`, one of the table's keys, has this value.
+    pub(crate) fn rows(&self, table: &str, key: &str, value: Oid) -> Vec<Row<'_>> {
+        self.table(table).rows_where(key, value)
+    }
+
+    /// The row that a catalog without OIDs has for this value of its key.
+    pub(crate) fn one(&self, table: &str, key: &str, value: Oid) -> Option<Row<'_>> {
+        self.rows(table, key, value).into_iter().next()
+    }
+
+    /// A column of a relation by its number.
+    pub(crate) fn attribute(&self, relation: Oid, number: i64) -> Option<Row<'_>> {
+        let attributes = self.rows("pg_attribute", "attrelid", relation);
+        attributes
+            .into_iter()
+            .find(|row| row.int("attnum") == number)
+    }
+
+    /// The user's columns of a relation by number, dropped ones too.
+    pub(crate) fn attributes(&self, relation: Oid) -> Vec<Row<'_>> {
+        let mut attributes = self.rows("pg_attribute", "attrelid", relation);
+        attributes.retain(|row| row.int("attnum") > 0);
+        attributes.sort_by_key(|row| row.int("attnum"));
+        attributes
+    }
+}

@@ -1,0 +1,258 @@
+//! GRANT and REVOKE, from the difference between the rights that stand in a row and those that everything has.
+//!
+//! ```text
+//! aclitem:  0         4          8
+//!           | grantee | grantor  | rights: u64 (16 and later), else u32 |   the upper half may be passed on
+//! ```
+//!
+//! Truth: `src/include/utils/acl.h`, `acldefault` in `src/backend/utils/adt/acl.c`.
+
+use pgclinic_format::Oid;
+
+use super::super::catalog::{Catalogs, Row};
+use super::super::refusal::Written;
+
+/// What rights are about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Table,
+    Sequence,
+    Column,
+    Function,
+    Procedure,
+    Type,
+    Schema,
+    Language,
+    Wrapper,
+    Server,
+}
+
+/// Letters of `ACL_ALL_RIGHTS_STR` with their words, by bit.
+const WORDS: [&str; 15] = [
+    "INSERT",
+    "SELECT",
+    "UPDATE",
+    "DELETE",
+    "TRUNCATE",
+    "REFERENCES",
+    "TRIGGER",
+    "EXECUTE",
+    "USAGE",
+    "CREATE",
+    "TEMPORARY",
+    "CONNECT",
+    "SET",
+    "ALTER SYSTEM",
+    "MAINTAIN",
+];
+
+impl Kind {
+    /// Word for GRANT, all rights, and those that everybody has.
+    fn rules(self, major: u16) -> (&'static str, u64, u64) {
+        let maintain = if major >= 17 { 1 << 14 } else { 0 };
+        match self {
+            Kind::Table => ("TABLE", 0x7F | maintain, 0),
+            Kind::Sequence => ("SEQUENCE", 0x106, 0),
+            Kind::Column => ("TABLE", 0x27, 0),
+            Kind::Function => ("FUNCTION", 0x80, 0x80),
+            Kind::Procedure => ("PROCEDURE", 0x80, 0x80),
+            Kind::Type => ("TYPE", 0x100, 0x100),
+            Kind::Schema => ("SCHEMA", 0x300, 0),
+            Kind::Language => ("LANGUAGE", 0x100, 0x100),
+            Kind::Wrapper => ("FOREIGN DATA WRAPPER", 0x100, 0),
+            Kind::Server => ("FOREIGN SERVER", 0x100, 0),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Right {
+    grantee: Oid,
+    grantor: Oid,
+    rights: u64,
+    passed_on: u64,
+}
+
+/// Rights on one thing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rights {
+    kind: Kind,
+    list: Vec<Right>,
+}
+
+impl Rights {
+    /// From a column of type `aclitem[]`; nothing where it is null and all is as usual.
+    pub(super) fn of(kind: Kind, row: Row<'_>, column: &str) -> Option<Rights> {
+        row.bytes(column)?;
+        let items = row.elements(column).into_iter().flatten();
+        let list = items.filter_map(parse).collect();
+        Some(Rights { kind, list })
+    }
+}
+
+fn parse(item: &[u8]) -> Option<Right> {
+    let word = |at: usize| Some(u32::from_le_bytes(*item.get(at..)?.first_chunk()?));
+    let (rights, passed_on) = match item.len() {
+        12 => (u64::from(word(8)? & 0xFFFF), u64::from(word(8)? >> 16)),
+        _ => (u64::from(word(8)?), u64::from(word(12)?)),
+    };
+    Some(Right {
+        grantee: word(0)?,
+        grantor: word(4)?,
+        rights,
+        passed_on,
+    })
+}
+
+/// The statements that bring about these rights on a thing that was just made.
+pub(super) fn write(
+    catalogs: &Catalogs<'_>,
+    rights: &Rights,
+    spoken: &str,
+    owner: Oid,
+    out: &mut Vec<Written<String>>,
+) {
+    let (word, all, everybody) = rights.kind.rules(catalogs.major);
+    // `VIEW v` and `MATERIALIZED VIEW v` are tables to GRANT; the name begins with the schema.
+    let name = bare_name(spoken, word);
+    let on = format!("{word} {name}");
+    let held = |grantee: Oid| {
+        rights
+            .list
+            .iter()
+            .filter(move |right| right.grantee == grantee)
+    };
+    let sum = |grantee: Oid| held(grantee).fold(0, |sum, right| sum | right.rights);
+    if everybody & !sum(0) != 0 {
+        out.push(Ok(format!("REVOKE ALL ON {on} FROM PUBLIC;")));
+    }
+    if sum(owner) & all != all {
+        let role = catalogs.role_name(owner);
+        out.push(role.map(|role| format!("REVOKE ALL ON {on} FROM {role};")));
+    }
+    for right in &rights.list {
+        let usual = match right.grantee {
+            0 if everybody & !sum(0) == 0 => everybody,
+            own if own == owner && sum(owner) & all == all => all,
+            _ => 0,
+        };
+        grant(catalogs, *right, usual, (&on, all, owner, ""), out);
+    }
+}
+
+/// Rights on one column of a table.
+pub(super) fn write_column(
+    catalogs: &Catalogs<'_>,
+    rights: &Rights,
+    (table, column): (&str, &str),
+    owner: Oid,
+    out: &mut Vec<Written<String>>,
+) {
+    let (word, all, _) = rights.kind.rules(catalogs.major);
+    let on = format!("{word} {table}");
+    for right in &rights.list {
+        grant(catalogs, *right, 0, (&on, all, owner, column), out);
+    }
+}
+
+fn grant(
+    catalogs: &Catalogs<'_>,
+    right: Right,
+    usual: u64,
+    (on, all, owner, column): (&str, u64, Oid, &str),
+    out: &mut Vec<Written<String>>,
+) {
+    let parts = [
+        (right.rights & !right.passed_on & !usual, ""),
+        (
+            right.rights & right.passed_on & !usual,
+            " WITH GRANT OPTION",
+        ),
+    ];
+    for (bits, tail) in parts {
+        if bits == 0 {
+            continue;
+        }
+        let grantee = match right.grantee {
+            0 => Ok("PUBLIC".to_owned()),
+            oid => catalogs.role_name(oid),
+        };
+        let words = words(bits, all, column);
+        let statement = grantee.map(|to| format!("GRANT {words} ON {on} TO {to}{tail};"));
+        if right.grantor == owner {
+            out.push(statement);
+            continue;
+        }
+        let by = catalogs.role_name(right.grantor);
+        out.push(statement.and_then(|statement| {
+            Ok(format!(
+                "SET SESSION AUTHORIZATION {};\n{statement}\nRESET SESSION AUTHORIZATION;",
+                by?
+            ))
+        }));
+    }
+}
+
+fn words(bits: u64, all: u64, column: &str) -> String {
+    let column = if column.is_empty() {
+        String::new()
+    } else {
+        format!("({column})")
+    };
+    if bits & all == all {
+        return format!("ALL{column}");
+    }
+    let named = WORDS.iter().enumerate();
+    let named = named.filter(|(bit, _)| bits >> bit & 1 == 1);
+    let named: Vec<String> = named.map(|(_, word)| format!("{word}{column}")).collect();
+    named.join(", ")
+}
+
+/// The name behind `TABLE`, `VIEW`, …
+fn bare_name<'t>(spoken: &'t str, word: &str) -> &'t str {
+    const PREFIXES: [&str; 12] = [
+        "MATERIALIZED VIEW ",
+        "FOREIGN TABLE ",
+        "TABLE ",
+        "VIEW ",
+        "SEQUENCE ",
+        "FUNCTION ",
+        "PROCEDURE ",
+        "AGGREGATE ",
+        "TYPE ",
+        "DOMAIN ",
+        "SCHEMA ",
+        "LANGUAGE ",
+    ];
+    let own = spoken.strip_prefix(word).map(str::trim_start);
+    let other = || {
+        PREFIXES
+            .iter()
+            .find_map(|prefix| spoken.strip_prefix(prefix))
+    };
+    own.or_else(other)
+        .unwrap_or_else(|| spoken.strip_prefix("SERVER ").unwrap_or(spoken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_named_and_all_of_them_are_all() {
+        assert_eq!(words(0x2, 0x7F, ""), "SELECT");
+        assert_eq!(words(0x7, 0x7F, ""), "INSERT, SELECT, UPDATE");
+        assert_eq!(words(0x7F, 0x7F, ""), "ALL");
+        assert_eq!(words(0x6, 0x27, "a"), "SELECT(a), UPDATE(a)");
+        assert_eq!(bare_name("MATERIALIZED VIEW a.b", "TABLE"), "a.b");
+    }
+
+    #[test]
+    fn items_of_both_sizes_are_read() {
+        let mut item = vec![1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 0];
+        let right = parse(&item).expect("an item");
+        assert_eq!((right.grantee, right.rights, right.passed_on), (1, 3, 1));
+        item.extend([0, 0, 0, 0]);
+        assert_eq!(parse(&item).map(|right| right.rights), Some(0x1_0003));
+    }
+}

@@ -1,0 +1,177 @@
+//! One thing of a schema: its statement, and what is said of it afterwards.
+
+use pgclinic_format::Oid;
+
+use super::super::catalog::{Catalogs, FIRST_NORMAL_OID, Row};
+use super::super::refusal::Written;
+use super::{comments, grants};
+
+/// OIDs of the catalogs that things stand in; truth: `src/include/catalog/pg_*.h`.
+pub(super) mod class {
+    use pgclinic_format::Oid;
+
+    /// Of no catalog: things that follow from others.
+    pub(in super::super) const FOLLOWER: Oid = 0;
+    /// Rights on the columns of a relation.
+    pub(in super::super) const RIGHTS: Oid = 1;
+    /// An index put in its place.
+    pub(in super::super) const INDEX_PART: Oid = 2;
+    /// A type before it has functions.
+    pub(in super::super) const SHELL: Oid = 3;
+    pub(in super::super) const TYPE: Oid = 1247;
+    pub(in super::super) const FUNCTION: Oid = 1255;
+    pub(in super::super) const RELATION: Oid = 1259;
+    pub(in super::super) const SERVER: Oid = 1417;
+    pub(in super::super) const USER_MAPPING: Oid = 1418;
+    pub(in super::super) const WRAPPER: Oid = 2328;
+    pub(in super::super) const DEFAULT: Oid = 2604;
+    pub(in super::super) const CAST: Oid = 2605;
+    pub(in super::super) const CONSTRAINT: Oid = 2606;
+    pub(in super::super) const LANGUAGE: Oid = 2612;
+    pub(in super::super) const SCHEMA: Oid = 2615;
+    pub(in super::super) const CLASS: Oid = 2616;
+    pub(in super::super) const OPERATOR: Oid = 2617;
+    pub(in super::super) const RULE: Oid = 2618;
+    pub(in super::super) const TRIGGER: Oid = 2620;
+    pub(in super::super) const FAMILY: Oid = 2753;
+    pub(in super::super) const ACCESS_METHOD: Oid = 2601;
+    pub(in super::super) const EXTENSION: Oid = 3079;
+    pub(in super::super) const POLICY: Oid = 3256;
+    pub(in super::super) const STATISTICS: Oid = 3381;
+    pub(in super::super) const COLLATION: Oid = 3456;
+    pub(in super::super) const EVENT_TRIGGER: Oid = 3466;
+    pub(in super::super) const DICTIONARY: Oid = 3600;
+    pub(in super::super) const CONFIGURATION: Oid = 3602;
+}
+
+/// A thing in the catalogs: the catalog and its OID there.
+pub(super) type Key = (Oid, Oid);
+
+/// Before or after the data.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Stage {
+    BeforeData,
+    AfterData,
+}
+
+/// Which kinds come first where nothing depends on anything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Rank {
+    Schema,
+    Extension,
+    Language,
+    Collation,
+    ShellType,
+    Type,
+    Function,
+    AccessMethod,
+    Cast,
+    Operator,
+    OperatorClass,
+    TextSearch,
+    Foreign,
+    Relation,
+    Attach,
+    Default,
+    OwnedBy,
+    Index,
+    Constraint,
+    IndexPart,
+    Statistics,
+    Rule,
+    Trigger,
+    ForeignKey,
+    Policy,
+    EventTrigger,
+    Refresh,
+}
+
+impl Rank {
+    pub(super) fn stage(self) -> Stage {
+        if self >= Rank::Index {
+            Stage::AfterData
+        } else {
+            Stage::BeforeData
+        }
+    }
+}
+
+/// One thing.
+pub(super) struct Item {
+    pub(super) rank: Rank,
+    pub(super) stage: Stage,
+    /// What it is; the first is itself, the others come with it.
+    pub(super) keys: Vec<Key>,
+    /// What it needs beyond what `pg_depend` says.
+    pub(super) needs: Vec<Key>,
+    /// `TABLE public.t`
+    pub(super) what: String,
+    /// How COMMENT and ALTER … OWNER name it; empty where neither is to be written.
+    pub(super) spoken: String,
+    pub(super) owner: Oid,
+    /// Kind for GRANT, and the list of rights, where somebody changed them.
+    pub(super) rights: Option<grants::Rights>,
+    pub(super) text: Written<String>,
+    pub(super) details: Vec<Written<String>>,
+}
+
+impl Item {
+    pub(super) fn new(rank: Rank, key: Key, what: String, text: Written<String>) -> Self {
+        Item {
+            rank,
+            stage: rank.stage(),
+            keys: vec![key],
+            needs: Vec::new(),
+            spoken: what.clone(),
+            what,
+            owner: 0,
+            rights: None,
+            text,
+            details: Vec::new(),
+        }
+    }
+
+    /// The same with an owner to be set.
+    pub(super) fn owned_by(mut self, owner: Oid) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// The same with the rights that stand in column `column` of its row.
+    pub(super) fn with_rights(mut self, kind: grants::Kind, row: Row<'_>, column: &str) -> Self {
+        self.rights = grants::Rights::of(kind, row, column);
+        self
+    }
+
+    /// Owner, rights and comments.
+    pub(super) fn add_details(&mut self, catalogs: &Catalogs<'_>) {
+        if self.text.is_err() {
+            return;
+        }
+        if self.owner != 0 && !self.spoken.is_empty() {
+            let role = catalogs.role_name(self.owner);
+            let spoken = &self.spoken;
+            self.details
+                .push(role.map(|role| format!("ALTER {spoken} OWNER TO {role};")));
+        }
+        if let Some(rights) = &self.rights {
+            let name = self.spoken.clone();
+            grants::write(catalogs, rights, &name, self.owner, &mut self.details);
+        }
+        comments::write(catalogs, self);
+    }
+}
+
+/// Made by a user, and not as a part of an extension.
+pub(super) fn is_own(catalogs: &Catalogs<'_>, class: Oid, oid: Oid) -> bool {
+    oid >= FIRST_NORMAL_OID && extension_of(catalogs, class, oid).is_none()
+}
+
+/// The extension that a thing belongs to.
+pub(super) fn extension_of(catalogs: &Catalogs<'_>, class: Oid, oid: Oid) -> Option<Oid> {
+    let depends = catalogs.rows("pg_depend", "objid", oid);
+    let member = depends
+        .iter()
+        .find(|row| row.oid("classid") == class && row.letter("deptype") == 'e')?;
+    Some(member.oid("refobjid"))
+}

@@ -1,0 +1,174 @@
+//! A schema file that `psql` accepts: everything that a database's catalogs describe, in an order in which it
+//! can be made again, in two parts with the data between them.
+//!
+//! Each file here writes one kind of thing as [`Item`]s; [`order`] sorts them by what depends on what. What
+//! cannot be written becomes a comment with the reason, and stands in [`Ddl::refused`].
+
+mod comments;
+mod constraints;
+mod containers;
+mod functions;
+mod grants;
+mod indexes;
+mod item;
+mod operators;
+mod order;
+mod relations;
+mod roles;
+mod sequences;
+mod table_parts;
+mod text_search;
+mod triggers;
+mod types;
+mod unwritten;
+mod views;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::Oid;
+
+use super::catalog::Catalogs;
+use item::{Item, Stage};
+
+pub(super) use constraints::definition as constraint_text;
+pub(super) use indexes::statement as index_text;
+pub(super) use table_parts::default_text;
+pub(super) use triggers::definition as trigger_text;
+pub(super) use views::{definition as view_text, rule_text};
+
+/// What of a database could not be written, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// `VIEW public.v`
+    pub what: String,
+    /// In words.
+    pub why: String,
+}
+
+/// The schema of one database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ddl {
+    /// Schemas, types, functions, tables, views, defaults.
+    pub before_data: String,
+    /// Indexes, constraints, triggers, rules, policies; materialised views are filled.
+    pub after_data: String,
+    /// Statements of both parts.
+    pub statements: usize,
+    /// What was left out.
+    pub refused: Vec<Refused>,
+    /// What of the catalogs could not be read.
+    pub troubles: Vec<String>,
+}
+
+impl Ddl {
+    /// Both parts in one file.
+    pub fn whole(&self) -> String {
+        format!(
+            "{}\n-- Here the data belongs.\n\n{}",
+            self.before_data, self.after_data
+        )
+    }
+
+    /// Nothing is in it that `initdb` does not make.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.statements <= 1 && self.refused.is_empty() && self.troubles.is_empty()
+    }
+
+    /// Reads the catalogs of a database and writes its schema.
+    pub fn of_database(cluster: &Cluster, database: Oid) -> Ddl {
+        let catalog = cluster.catalog(database);
+        let shared = cluster.catalog(0);
+        let catalogs = Catalogs::read(cluster, &catalog, &shared);
+        Ddl::of_catalogs(&catalogs)
+    }
+
+    pub(crate) fn of_catalogs(catalogs: &Catalogs<'_>) -> Ddl {
+        let mut items = Vec::new();
+        for collect in COLLECTORS {
+            collect(catalogs, &mut items);
+        }
+        for item in &mut items {
+            item.add_details(catalogs);
+        }
+        let mut ddl = Ddl {
+            troubles: catalogs.troubles.clone(),
+            refused: unwritten::refused(catalogs),
+            ..Ddl::default()
+        };
+        ddl.before_data.push_str(HEAD);
+        ddl.after_data.push_str(HEAD);
+        ddl.before_data
+            .push_str(&roles::missing_roles(catalogs, &items));
+        for item in order::sorted(catalogs, items) {
+            ddl.write(&item);
+        }
+        ddl
+    }
+
+    fn write(&mut self, item: &Item) {
+        let part = match item.stage {
+            Stage::BeforeData => &mut self.before_data,
+            Stage::AfterData => &mut self.after_data,
+        };
+        let head = one_line(&item.what);
+        match &item.text {
+            Ok(text) => {
+                self.statements += 1;
+                part.push_str(&format!("\n-- {head}\n{text}\n"));
+            }
+            Err(refusal) => {
+                let why = one_line(&refusal.0);
+                part.push_str(&format!("\n-- NOT WRITTEN: {head}: {why}\n"));
+                self.refused.push(Refused {
+                    what: item.what.clone(),
+                    why: refusal.0.clone(),
+                });
+            }
+        }
+        for detail in &item.details {
+            match detail {
+                Ok(text) => part.push_str(&format!("{text}\n")),
+                Err(refusal) => {
+                    let why = one_line(&refusal.0);
+                    part.push_str(&format!("-- NOT WRITTEN: of {head}: {why}\n"));
+                    self.refused.push(Refused {
+                        what: item.what.clone(),
+                        why: refusal.0.clone(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// What makes the rest mean what it says, whatever the settings of the session.
+const HEAD: &str = "\
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SET check_function_bodies = false;
+SET client_min_messages = warning;
+SET row_security = off;
+SELECT pg_catalog.set_config('search_path', '', false);
+";
+
+/// Whatever stands in a name, a comment stays a comment.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+/// What puts the things of one kind on the list.
+type Collector = fn(&Catalogs<'_>, &mut Vec<Item>);
+
+const COLLECTORS: &[Collector] = &[
+    containers::collect,
+    types::collect,
+    functions::collect,
+    operators::collect,
+    text_search::collect,
+    relations::collect,
+    sequences::collect,
+    views::collect,
+    table_parts::collect,
+    indexes::collect,
+    constraints::collect,
+    triggers::collect,
+];

@@ -1,0 +1,99 @@
+//! The schemas of several databases in one file for `psql`.
+
+use pgclinic_cluster::{Cluster, Database};
+use pgclinic_diagnose::document::NotChecked;
+use pgclinic_format::Oid;
+
+use super::ddl::Ddl;
+use super::identifier::{Quoting, literal};
+
+/// Databases that every cluster has; one that nobody changed is left out.
+const FROM_INITDB: [&str; 3] = ["postgres", "template0", "template1"];
+
+/// What is written for `--ddl`.
+#[derive(Default)]
+pub(crate) struct SchemaFile {
+    parts: Vec<Part>,
+    /// What the file does not hold, and why.
+    pub(crate) not_written: Vec<NotChecked>,
+}
+
+struct Part {
+    name: String,
+    encoding: Option<i32>,
+    ddl: Ddl,
+}
+
+impl SchemaFile {
+    /// Adds the schema of a database.
+    pub(crate) fn add(&mut self, cluster: &Cluster, oid: Oid) {
+        let Some(database) = cluster.databases.get(&oid) else {
+            return;
+        };
+        let name = display_name(database);
+        let ddl = Ddl::of_database(cluster, oid);
+        if FROM_INITDB.contains(&name.as_str()) && ddl.is_bare() {
+            return;
+        }
+        let refused = ddl.refused.iter().map(|refused| NotChecked {
+            what: format!("in the schema file: {} of database {name}", refused.what),
+            why: refused.why.clone(),
+            inherent: false,
+        });
+        self.not_written.extend(refused);
+        let troubles = ddl.troubles.iter().map(|trouble| NotChecked {
+            what: format!("part of the schema of database {name}"),
+            why: trouble.clone(),
+            inherent: false,
+        });
+        self.not_written.extend(troubles);
+        self.parts.push(Part {
+            name,
+            encoding: database.encoding,
+            ddl,
+        });
+    }
+
+    /// The file. Of one database it holds the schema alone; of several it makes each and goes there.
+    pub(crate) fn text(&self) -> String {
+        if let [part] = self.parts.as_slice() {
+            return part.ddl.whole();
+        }
+        self.parts.iter().map(Part::section).collect()
+    }
+}
+
+impl Part {
+    fn section(&self) -> String {
+        let name = Quoting { major: 18 }.name(&self.name);
+        // psql reads a command to the end of its line.
+        if self.name.contains(['\n', '\r']) {
+            return format!(
+                "-- A database whose name has several lines: {}\n",
+                self.name.escape_default()
+            );
+        }
+        let create = match FROM_INITDB.contains(&self.name.as_str()) {
+            true => String::new(),
+            false => format!(
+                "CREATE DATABASE {name} TEMPLATE template0{};\n",
+                self.encoding()
+            ),
+        };
+        format!("\n{create}\\connect {name}\n\n{}", self.ddl.whole())
+    }
+
+    /// Every server takes UTF-8; the text of the file is UTF-8 in any case.
+    fn encoding(&self) -> String {
+        const UTF8: i32 = 6;
+        match self.encoding {
+            Some(UTF8) => format!(" ENCODING {}", literal("UTF8")),
+            _ => String::new(),
+        }
+    }
+}
+
+fn display_name(database: &Database) -> String {
+    let number = || database.oid.to_string();
+    database.name.clone().unwrap_or_else(number)
+}

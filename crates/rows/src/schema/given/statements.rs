@@ -1,0 +1,458 @@
+//! The statements that say how rows are laid out.
+
+use std::sync::Arc;
+
+use pgclinic_format::datum::TypeInfo;
+
+use super::tokens::{Token, tokens};
+use super::types::{self, Types};
+use super::{GivenColumn, GivenTable};
+
+/// Columns of one table; the server takes 1600.
+const COLUMNS_MAX: usize = 1664;
+
+/// Words that may follow the name of a type.
+const AFTER_TYPE: &[&str] = &[
+    "not",
+    "null",
+    "default",
+    "primary",
+    "unique",
+    "check",
+    "references",
+    "collate",
+    "constraint",
+    "generated",
+    "storage",
+    "compression",
+    "options",
+    "deferrable",
+    "initially",
+];
+
+/// Words that begin a constraint of the table where a column could stand.
+const CONSTRAINTS: &[&str] = &[
+    "constraint",
+    "primary",
+    "unique",
+    "check",
+    "foreign",
+    "exclude",
+];
+
+/// What is known so far.
+struct Known {
+    types: Types,
+    tables: Vec<GivenTable>,
+}
+
+/// All tables of a file.
+pub(super) fn read(text: &str) -> Result<Vec<GivenTable>, String> {
+    let tokens = tokens(text)?;
+    let mut known = Known {
+        types: Types::new(),
+        tables: Vec::new(),
+    };
+    for statement in tokens.split(|(token, _)| *token == Token::Sign(';')) {
+        let line = statement.first().map_or(0, |(_, line)| *line);
+        let words: Vec<Token> = statement.iter().map(|(token, _)| token.clone()).collect();
+        let mut reader = Reader {
+            tokens: &words,
+            at: 0,
+        };
+        known
+            .statement(&mut reader)
+            .map_err(|why| format!("the statement in line {line}: {why}"))?;
+    }
+    Ok(known.tables)
+}
+
+impl Known {
+    fn statement(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
+        if !reader.takes("create") {
+            return Ok(());
+        }
+        for word in [
+            "unlogged",
+            "foreign",
+            "temporary",
+            "temp",
+            "global",
+            "local",
+        ] {
+            reader.takes(word);
+        }
+        if reader.takes("table") {
+            return self.table(reader);
+        }
+        if reader.takes("type") {
+            return self.made_type(reader);
+        }
+        if reader.takes("domain") {
+            return self.domain(reader);
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
+        if reader.takes("if") {
+            reader.takes("not");
+            reader.takes("exists");
+        }
+        let (schema, name) = reader.name()?;
+        if !reader.takes_sign('(') {
+            // `PARTITION OF`, `OF type`, `AS SELECT`: no columns are told here.
+            return Ok(());
+        }
+        let mut table = GivenTable {
+            schema,
+            name,
+            columns: Vec::new(),
+            notes: Vec::new(),
+        };
+        for mut part in reader.parts()? {
+            self.column(&mut part, &mut table)?;
+        }
+        if reader.takes("inherits") {
+            return Err(format!(
+                "table {} has columns of another one: give all of them",
+                table.name
+            ));
+        }
+        self.tables.push(table);
+        Ok(())
+    }
+
+    fn column(&self, reader: &mut Reader<'_>, table: &mut GivenTable) -> Result<(), String> {
+        let Some(first) = reader.peek().cloned() else {
+            return Ok(());
+        };
+        if CONSTRAINTS.iter().any(|word| first.is(word)) {
+            return Ok(());
+        }
+        if first.is("like") {
+            return Err(format!(
+                "table {} is made LIKE another: give its columns",
+                table.name
+            ));
+        }
+        if table.columns.len() >= COLUMNS_MAX {
+            return Err(format!(
+                "table {} has more than {COLUMNS_MAX} columns",
+                table.name
+            ));
+        }
+        let name = first.name().ok_or("a column has no name")?.to_owned();
+        reader.at += 1;
+        let column = match reader.peek() {
+            Some(token) if token.is("dropped") => reader.dropped(name)?,
+            _ => {
+                let (ty, note) = self.type_of(reader)?;
+                table
+                    .notes
+                    .extend(note.map(|note| format!("column {name}: {note}")));
+                GivenColumn {
+                    name,
+                    ty,
+                    dropped: false,
+                }
+            }
+        };
+        if reader.has("virtual") {
+            table.notes.push(format!(
+                "column {} is generated when it is read: nothing is stored",
+                column.name
+            ));
+        }
+        table.columns.push(column);
+        Ok(())
+    }
+
+    /// A type by its name, with modifiers and brackets; and what should be known of it.
+    fn type_of(&self, reader: &mut Reader<'_>) -> Result<(Arc<TypeInfo>, Option<String>), String> {
+        let mut words = Vec::new();
+        let mut is_array = false;
+        while let Some(token) = reader.peek() {
+            match token {
+                Token::Sign('(') => reader.skip_parens()?,
+                Token::Sign('[') => {
+                    is_array = true;
+                    reader.skip_until(']');
+                }
+                // The schema in front of a name says nothing here.
+                Token::Sign('.') => {
+                    words.clear();
+                    reader.at += 1;
+                }
+                Token::Word(word) if word == "array" => {
+                    is_array = true;
+                    reader.at += 1;
+                }
+                Token::Word(word) if AFTER_TYPE.contains(&word.as_str()) => break,
+                Token::Word(word) => {
+                    words.push(word.clone());
+                    reader.at += 1;
+                }
+                Token::Name(name) => {
+                    words.push(if name == "char" {
+                        "\"char\"".into()
+                    } else {
+                        name.clone()
+                    });
+                    reader.at += 1;
+                }
+                _ => break,
+            }
+        }
+        let name = match words.first().map(String::as_str) {
+            // `interval day to second`
+            Some("interval") => "interval".to_owned(),
+            _ => words.join(" "),
+        };
+        let found = self.types.find(&name, is_array);
+        let ty =
+            found.ok_or_else(|| format!("type {name:?} is not known: make it in the same file"))?;
+        let is_enum = self.is_enum(&name);
+        let note = is_enum
+            .then(|| format!("values of the enum {name} are given as the numbers of their labels"));
+        Ok((ty, note))
+    }
+
+    fn is_enum(&self, name: &str) -> bool {
+        let ty = self.types.find(name, false);
+        name != "oid" && ty.is_some_and(|ty| ty.oid == 26 && ty.name == "oid")
+    }
+
+    fn made_type(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
+        let (_, name) = reader.name()?;
+        if !reader.takes("as") {
+            return Ok(());
+        }
+        if reader.takes("enum") {
+            if let Some(info) = types::enumeration() {
+                self.types.add(&name, info);
+            }
+            return Ok(());
+        }
+        let is_range = reader.takes("range");
+        if !reader.takes_sign('(') {
+            return Ok(());
+        }
+        let mut fields = Vec::new();
+        for mut part in reader.parts()? {
+            let Some(field) = part.peek().and_then(Token::name).map(str::to_owned) else {
+                continue;
+            };
+            part.at += 1;
+            if is_range {
+                let is_equal = part.takes_sign('=');
+                if is_equal && field == "subtype" {
+                    let (subtype, _) = self.type_of(&mut part)?;
+                    self.types.add(&name, types::range(&name, &subtype));
+                }
+                continue;
+            }
+            fields.push((field, self.type_of(&mut part)?.0));
+        }
+        if !is_range {
+            self.types.add(&name, types::composite(&name, fields));
+        }
+        Ok(())
+    }
+
+    fn domain(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
+        let (_, name) = reader.name()?;
+        reader.takes("as");
+        let (base, _) = self.type_of(reader)?;
+        self.types.add(&name, types::domain(&name, &base));
+        Ok(())
+    }
+}
+
+struct Reader<'t> {
+    tokens: &'t [Token],
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn peek(&self) -> Option<&'t Token> {
+        self.tokens.get(self.at)
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.tokens.iter().any(|token| token.is(word))
+    }
+
+    fn takes(&mut self, word: &str) -> bool {
+        let found = self.peek().is_some_and(|token| token.is(word));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn takes_sign(&mut self, sign: char) -> bool {
+        let found = self.peek() == Some(&Token::Sign(sign));
+        self.at += usize::from(found);
+        found
+    }
+
+    /// `name`, `schema.name` or `database.schema.name`.
+    fn name(&mut self) -> Result<(Option<String>, String), String> {
+        let (mut schema, mut name) = (None, None);
+        loop {
+            let part = self
+                .peek()
+                .and_then(Token::name)
+                .ok_or("a name is missing")?;
+            self.at += 1;
+            schema = name.take().or(schema);
+            name = Some(part.to_owned());
+            if !self.takes_sign('.') {
+                return Ok((schema, name.unwrap_or_default()));
+            }
+        }
+    }
+
+    /// What stands between commas up to the closing parenthesis; the opening one was taken.
+    fn parts(&mut self) -> Result<Vec<Reader<'t>>, String> {
+        let (mut parts, mut depth, mut start) = (Vec::new(), 0usize, self.at);
+        while let Some(token) = self.peek() {
+            let here = self.at;
+            self.at += 1;
+            let is_end = *token == Token::Sign(')') && depth == 0;
+            match token {
+                Token::Sign('(' | '[') => depth += 1,
+                Token::Sign(')' | ']') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if is_end || *token == Token::Sign(',') && depth == 0 {
+                let tokens = self.tokens.get(start..here).unwrap_or_default();
+                parts.push(Reader { tokens, at: 0 });
+                start = self.at;
+            }
+            if is_end {
+                return Ok(parts);
+            }
+        }
+        Err("a parenthesis is not closed".into())
+    }
+
+    fn skip_parens(&mut self) -> Result<(), String> {
+        self.at += 1;
+        self.parts().map(|_| ())
+    }
+
+    fn skip_until(&mut self, sign: char) {
+        while let Some(token) = self.peek() {
+            self.at += 1;
+            if *token == Token::Sign(sign) {
+                return;
+            }
+        }
+    }
+
+    /// `dropped(length, alignment)`
+    fn dropped(&mut self, name: String) -> Result<GivenColumn, String> {
+        let wrong = || {
+            format!(
+                "column {name}: dropped(length, alignment), where length is -1 for varying ones"
+            )
+        };
+        self.at += 1;
+        let rest = self.tokens.get(self.at..).unwrap_or_default();
+        let (len, align) = match rest {
+            [
+                Token::Sign('('),
+                Token::Number(len),
+                Token::Sign(','),
+                Token::Number(align),
+                Token::Sign(')'),
+                ..,
+            ] => (len.parse::<i16>().map_err(|_| wrong())?, align),
+            [
+                Token::Sign('('),
+                Token::Sign('-'),
+                Token::Number(one),
+                Token::Sign(','),
+                Token::Number(align),
+                Token::Sign(')'),
+                ..,
+            ] if one == "1" => (-1, align),
+            _ => return Err(wrong()),
+        };
+        let align = align
+            .parse::<u8>()
+            .ok()
+            .filter(|align| matches!(align, 1 | 2 | 4 | 8));
+        if len == 0 {
+            return Err(wrong());
+        }
+        Ok(GivenColumn {
+            ty: Arc::new(types::dropped(len, align.ok_or_else(wrong)?)),
+            name,
+            dropped: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{columns_in, table_in};
+
+    fn layouts(text: &str) -> Vec<(String, String, i16, u8)> {
+        let table = columns_in(text).unwrap_or_else(|why| panic!("{why}"));
+        let columns = table.columns.iter();
+        columns
+            .map(|column| {
+                (
+                    column.name.clone(),
+                    column.ty.name.clone(),
+                    column.layout().attlen,
+                    column.layout().attalign,
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn columns_have_the_layout_of_their_types() {
+        let found = layouts(
+            "id bigint NOT NULL, \"A b\" character varying(40) DEFAULT 'x, y'::text, c numeric(10, 2)[], d dropped(4, 4), e \"char\", f char(3), g double precision",
+        );
+        let expected = [
+            ("id", "int8", 8, 8),
+            ("A b", "varchar", -1, 4),
+            ("c", "_numeric", -1, 4),
+            ("d", "dropped", 4, 4),
+            ("e", "char", 1, 1),
+            ("f", "bpchar", -1, 4),
+            ("g", "float8", 8, 8),
+        ];
+        let expected = expected.map(|(name, ty, len, align)| (name.into(), ty.into(), len, align));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_dump_is_read_as_it_is() {
+        let dump = "SET x = 1;\nCREATE TYPE public.mood AS ENUM ('a;b', 'c');\nCREATE DOMAIN public.p AS int CHECK (VALUE > 0);\n\
+            CREATE TYPE s.pair AS (a int, b text);\nCREATE FUNCTION f() RETURNS int AS $$ CREATE TABLE no (a int); $$ LANGUAGE sql;\n\
+            CREATE TABLE public.t (\n  a public.mood,\n  b public.p NOT NULL,\n  c s.pair[],\n  d timestamp(3) with time zone,\n  CONSTRAINT x CHECK ((b > 1))\n);\nCREATE TABLE u (x int);";
+        let table = table_in(dump, Some("public.t")).expect("a table");
+        let names: Vec<&str> = table
+            .columns
+            .iter()
+            .map(|column| column.ty.name.as_str())
+            .collect();
+        assert_eq!(names, ["oid", "p", "_pair", "timestamptz"]);
+        assert_eq!(table.notes.len(), 1);
+        assert!(table_in(dump, None).is_err(), "two tables");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        assert!(columns_in("a nosuch").is_err_and(|why| why.contains("nosuch")));
+        assert!(columns_in("a int, b dropped(3)").is_err());
+        assert!(table_in("CREATE TABLE t (a int", None).is_err());
+        assert!(table_in("CREATE TABLE t (LIKE u)", None).is_err());
+        assert!(table_in("SELECT 1", None).is_err());
+    }
+}

@@ -1,0 +1,20 @@
+//! The schema of a database, from its catalogs read offline, as statements that make it again.
+//!
+//! ```text
+//! catalogs ─► rows by column name ─► items (statement, owner, rights, comments) ─► sorted by need ─► two parts
+//!                    └─ pg_node_tree ─► SQL
+//! ```
+
+mod catalog;
+mod ddl;
+mod definitions;
+mod expression;
+mod file;
+pub mod given;
+mod identifier;
+mod names;
+mod refusal;
+
+pub use ddl::{Ddl, Refused};
+pub use definitions::{Definition, DefinitionKind, definitions};
+pub(crate) use file::SchemaFile;
