@@ -163,7 +163,8 @@ impl Reader<'_> {
         }
         match word {
             "{" => {
-                let tag = self.words.next().ok_or("a node has no name")?.to_owned();
+                let tag = self.words.next().ok_or("a node has no name")?;
+                let tag = long_tag(tag).to_owned();
                 let fields = Vec::new();
                 self.open(Open::Node(Node { tag, fields }, None))?;
                 Ok(None)
@@ -224,6 +225,22 @@ impl Reader<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+/// Up to 14 some nodes have shorter names.
+fn long_tag(tag: &str) -> &str {
+    match tag {
+        "CASE" => "CASEEXPR",
+        "COLLATE" => "COLLATEEXPR",
+        "WHEN" => "CASEWHEN",
+        "ARRAY" => "ARRAYEXPR",
+        "ROW" => "ROWEXPR",
+        "ROWCOMPARE" => "ROWCOMPAREEXPR",
+        "COALESCE" => "COALESCEEXPR",
+        "MINMAX" => "MINMAXEXPR",
+        "RTE" => "RANGETBLENTRY",
+        other => other,
     }
 }
 
