@@ -3,6 +3,7 @@
 mod common;
 
 use common::{metric, results, smallest};
+use pgclinic_lab::Outcome;
 
 #[test]
 fn the_sample_is_as_large_however_far_it_asks_ahead() {
@@ -14,6 +15,17 @@ fn the_sample_is_as_large_however_far_it_asks_ahead() {
             let blocks = metric(&results, arm, &point, "table_blocks");
             assert_eq!(sampled, 300.0, "{arm} {ahead}");
             assert!(blocks > 5.0 * sampled, "{blocks} blocks");
+        }
+    }
+    // The fetched server has no io_uring, and kernels may forbid it: then it is not run, and says why.
+    for result in results
+        .iter()
+        .filter(|result| result.cell.arm == "18-io-uring")
+    {
+        match &result.outcome {
+            Outcome::Done => assert_eq!(result.metrics["blocks_sampled"], 300.0),
+            Outcome::Skipped { why } => assert!(why.contains("io_method = io_uring"), "{why}"),
+            outcome => panic!("{}", outcome.words()),
         }
     }
 }

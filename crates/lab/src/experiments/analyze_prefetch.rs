@@ -60,7 +60,7 @@ impl Experiment for AnalyzePrefetch {
         let fourteen = Arm::new("14", "PostgreSQL 14, asks ahead").on_version("14");
         let eighteen = ["sync", "worker", "io_uring"].map(by_method);
         let arms = match scale {
-            Scale::Smallest => vec![by_method("sync"), by_method("worker")],
+            Scale::Smallest => eighteen.into(),
             _ => [thirteen, fourteen].into_iter().chain(eighteen).collect(),
         };
         let values: &[u32] = scale.pick(
