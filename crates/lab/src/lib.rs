@@ -7,6 +7,7 @@
 //! runner/        journal, run folders, resume           statistics/     what a handful of runs can say
 //! decision/      verdicts in plain words                published/      what others have found
 //! analysis/      results to the document of a report    across/         more than one folder
+//! learned/       the shape of a person's own table, and a copy of that shape
 //! load/          many clients that run a script          samplers/      what is watched beside a run
 //! environment/   machine and server as facts            user_experiment/  experiments out of a person's own file
 //! ```
@@ -26,6 +27,7 @@ pub mod environment;
 mod error;
 mod experiment;
 pub mod experiments;
+pub mod learned;
 pub mod load;
 mod need;
 mod plan;

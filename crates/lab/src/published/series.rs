@@ -22,6 +22,21 @@ static DUPLICATES: Source = Source {
     machine: "1,000 live rows, 20,000 failed inserts, autovacuum off",
 };
 
+static TOAST: Source = Source {
+    title: "credativ, TOASTed JSONB data in PostgreSQL: performance tests of compression algorithms, 15 October 2024",
+    machine: "a week of GitHub events, three tables, 32 GB of memory",
+};
+
+static UUID: Source = Source {
+    title: "credativ, article on UUIDv4 and UUIDv7 as primary keys, 2025",
+    machine: "PostgreSQL 18; 50 million rows into an empty table, and 1 million for the pages of the index",
+};
+
+static CATALOGS: Source = Source {
+    title: "credativ, article on system tables bloated by temporary tables, 2024",
+    machine: "counted from the statements of the article",
+};
+
 /// What was measured, in which unit.
 type Measure = (&'static str, &'static str);
 
@@ -100,6 +115,64 @@ const fn dumps(
     }
 }
 
+/// Growth over 5,000 queries; 15.6 "stays near".
+const fn leaks(arm: &'static str, values: Values) -> Series {
+    along(
+        "jit-memory",
+        ("resident_kb_per_1000", "kB"),
+        (arm, ""),
+        values,
+        &MINOR_RELEASES,
+    )
+}
+
+/// Table and TOAST as shares of the table without compression.
+const fn toast(arm: &'static str, values: Values) -> Series {
+    along(
+        "toast-compression",
+        ("share", "%"),
+        (arm, "sessions"),
+        values,
+        &TOAST,
+    )
+}
+
+const fn churn(metric: &'static str, values: Values) -> Series {
+    Series {
+        held: &[("snapshot", "none")],
+        ..along(
+            "catalog-churn",
+            (metric, ""),
+            ("create-drop", "workload"),
+            values,
+            &CATALOGS,
+        )
+    }
+}
+
+const fn uuid(arm: &'static str, measure: Measure, values: Values) -> Series {
+    Series {
+        held: &[("table", "empty")],
+        ..along("uuid-keys", measure, (arm, "rows"), values, &UUID)
+    }
+}
+
+const fn uuid_again(arm: &'static str, values: Values) -> Series {
+    Series {
+        held: &[("table", "full")],
+        ..along("uuid-keys", INSERT, (arm, "rows"), values, &UUID)
+    }
+}
+
+const INSERT: Measure = ("insert_s", "s");
+const INDEX: Measure = ("index_bytes_row", "bytes");
+const LEAVES: Measure = ("leaf_pages", "");
+const DENSITY: Measure = ("leaf_density", "%");
+const FRAGMENTS: Measure = ("fragmentation", "%");
+const CORRELATION: Measure = ("correlation", "");
+const READ: Measure = ("ordered_read_s", "s");
+const MILLIONS: &str = "50000000";
+
 const CUSTOM: &[(&str, &str)] = &[("format", "custom"), ("object-bytes", "0")];
 const DIRECTORY: &[(&str, &str)] = &[("format", "directory"), ("object-bytes", "0")];
 
@@ -144,6 +217,30 @@ pub static SERIES: &[Series] = &[
     duplicates("do-nothing", ("dead_bytes", "bytes"), &[("second", 0.0)]),
     duplicates("insert", ("xids", ""), &[("second", 1_000.0)]),
     duplicates("do-nothing", ("xids", ""), &[("second", 0.0)]),
+    leaks("15.5", &[("", 100_000.0)]),
+    leaks("15.6", &[("", 0.0)]),
+    toast("pglz", &[("1", 41.8)]),
+    toast("lz4", &[("1", 38.8)]),
+    toast("external", &[("1", 100.0)]),
+    churn("attribute_rows", &[("reporting", 62.0), ("shop", 173.0)]),
+    churn("attrdef_rows", &[("reporting", 27.0), ("shop", 3.0)]),
+    churn("class_rows", &[("reporting", 9.0), ("shop", 32.0)]),
+    uuid("v4", INSERT, &[(MILLIONS, 1_239.840)]),
+    uuid("v7", INSERT, &[(MILLIONS, 106.343)]),
+    uuid_again("v4", &[(MILLIONS, 2_776.881)]),
+    uuid_again("v7", &[(MILLIONS, 100.354)]),
+    uuid("v4", INDEX, &[(MILLION, 40.03), (MILLIONS, 41.54)]),
+    uuid("v7", INDEX, &[(MILLION, 31.56), (MILLIONS, 31.54)]),
+    uuid("v4", LEAVES, &[(MILLION, 4_861.0)]),
+    uuid("v7", LEAVES, &[(MILLION, 3_832.0)]),
+    uuid("v4", DENSITY, &[(MILLION, 71.0)]),
+    uuid("v7", DENSITY, &[(MILLION, 89.98)]),
+    uuid("v4", FRAGMENTS, &[(MILLION, 49.99)]),
+    uuid("v7", FRAGMENTS, &[(MILLION, 0.0)]),
+    uuid("v4", CORRELATION, &[(MILLION, -0.002_48)]),
+    uuid("v7", CORRELATION, &[(MILLION, 1.0)]),
+    uuid("v4", READ, &[(MILLION, 318.0 / 1_000.0)]),
+    uuid("v7", READ, &[(MILLION, 113.0 / 1_000.0)]),
     dumps("pg-dump-16", MEMORY, CUSTOM, &[(MILLION, 755_692.0)]),
     dumps("pg-dump-17", MEMORY, CUSTOM, &[(MILLION, 217_776.0)]),
     dumps("pg-dump-16", MEMORY, DIRECTORY, &[(MILLION, 755_624.0)]),

@@ -1,0 +1,108 @@
+//! The shape of a person's own table, read from its files, and SQL for a bounded copy of that shape.
+//!
+//! What is taken: the share of nulls, the sizes of values, how far they can be compressed, whether neighbours rise, and how
+//! many rows there are. What is not: the values themselves. Nothing that was in the table stands in the copy, so that a
+//! copy may be kept and shown.
+
+mod copy;
+mod look;
+mod sample;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use copy::statements;
+pub use look::look;
+
+/// Smallest, quarter, half, three quarters, largest.
+pub type Quartiles = [u64; 5];
+
+/// A column's shape.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ColumnShape {
+    /// Its name.
+    pub name: String,
+    /// `pg_type.typname`.
+    pub type_name: String,
+    /// The type has values of any length.
+    pub is_long: bool,
+    /// Share of nulls.
+    pub nulls: f64,
+    /// Bytes of a value before compression, without header.
+    pub bytes: Quartiles,
+    /// Share of its bytes that a value keeps when it is compressed: 1 cannot be compressed.
+    pub kept: f64,
+    /// Share of values that stand in TOAST.
+    pub elsewhere: f64,
+    /// Share of neighbours of which the later one is larger; nothing where values have no order that files show.
+    pub rises: Option<f64>,
+}
+
+/// A table's shape.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TableShape {
+    /// `pgclinic.lab-shape/1`.
+    pub schema: String,
+    /// `public.docs`.
+    pub table: String,
+    /// Pages of the table.
+    pub blocks: u64,
+    /// Pages that were looked at, evenly spread.
+    pub blocks_seen: u64,
+    /// Pages among them that could not be read.
+    pub blocks_unreadable: u64,
+    /// Rows that were looked at.
+    pub rows_seen: u64,
+    /// Rows of the table, by those that were seen.
+    pub rows: u64,
+    /// Columns that are not dropped, in order.
+    pub columns: Vec<ColumnShape>,
+}
+
+impl fmt::Display for TableShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{}: about {} rows in {} pages; {} rows of {} pages were looked at, {} pages could not be read",
+            self.table,
+            self.rows,
+            self.blocks,
+            self.rows_seen,
+            self.blocks_seen,
+            self.blocks_unreadable
+        )?;
+        writeln!(
+            f,
+            "{:<24} {:<12} {:>7} {:>30} {:>6} {:>9} {:>6}",
+            "column",
+            "type",
+            "null %",
+            "bytes: least 1/4 1/2 3/4 most",
+            "kept %",
+            "toasted %",
+            "rise %"
+        )?;
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        for column in &self.columns {
+            let bytes = column.bytes.map(|bytes| bytes.to_string()).join(" ");
+            let kept = if column.is_long {
+                percent(column.kept)
+            } else {
+                String::new()
+            };
+            writeln!(
+                f,
+                "{:<24} {:<12} {:>7} {:>30} {:>6} {:>9} {:>6}",
+                column.name.escape_debug().to_string(),
+                column.type_name.escape_debug().to_string(),
+                percent(column.nulls),
+                bytes,
+                kept,
+                percent(column.elsewhere),
+                column.rises.map(percent).unwrap_or_default()
+            )?;
+        }
+        Ok(())
+    }
+}
