@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod anatomy;
+mod block_set;
 pub(crate) mod brin;
 pub mod btree;
 mod catalog_references;
@@ -15,6 +16,7 @@ pub mod document;
 mod entries;
 mod fates;
 pub mod findings;
+mod front_bits;
 pub mod gin;
 mod gist_keys;
 mod gist_tree;
@@ -23,6 +25,7 @@ pub mod inventory;
 mod line_pointers;
 pub mod measures;
 mod multixact_walk;
+mod neighbours;
 mod oid_set;
 pub mod places;
 pub mod plan;

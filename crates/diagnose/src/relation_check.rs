@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Catalog;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{BlockNo, Fork, Oid, Page};
+use pgclinic_format::{BlockNo, Oid, Page};
 use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
+use crate::btree::AllFaces;
 use crate::check::ForkCx;
 use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
+use crate::neighbours::Neighbours;
 use crate::places::fork_place;
 use crate::rule::Rule;
 use crate::walker::Progress;
@@ -29,6 +31,10 @@ pub trait RelationCheck: Sync {
     fn level(&self) -> Level;
     /// Whose relations it is handed; `Heap` is every table, TOAST relation and materialised view.
     fn method(&self) -> AccessMethod;
+    /// It uses all threads on a relation of so many blocks: it runs alone then.
+    fn is_wide(&self, _blocks: u64) -> bool {
+        false
+    }
     /// Looks at the relation as a whole.
     fn check(&self, relation: &RelationCx<'_>, out: &mut Findings);
 }
@@ -39,8 +45,8 @@ pub struct RelationCx<'a> {
     pub fork: &'a ForkCx<'a>,
     /// Its database's catalogs.
     pub catalog: &'a Catalog,
-    /// The forks of its database that this run looks at.
-    pub forks: &'a [ForkCx<'a>],
+    /// The relations of its database that this run looks at.
+    pub neighbours: &'a Neighbours<'a>,
     /// Memory that may be used.
     pub budget: &'a Budget,
     /// Where what does not fit in memory is sorted.
@@ -57,7 +63,7 @@ impl<'a> RelationCx<'a> {
         RelationCx {
             fork,
             catalog: self.catalog,
-            forks: self.forks,
+            neighbours: self.neighbours,
             budget: self.budget,
             spill_folder: self.spill_folder,
             threads: self.threads,
@@ -78,21 +84,19 @@ impl<'a> RelationCx<'a> {
 
     /// The main fork of another relation of the database, if this run looks at it.
     pub fn main_fork_of(&self, relation: Oid) -> Option<&'a ForkCx<'a>> {
-        self.forks.iter().find(|fork| {
-            fork.fork() == Fork::Main && fork.relation.is_some_and(|own| own.oid == relation)
-        })
+        self.neighbours.main_fork_of(relation)
     }
 
     /// The main forks of the table's indexes, in order of their OIDs.
     pub fn indexes(&self) -> Vec<&'a ForkCx<'a>> {
         let table = self.fork.relation.map(|relation| relation.oid);
-        let of_table = |fork: &&ForkCx<'_>| {
-            let index = fork.relation.and_then(|relation| relation.index.as_ref());
-            fork.fork() == Fork::Main && index.is_some_and(|index| Some(index.table) == table)
-        };
-        let mut found: Vec<_> = self.forks.iter().filter(of_table).collect();
-        found.sort_by_key(|fork| fork.relation.map(|relation| relation.oid));
-        found
+        let found = table.map(|table| self.neighbours.indexes_of(table));
+        found.into_iter().flatten().collect()
+    }
+
+    /// What the pass over the pages kept of the relation's leaves.
+    pub(crate) fn faces(&self) -> Option<&'a AllFaces> {
+        self.neighbours.faces_of(self.fork)
     }
 
     /// The cluster was shut down in good order, so that pages agree with each other.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgclinic_cluster::{Catalog, Column};
 use pgclinic_format::datum::{Limits, Prober, Trouble, TypeInfo, TypeKind, Undecodable};
+use pgclinic_format::{ColumnLayout, HeapTuple, PlainAttributes};
 
 use crate::check::ForkCx;
 
@@ -30,6 +31,8 @@ const DATE_END: i64 = 2_147_483_494 - 2_451_545;
 /// The columns of one heap.
 pub(crate) struct StoredValues {
     columns: Vec<StoredColumn>,
+    /// Some values have to be printed to be tried.
+    prints: bool,
     encoding: Encoding,
     limits: Limits,
 }
@@ -86,8 +89,11 @@ impl StoredValues {
                 .map_or(Judge::Anything, |catalog| Judge::of(column, catalog)),
             told: AtomicBool::new(false),
         };
+        let columns: Vec<_> = columns.unwrap_or_default().iter().map(judge).collect();
+        let is_printed = |column: &StoredColumn| matches!(column.judge, Judge::Printed(..));
         StoredValues {
-            columns: columns.unwrap_or_default().iter().map(judge).collect(),
+            prints: columns.iter().any(is_printed),
+            columns,
             encoding: encoding_of(fork),
             limits: Limits {
                 output_bytes: VALUE_BYTES_MAX,
@@ -109,6 +115,41 @@ impl StoredValues {
         let texts =
             |column: &StoredColumn| matches!(column.judge, Judge::Text | Judge::Printed(_, true));
         self.encoding == Encoding::Unknown && self.columns.iter().any(texts)
+    }
+
+    /// The quick try: every value of the row stands in it as it is, or in TOAST, and is plainly right.
+    /// Where this says no somebody has to look at each.
+    #[inline]
+    pub(crate) fn are_plainly_right(&self, tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> bool {
+        let hoff = usize::from(tuple.t_hoff());
+        let stored = usize::from(tuple.attribute_count());
+        if self.prints || hoff != tuple.expected_hoff() || stored > layouts.len() {
+            return false;
+        }
+        let nulls = tuple.null_bitmap();
+        let is_null = |index: usize| {
+            let byte = nulls.and_then(|nulls| nulls.get(index / 8));
+            byte.is_some_and(|byte| byte & (1 << (index % 8)) == 0)
+        };
+        let mut values = PlainAttributes::new(tuple.bytes(), hoff);
+        let columns = layouts.iter().zip(&self.columns).take(stored);
+        columns.enumerate().all(|(index, (layout, column))| {
+            is_null(index)
+                || match values.payload(*layout) {
+                    Some(value) => self.is_plainly_right(column, value),
+                    None => layout.attlen == -1 && values.skip_external(),
+                }
+        })
+    }
+
+    #[inline]
+    fn is_plainly_right(&self, column: &StoredColumn, value: &[u8]) -> bool {
+        match &column.judge {
+            Judge::Anything => true,
+            Judge::Text => is_ascii_without_zero(value) || self.text_fault(value).is_none(),
+            Judge::Number(is_right, _) => is_right(value),
+            Judge::Printed(..) => false,
+        }
     }
 
     /// For one thread.
@@ -278,6 +319,19 @@ fn encoding_of(fork: &ForkCx<'_>) -> Encoding {
     }
 }
 
+/// Every byte is 1 to 127, asked eight at a time: taking one from each sets no high bit then.
+#[inline]
+fn is_ascii_without_zero(text: &[u8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let odd = |word: u64| word | word.wrapping_sub(ONES);
+    let (words, rest) = text.as_chunks::<8>();
+    let all = words
+        .iter()
+        .fold(0, |all, word| all | odd(u64::from_ne_bytes(*word)));
+    all & HIGH == 0 && rest.iter().all(|byte| (1..128).contains(byte))
+}
+
 fn number<const N: usize>(value: &[u8]) -> Option<[u8; N]> {
     value.try_into().ok()
 }
@@ -326,6 +380,18 @@ mod tests {
         assert!(is_time(&DAY_MICROS.to_le_bytes()) && !is_time(&(-1i64).to_le_bytes()));
         assert!(is_timestamp(&0i64.to_le_bytes()) && !is_timestamp(&i64::MAX.to_le_bytes()));
         assert!(is_bool(&[1]) && !is_bool(&[2]));
+    }
+
+    #[test]
+    fn plain_text_is_told_from_zeros_and_high_bytes() {
+        assert!(is_ascii_without_zero(b"") && is_ascii_without_zero(b"\x01\x7Fand twenty more"));
+        for at in 0..20 {
+            for byte in [0, 0x80, 0xFF] {
+                let mut text = *b"twenty bytes of text";
+                text[at] = byte;
+                assert!(!is_ascii_without_zero(&text), "{byte} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::bytes::align_up;
 use crate::heap_tuple::HeapTuple;
-use crate::varlena::{self, VarlenaFault};
+use crate::varlena::{self, TOAST_POINTER_BYTES, VARTAG_ONDISK, VarlenaFault};
 
 /// What the walk needs to know of a column; dropped columns keep theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,15 +219,28 @@ impl<'a> PlainAttributes<'a> {
         let first = *self.bytes.get(self.at)?;
         if first & 1 == 1 {
             let start = self.at.checked_add(1)?;
-            self.at = self.at.checked_add(usize::from(first >> 1))?;
+            let end = self.at.checked_add(usize::from(first >> 1))?;
             // A length of 0 is a pointer to a value elsewhere.
-            return self.bytes.get(start..self.at);
+            let payload = self.bytes.get(start..end)?;
+            self.at = end;
+            return Some(payload);
         }
         let start = align_up(self.at, usize::from(column.attalign.max(1)));
         let word = u32::from_le_bytes(*self.bytes.get(start..)?.first_chunk()?);
         (word & 3 == 0).then_some(())?;
-        self.at = start.checked_add(usize::try_from(word >> 2).ok()?)?;
-        self.bytes.get(start.checked_add(4)?..self.at)
+        let end = start.checked_add(usize::try_from(word >> 2).ok()?)?;
+        let payload = self.bytes.get(start.checked_add(4)?..end)?;
+        self.at = end;
+        Some(payload)
+    }
+
+    /// Goes on behind a pointer to a value in TOAST; `false` where none stands here.
+    #[inline]
+    pub fn skip_external(&mut self) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let is_pointer = rest.starts_with(&[0x01, VARTAG_ONDISK]);
+        self.at += TOAST_POINTER_BYTES;
+        is_pointer && rest.len() >= TOAST_POINTER_BYTES
     }
 }
 

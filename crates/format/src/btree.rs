@@ -206,6 +206,12 @@ impl<'a> BtreeTuple<'a> {
         self.is_alternative() && self.0.t_tid().offset & IS_POSTING == 0
     }
 
+    /// Neither a list of rows nor a pivot.
+    #[inline]
+    pub fn names_one_row(self) -> bool {
+        !self.is_alternative()
+    }
+
     /// Columns that it stores, of an index with `columns` of them.
     #[inline]
     pub fn stored_columns(self, columns: usize) -> usize {

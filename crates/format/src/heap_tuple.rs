@@ -67,6 +67,7 @@ pub const MOVED_PARTITIONS_OFFSET: u16 = 0xFFFD;
 /// A view of one tuple. Promised: the 23 bytes of the header are there.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapTuple<'a> {
+    header: &'a [u8; HEADER_BYTES],
     bytes: &'a [u8],
 }
 
@@ -74,7 +75,8 @@ impl<'a> HeapTuple<'a> {
     /// The tuple in an item's bytes, unless they are too short for a header.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        (bytes.len() >= HEADER_BYTES).then_some(HeapTuple { bytes })
+        let header = bytes.first_chunk()?;
+        Some(HeapTuple { header, bytes })
     }
 
     /// All bytes of the item.
@@ -85,12 +87,12 @@ impl<'a> HeapTuple<'a> {
 
     #[inline]
     fn u16(self, at: usize) -> u16 {
-        u16_at(self.bytes, at).unwrap_or_default()
+        u16_at(self.header, at).unwrap_or_default()
     }
 
     #[inline]
     fn u32(self, at: usize) -> u32 {
-        u32_at(self.bytes, at).unwrap_or_default()
+        u32_at(self.header, at).unwrap_or_default()
     }
 
     /// The inserting transaction as stored, also when frozen.
@@ -135,7 +137,7 @@ impl<'a> HeapTuple<'a> {
     /// Offset of the first attribute in the tuple.
     #[inline]
     pub fn t_hoff(self) -> u8 {
-        self.bytes.get(22).copied().unwrap_or_default()
+        self.header.get(22).copied().unwrap_or_default()
     }
 
     /// All bits of `flag` are set in `t_infomask`.

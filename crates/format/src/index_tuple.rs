@@ -30,6 +30,7 @@ pub const INDEX_NULL_MASK: u16 = 0x8000;
 /// A view of one index tuple. Promised: the 8 bytes of the header are there.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexTuple<'a> {
+    header: &'a [u8; HEADER_BYTES],
     bytes: &'a [u8],
 }
 
@@ -37,7 +38,8 @@ impl<'a> IndexTuple<'a> {
     /// The tuple at the start of an item's bytes, unless they are too short for a header.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
-        (bytes.len() >= HEADER_BYTES).then_some(IndexTuple { bytes })
+        let header = bytes.first_chunk()?;
+        Some(IndexTuple { header, bytes })
     }
 
     /// The bytes that were given, which may be more or fewer than [`IndexTuple::size`] says.
@@ -54,7 +56,7 @@ impl<'a> IndexTuple<'a> {
 
     #[inline]
     fn u16(self, at: usize) -> u16 {
-        u16_at(self.bytes, at).unwrap_or_default()
+        u16_at(self.header, at).unwrap_or_default()
     }
 
     /// The row, the child, or what else the access method keeps here. The block is stored as two halves.

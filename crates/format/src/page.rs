@@ -28,14 +28,17 @@ pub const PD_VALID_FLAG_BITS: u16 = 0x0007;
 /// Not promised: anything about what its fields say.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
+    header: &'a [u8; HEADER_BYTES],
     bytes: &'a [u8],
 }
 
 impl<'a> Page<'a> {
     /// A page of 1, 2, 4, 8, 16 or 32 kB; any other length is no page.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let len = bytes.len();
-        ((1024..=32768).contains(&len) && len.is_power_of_two()).then_some(Page { bytes })
+        let header = bytes.first_chunk()?;
+        ((1024..=32768).contains(&len) && len.is_power_of_two()).then_some(Page { header, bytes })
     }
 
     /// All bytes.
@@ -51,60 +54,72 @@ impl<'a> Page<'a> {
         self.bytes.len()
     }
 
+    #[inline]
     fn u16(self, at: usize) -> u16 {
-        u16_at(self.bytes, at).unwrap_or_default()
+        u16_at(self.header, at).unwrap_or_default()
     }
 
+    #[inline]
     fn u32(self, at: usize) -> u32 {
-        u32_at(self.bytes, at).unwrap_or_default()
+        u32_at(self.header, at).unwrap_or_default()
     }
 
     /// Position in the WAL after the last change, high half first on disk.
+    #[inline]
     pub fn pd_lsn(self) -> Lsn {
         Lsn(u64::from(self.u32(0)) << 32 | u64::from(self.u32(4)))
     }
 
     /// The stored checksum; 0 when none was written.
+    #[inline]
     pub fn pd_checksum(self) -> u16 {
         self.u16(8)
     }
 
     /// Flag bits, valid up to [`PD_VALID_FLAG_BITS`].
+    #[inline]
     pub fn pd_flags(self) -> u16 {
         self.u16(10)
     }
 
     /// Offset of the first free byte, after the line pointers.
+    #[inline]
     pub fn pd_lower(self) -> u16 {
         self.u16(12)
     }
 
     /// Offset of the byte after the free space.
+    #[inline]
     pub fn pd_upper(self) -> u16 {
         self.u16(14)
     }
 
     /// Offset of the special space.
+    #[inline]
     pub fn pd_special(self) -> u16 {
         self.u16(16)
     }
 
     /// Page size in the high byte (it is a multiple of 256), layout version in the low one.
+    #[inline]
     pub fn pd_pagesize_version(self) -> u16 {
         self.u16(18)
     }
 
     /// The page size the header claims, in bytes.
+    #[inline]
     pub fn page_size(self) -> u16 {
         self.pd_pagesize_version() & 0xFF00
     }
 
     /// The layout version the header claims.
+    #[inline]
     pub fn layout_version(self) -> u8 {
         (self.pd_pagesize_version() & 0x00FF) as u8
     }
 
     /// Oldest transaction whose removal may be worth a pruning, or 0.
+    #[inline]
     pub fn pd_prune_xid(self) -> Xid {
         Xid(self.u32(20))
     }
@@ -122,6 +137,7 @@ impl<'a> Page<'a> {
     }
 
     /// The server's own test of a header: flags, order of the three offsets, alignment.
+    #[inline]
     pub fn header_is_sane_to_the_server(self) -> bool {
         let (lower, upper, special) = (self.pd_lower(), self.pd_upper(), self.pd_special());
         self.pd_flags() & !PD_VALID_FLAG_BITS == 0
@@ -147,6 +163,7 @@ impl<'a> Page<'a> {
     }
 
     /// All line pointers with their numbers from 1.
+    #[inline]
     pub fn line_pointers(self) -> impl Iterator<Item = (u16, LinePointer)> + 'a {
         let end = usize::from(self.pd_lower()).min(self.len());
         let array = self.bytes.get(HEADER_BYTES..end).unwrap_or_default();
@@ -163,6 +180,7 @@ impl<'a> Page<'a> {
     }
 
     /// The special space, if `pd_special` lies on the page.
+    #[inline]
     pub fn special(self) -> Option<&'a [u8]> {
         self.bytes
             .get(usize::from(self.pd_special()).max(HEADER_BYTES)..)

@@ -10,10 +10,10 @@
 
 use crate::datum::DecompressError;
 
-const MATCH_MIN: usize = 3;
+pub(crate) const MATCH_MIN: usize = 3;
 const MATCH_MAX: usize = 273;
 /// Lengths from here on have a third byte.
-const MATCH_LONG: usize = 18;
+pub(crate) const MATCH_LONG: usize = 18;
 const OFFSET_MAX: usize = 4095;
 
 /// Unpacks to exactly `raw_size` bytes, using up all of `data`; holds no more than that.

@@ -1,7 +1,7 @@
 //! A data directory, or any folder, on a local disk.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Advice, fadvise};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::open_files::OpenFiles;
 use crate::{Entry, Range, Result, Source, SourceError, SourceSpec, folder, path};
@@ -76,11 +77,23 @@ impl Source for DataDirectory {
                 continue;
             };
             if let Ok(file) = self.file(&range.path) {
+                let last = range.offset.saturating_add(range.len - 1);
+                if is_in_memory(&file, range.offset) && is_in_memory(&file, last) {
+                    continue;
+                }
                 // Advice: a file system that does not take it reads as well without.
                 let _ = fadvise(&*file, range.offset, Some(len), Advice::WillNeed);
             }
         }
     }
+}
+
+/// The byte could be read without the disk: then advice would cost and gain nothing. Where the system
+/// cannot tell, it says no.
+fn is_in_memory(file: &File, offset: u64) -> bool {
+    let mut byte = [0];
+    let mut into = [IoSliceMut::new(&mut byte)];
+    preadv2(file, &mut into, offset, ReadWriteFlags::NOWAIT).is_ok_and(|read| read == 1)
 }
 
 /// Reads until the buffer is full or the file ends.

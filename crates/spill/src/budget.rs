@@ -54,6 +54,14 @@ impl Budget {
         })
     }
 
+    /// Takes the wanted bytes, or a half, a quarter and so on of them, as many as fit; `least` in any case.
+    pub fn take_some(&self, wanted: u64, least: u64) -> Lease {
+        let halves = std::iter::successors(Some(wanted), |bytes| Some(bytes / 2));
+        let mut enough = halves.take_while(|bytes| *bytes > least);
+        let lease = enough.find_map(|bytes| self.try_take(bytes));
+        lease.unwrap_or_else(|| self.take(least))
+    }
+
     /// The size of the budget in bytes.
     pub fn limit(&self) -> u64 {
         self.account.limit
@@ -125,6 +133,14 @@ impl Drop for Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_bytes_are_there_in_any_case() {
+        let budget = Budget::new(100);
+        let taken = [60, 60, 60, 60].map(|wanted| budget.take_some(wanted, 10));
+        assert_eq!(taken.each_ref().map(Lease::bytes), [60, 30, 10, 10]);
+        assert_eq!(budget.over(), 10);
+    }
 
     #[test]
     fn what_is_taken_comes_back() {

@@ -49,6 +49,7 @@ impl SortedRuns {
         if room > self.budget_bytes && !self.starts.is_empty() {
             self.spill()?;
         }
+        self.make_room(record::size(key, value));
         self.starts.push(self.records.len());
         for part in [&lengths, key, value] {
             self.records.extend_from_slice(part);
@@ -77,6 +78,15 @@ impl SortedRuns {
             }
         };
         Ok(SortedRecords { origin })
+    }
+
+    /// A vector that grows by itself holds up to twice the bytes in it.
+    fn make_room(&mut self, bytes: usize) {
+        let (len, capacity) = (self.records.len(), self.records.capacity());
+        if capacity - len < bytes {
+            let left = self.budget_bytes.saturating_sub(self.held_bytes());
+            self.records.reserve_exact(len.min(left).max(bytes));
+        }
     }
 
     fn held_bytes(&self) -> usize {

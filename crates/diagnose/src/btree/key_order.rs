@@ -8,11 +8,13 @@ use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
 use pgclinic_format::datum::decompress;
 use pgclinic_format::index_tuple::INDEX_NULL_MASK;
-use pgclinic_format::order::Order;
+use pgclinic_format::order::{Order, Word};
 use pgclinic_format::{ColumnLayout, PlainAttributes, Varlena, varlena};
 
+use crate::btree::fixed_keys::FixedKeys;
+
 /// Offset of the first attribute of a tuple without nulls.
-const DATA_AT: usize = 8;
+pub(super) const DATA_AT: usize = 8;
 /// The most that one key may unpack to, in bytes: no key is larger than a page by much.
 const KEY_BYTES_MAX: u32 = 16 << 20;
 
@@ -34,6 +36,7 @@ pub struct KeyOrder {
     layouts: Vec<ColumnLayout>,
     /// The only key column has this many bytes in every tuple.
     single_fixed: Option<usize>,
+    fixed: Option<FixedKeys>,
     unordered: Vec<Unordered>,
 }
 
@@ -90,13 +93,20 @@ impl KeyOrder {
                 nulls_first: options & 2 != 0,
             });
         }
+        let fixed = FixedKeys::new(&layouts, keys.iter().map(KeyColumn::words));
         let single = (keys.len() == 1).then(|| layouts.first()).flatten();
         Some(KeyOrder {
             single_fixed: single.and_then(|layout| usize::try_from(layout.attlen).ok()),
             columns: keys,
             layouts,
+            fixed,
             unordered,
         })
+    }
+
+    /// Keys that stand at one place in every entry and compare as numbers do.
+    pub(crate) fn fixed(&self) -> Option<&FixedKeys> {
+        self.fixed.as_ref()
     }
 
     /// Columns of the index, included ones too.
@@ -236,6 +246,10 @@ impl KeyOrder {
 }
 
 impl KeyColumn {
+    fn words(&self) -> Option<(Vec<Word>, bool)> {
+        Some((self.order.as_ref()?.words()?, self.descending))
+    }
+
     fn compare(&self, x: &[u8], y: &[u8]) -> Option<Ordering> {
         let Some(order) = &self.order else {
             // Whoever orders them, equal bytes are equal.

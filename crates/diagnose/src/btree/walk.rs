@@ -5,6 +5,7 @@
 use pgclinic_format::btree::{BTP_DELETED, BtreePage, Meta, NO_PAGE};
 use pgclinic_format::{BlockNo, Page};
 
+use crate::btree::{AllFaces, Sight};
 use crate::relation_check::PageReader;
 
 /// More levels than a btree of any size has.
@@ -72,6 +73,16 @@ fn first_child(pages: &mut PageReader<'_>, leftmost: BlockNo) -> Option<BlockNo>
 /// A page of the tree, if it can be read as one.
 pub fn tree_page<'p>(pages: &'p mut PageReader<'_>, block: BlockNo) -> Option<BtreePage<'p>> {
     pages.page(block).and_then(BtreePage::parse)
+}
+
+/// A page of the tree as its neighbours see it, from its face where one was kept.
+pub(crate) fn sight<'p>(
+    faces: Option<&'p AllFaces>,
+    pages: &'p mut PageReader<'_>,
+    block: BlockNo,
+) -> Option<Sight<'p>> {
+    let kept = faces.and_then(|faces| faces.of(block));
+    kept.or_else(|| tree_page(pages, block).map(Sight::of))
 }
 
 /// Which blocks were seen.

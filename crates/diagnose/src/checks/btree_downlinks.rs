@@ -7,14 +7,14 @@ use std::cmp::Ordering;
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::btree::{
-    BTP_DELETED, BTP_HALF_DEAD, BTP_INCOMPLETE_SPLIT, BtreePage, BtreeTuple,
-    HEAP_KEY_SPACE_VERSION, NO_PAGE,
+    BTP_DELETED, BTP_HALF_DEAD, BTP_INCOMPLETE_SPLIT, BTP_LEAF, BtreeTuple, HEAP_KEY_SPACE_VERSION,
+    NO_PAGE,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
 
 use crate::btree::walk::{self, Seen, tree_page};
-use crate::btree::{KeyOrder, Tie};
+use crate::btree::{KeyOrder, Sight, Tie};
 use crate::document;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
@@ -198,13 +198,14 @@ impl Descent<'_> {
         let mut seen = Seen::new(self.relation.fork.blocks);
         let mut at = leftmost;
         while at != NO_PAGE && seen.add(at) && !self.relation.is_interrupted() {
-            let Some(page) = tree_page(&mut self.children, at) else {
+            let faces = self.relation.faces();
+            let Some(page) = walk::sight(faces, &mut self.children, at) else {
                 return;
             };
             let child = Child {
                 block: at,
                 next: page.next,
-                is_leaf: page.is_leaf(),
+                is_leaf: page.has(BTP_LEAF),
                 flags: page.flags,
             };
             if child.flags & BTP_DELETED == 0 && !self.child(&child, out) {
@@ -316,7 +317,8 @@ impl Descent<'_> {
             return;
         }
         let (lower, upper) = (self.parents.lower(), self.parents.upper());
-        let Some(page) = tree_page(&mut self.children, child.block) else {
+        let faces = self.relation.faces();
+        let Some(page) = walk::sight(faces, &mut self.children, child.block) else {
             return;
         };
         let found = below_lower(keys, page, tuple_of(lower.as_deref()), self.rows_decide)
@@ -338,12 +340,11 @@ fn tuple_of(bytes: Option<&[u8]>) -> Option<BtreeTuple<'_>> {
 
 fn below_lower(
     keys: &KeyOrder,
-    page: BtreePage<'_>,
+    page: Sight<'_>,
     lower: Option<BtreeTuple<'_>>,
     rows_decide: bool,
 ) -> Option<(u16, String)> {
-    let item = page.first_key();
-    let (lower, tuple) = (lower?, page.tuple(item)?);
+    let (lower, (item, tuple)) = (lower?, page.first?);
     let is_below = match rows_decide {
         true => keys.compare(lower, tuple, Tie::Lowest)? != Ordering::Less,
         false => keys.compare(lower, tuple, Tie::Keys)? == Ordering::Greater,
@@ -355,11 +356,11 @@ fn below_lower(
 /// After a split that was not finished the high key is less than the next entry's key.
 fn other_high_key(
     keys: &KeyOrder,
-    page: BtreePage<'_>,
+    page: Sight<'_>,
     upper: Option<BtreeTuple<'_>>,
     rows_decide: bool,
 ) -> Option<(u16, String)> {
-    let (upper, high_key) = (upper?, page.high_key()?);
+    let (upper, high_key) = (upper?, page.high_key?);
     if page.has(BTP_INCOMPLETE_SPLIT) {
         return None;
     }

@@ -15,7 +15,7 @@ use pgclinic_format::index_tuple::IndexTuple;
 
 use super::btree_not_in_collation_order;
 use crate::btree::walk::{self, Seen, tree_page};
-use crate::btree::{KeyOrder, Tie};
+use crate::btree::{KeyOrder, Sight, Tie};
 use crate::document;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
@@ -232,7 +232,7 @@ impl Walk<'_> {
                 self.tell_sibling(left, at, words, out);
                 return;
             }
-            let Some(page) = tree_page(pages, at) else {
+            let Some(page) = walk::sight(self.relation.faces(), pages, at) else {
                 let words =
                     format!("its right link leads to block {at}, which is no page of the tree");
                 self.tell_sibling(left, at, words, out);
@@ -251,7 +251,7 @@ impl Walk<'_> {
     /// Looks at one page of a chain and says where it goes on.
     fn page(
         &mut self,
-        page: BtreePage<'_>,
+        page: Sight<'_>,
         (left, at): (BlockNo, BlockNo),
         level: u32,
         out: &mut Findings,
@@ -299,14 +299,11 @@ impl Walk<'_> {
     }
 
     /// Holds the page against the high key of its left neighbour, and keeps its own.
-    fn order(&mut self, page: BtreePage<'_>, (left, at): (BlockNo, BlockNo), out: &mut Findings) {
+    fn order(&mut self, page: Sight<'_>, (left, at): (BlockNo, BlockNo), out: &mut Findings) {
         let bound = IndexTuple::parse(&self.high_key).map(BtreeTuple);
         if let (Some(keys), Some(bound)) = (&self.relation.fork.key_order, bound) {
-            for (item, tuple) in [
-                (page.first_key(), page.tuple(page.first_key())),
-                (1, page.high_key()),
-            ] {
-                let Some(tuple) = tuple else { continue };
+            let high_key = page.high_key.map(|high_key| (1, high_key));
+            for (item, tuple) in page.first.into_iter().chain(high_key) {
                 if self.is_wrong(keys, bound, tuple) {
                     let words = format!(
                         "the entry is not beyond the high key of block {left}, the page to the left"
@@ -318,7 +315,7 @@ impl Walk<'_> {
             }
         }
         self.high_key.clear();
-        if let Some(high_key) = page.high_key() {
+        if let Some(high_key) = page.high_key {
             self.high_key.extend_from_slice(high_key.0.item());
         }
     }

@@ -21,6 +21,7 @@ use crate::entries::columns::KeyColumns;
 use crate::entries::compare::{self, HeapSide, differing_blocks, tuple_at};
 use crate::entries::heap::HeapItems;
 use crate::entries::index::{Against, IndexFacts, IndexSide, names_rows};
+use crate::entries::row_map::PART_BLOCKS;
 use crate::findings::Findings;
 use crate::gin;
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
@@ -114,6 +115,10 @@ impl RelationCheck for EntriesAgainstRows {
         AccessMethod::Heap
     }
 
+    fn is_wide(&self, blocks: u64) -> bool {
+        blocks > u64::from(PART_BLOCKS)
+    }
+
     fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
         let Some(cluster) = relation.fork.cluster.filter(|_| relation.settled()) else {
             return;
@@ -122,13 +127,13 @@ impl RelationCheck for EntriesAgainstRows {
         if indexes.is_empty() {
             return;
         }
-        let ranges = compare::ranges(relation, indexes.len());
-        let last = ranges.len().saturating_sub(1);
-        for (number, range) in ranges.iter().enumerate() {
+        let (mut start, blocks) = (0, relation.fork.blocks);
+        loop {
+            let heap = compare::read_heap(relation, cluster, &indexes, start..blocks, None);
             if relation.is_interrupted() {
                 return;
             }
-            let heap = compare::read_heap(relation, cluster, &indexes, range);
+            let is_last = heap.range.end >= blocks;
             for (which, index) in indexes.iter().enumerate() {
                 let look = Look {
                     relation,
@@ -136,10 +141,13 @@ impl RelationCheck for EntriesAgainstRows {
                     index,
                     which,
                     heap: &heap,
-                    range,
-                    is_last: number == last,
+                    is_last,
                 };
                 look.compare(out);
+            }
+            start = heap.range.end;
+            if is_last {
+                return;
             }
         }
     }
@@ -179,11 +187,13 @@ fn indexes_of<'a>(relation: &RelationCx<'a>, out: &mut Findings) -> Vec<IndexFac
                 inherent: true,
             });
         }
+        let complete = facts.valid && !facts.has_predicate && holds_nulls(relation, fork);
         indexes.push(IndexFacts {
             fork,
             method,
             keys: keys.filter(|keys| !keys.is_empty()),
-            complete: facts.valid && !facts.has_predicate && holds_nulls(relation, fork),
+            complete,
+            summed: is_btree && complete,
             reached: (method == AccessMethod::Gin).then(|| gin::reached(&relation.of(fork))),
         });
     }
@@ -207,7 +217,6 @@ struct Look<'a> {
     index: &'a IndexFacts<'a>,
     which: usize,
     heap: &'a HeapSide,
-    range: &'a Range<u64>,
     is_last: bool,
 }
 
@@ -215,13 +224,21 @@ impl Look<'_> {
     fn compare(&self, out: &mut Findings) {
         let unknown = self.heap.unknown.get(self.which).and_then(Option::as_ref);
         let against = Against {
-            map: &self.heap.map,
+            heap: self.heap,
             unknown: unknown.map_or(&[], Vec::as_slice),
             heap_blocks: self.relation.fork.blocks,
             is_last: self.is_last,
         };
         let side = compare::read_index(self.relation, self.index, against);
         if self.relation.is_interrupted() {
+            return;
+        }
+        let differing = self.differing(&side);
+        let closely = &self.heap.closely;
+        let (known, far): (Vec<_>, Vec<_>) =
+            differing.into_iter().partition(|block| closely.has(*block));
+        if self.index.summed && !far.is_empty() {
+            self.look_closely(&far, out);
             return;
         }
         self.tell_dangling(&side, out);
@@ -242,9 +259,33 @@ impl Look<'_> {
             );
             return;
         }
-        if let Some(sums) = self.heap.sums.get(self.which) {
-            let blocks = differing_blocks(self.range, sums, &side.seen);
-            self.tell_other_keys(&blocks, against.unknown, out);
+        self.tell_other_keys(&known, against.unknown, out);
+    }
+
+    fn differing(&self, side: &IndexSide) -> Vec<BlockNo> {
+        let sums = self.heap.sums.get(self.which);
+        sums.map_or_else(Vec::new, |sums| {
+            differing_blocks(self.heap.range.start, sums, &side.sums)
+        })
+    }
+
+    /// Sums say in which blocks something is wrong; what it is shows entry by entry.
+    fn look_closely(&self, blocks: &[BlockNo], out: &mut Findings) {
+        let mut only = self.heap.closely.clone();
+        blocks.iter().for_each(|block| only.add(u64::from(*block)));
+        let index = std::slice::from_ref(self.index);
+        let Range { mut start, end } = self.heap.range;
+        while start < end && !self.relation.is_interrupted() {
+            let (relation, cluster) = (self.relation, self.cluster);
+            let heap = compare::read_heap(relation, cluster, index, start..end, Some(&only));
+            start = heap.range.end;
+            let look = Look {
+                which: 0,
+                heap: &heap,
+                is_last: self.is_last && start >= end,
+                ..*self
+            };
+            look.compare(out);
         }
     }
 

@@ -52,6 +52,8 @@ const CHAIN_MAX: usize = 300;
 const UNPACKED_MAX: u32 = 64 << 20;
 /// Memory for sorting entries.
 const SORT_BYTES: u64 = 32 << 20;
+/// Where others hold the rest.
+const SORT_BYTES_MIN: u64 = 1 << 20;
 
 impl RelationCheck for HashCodeWrong {
     fn rules(&self) -> &'static [&'static Rule] {
@@ -124,9 +126,9 @@ fn compare(
         relation.not_checked(out, "hash codes", why, false);
         return Ok(());
     };
-    let bytes = SORT_BYTES.min(relation.budget.limit() / 4);
-    let _lease = relation.budget.take(bytes);
-    let entries = sorted_entries(relation, usize::try_from(bytes).unwrap_or(0))?;
+    let wanted = SORT_BYTES.min(relation.budget.limit() / 4);
+    let lease = relation.budget.take_some(wanted, SORT_BYTES_MIN);
+    let entries = sorted_entries(relation, usize::try_from(lease.bytes()).unwrap_or(0))?;
     let mut pages = relation.pages_of(table);
     let mut elsewhere = 0u64;
     for record in entries.finish()? {

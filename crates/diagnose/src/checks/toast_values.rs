@@ -6,19 +6,23 @@
 use std::io;
 
 use pgclinic_cluster::{Cluster, Relation};
-use pgclinic_format::datum::decompress;
+use pgclinic_format::datum::PackedWalk;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
+use pgclinic_format::varlena::size_and_method;
 
 use crate::check::ForkCx;
 use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
 use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
 use crate::rule::{Rule, Severity};
-use crate::toast::{Fault, Pointer, Run, Runs, assemble, collect_pointers, collect_runs, fault_of};
+use crate::toast::{
+    Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
+};
 
-/// Larger values are not unpacked.
-const UNPACKED_MAX: u32 = 256 << 20;
+/// Memory for sorting pointers, and for sorting runs: as much of the budget, and at least so many bytes.
+const SORT_SHARE: u64 = 8;
+const SORT_BYTES_MIN: u64 = 1 << 20;
 /// Runs of a value whose blocks may explain what is wrong with it.
 const RUNS_FOLLOWED: usize = 100;
 
@@ -149,7 +153,9 @@ fn meet<'a>(
     cluster: &Cluster,
     out: &mut Findings,
 ) -> io::Result<()> {
-    let memory = usize::try_from(relation.budget.limit() / 8).unwrap_or(1 << 20);
+    let budget = relation.budget;
+    let lease = budget.take_some(budget.limit() / SORT_SHARE * 2, SORT_BYTES_MIN * 2);
+    let memory = usize::try_from(lease.bytes() / 2).unwrap_or(usize::MAX);
     let mut runs = collect_runs(relation, cluster, memory)?;
     let pointers = collect_pointers(relation, owner, own.oid, cluster, memory)?;
     let mut values = Values {
@@ -249,7 +255,7 @@ impl Values<'_, '_> {
     fn check(&mut self, pointer: Pointer, out: &mut Findings) {
         let verdict = match self.told.take() {
             Some((toast, verdict)) if toast == pointer.toast => verdict,
-            _ => self.verdict(pointer.toast, out),
+            _ => self.verdict(pointer.toast),
         };
         match &verdict {
             Verdict::Sound => {}
@@ -262,13 +268,13 @@ impl Values<'_, '_> {
         self.told = Some((pointer.toast, verdict));
     }
 
-    fn verdict(&mut self, toast: ToastPointer, out: &mut Findings) -> Verdict {
+    fn verdict(&mut self, toast: ToastPointer) -> Verdict {
         let chunk_bytes = self.relation.fork.build.toast_chunk;
         match fault_of(&self.runs, toast, chunk_bytes) {
             Some(fault) => Verdict::Faulty(fault),
-            None if toast.is_compressed() => self
-                .unpack(toast, out)
-                .map_or(Verdict::Sound, Verdict::Corrupt),
+            None if toast.is_compressed() => {
+                self.unpack(toast).map_or(Verdict::Sound, Verdict::Corrupt)
+            }
             None => Verdict::Sound,
         }
     }
@@ -344,35 +350,57 @@ impl Values<'_, '_> {
         draft
     }
 
-    /// Why the value does not unpack.
-    fn unpack(&mut self, toast: ToastPointer, out: &mut Findings) -> Option<String> {
-        let raw_bytes = toast.va_rawsize.saturating_sub(4);
-        if raw_bytes > UNPACKED_MAX {
-            let what = "compressed values of more than 256 MiB";
-            self.relation
-                .not_checked(out, what, "they are not unpacked", false);
-            return None;
-        }
-        let bytes = toast.va_extsize;
-        let stored = assemble(&mut self.pages, self.cluster, &self.runs, bytes)?;
-        does_not_unpack(&stored, raw_bytes)
+    /// Why the value does not unpack. It is followed piece by piece, and never held.
+    fn unpack(&mut self, toast: ToastPointer) -> Option<String> {
+        let mut packed = Packed::new(toast);
+        let (pages, cluster) = (&mut self.pages, self.cluster);
+        for_each_piece(pages, cluster, &self.runs, &mut |piece| packed.feed(piece))?;
+        packed.finish().err()
     }
 }
 
-/// A compressed value begins with its own word of size and method.
-fn does_not_unpack(stored: &[u8], raw_bytes: u32) -> Option<String> {
-    let Some((word, data)) = stored.split_first_chunk::<4>() else {
-        return Some("it is too short for its own length".into());
-    };
-    let word = u32::from_le_bytes(*word);
-    let (own_bytes, method) = (word & 0x3FFF_FFFF, (word >> 30) as u8);
+/// A compressed value on its way. It begins with its own word of size and method.
+struct Packed {
+    raw_bytes: u32,
+    word: Vec<u8>,
+    walk: Result<Option<PackedWalk>, String>,
+}
+
+impl Packed {
+    fn new(toast: ToastPointer) -> Self {
+        Packed {
+            raw_bytes: toast.va_rawsize.saturating_sub(4),
+            word: Vec::new(),
+            walk: Ok(None),
+        }
+    }
+
+    fn feed(&mut self, piece: &[u8]) {
+        let missing = 4 - self.word.len();
+        let (word, data) = piece.split_at(missing.min(piece.len()));
+        self.word.extend_from_slice(word);
+        if let (Some(word), Ok(None)) = (self.word.first_chunk(), &self.walk) {
+            self.walk = begin(u32::from_le_bytes(*word), self.raw_bytes).map(Some);
+        }
+        if let Ok(Some(walk)) = &mut self.walk
+            && let Err(error) = walk.feed(data)
+        {
+            self.walk = Err(error.to_string());
+        }
+    }
+
+    fn finish(self) -> Result<(), String> {
+        let walk = self.walk?.ok_or("it is too short for its own length")?;
+        walk.finish().map_err(|error| error.to_string())
+    }
+}
+
+fn begin(word: u32, raw_bytes: u32) -> Result<PackedWalk, String> {
+    let (own_bytes, method) = size_and_method(word);
     if own_bytes != raw_bytes {
-        return Some(format!(
+        return Err(format!(
             "it says that it unpacks to {own_bytes} bytes, its row says {raw_bytes}"
         ));
     }
-    let raw_size = usize::try_from(raw_bytes).ok()?;
-    decompress(method, data, raw_size)
-        .err()
-        .map(|error| error.to_string())
+    PackedWalk::new(method, raw_bytes.into()).map_err(|error| error.to_string())
 }

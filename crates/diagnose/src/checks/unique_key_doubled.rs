@@ -12,7 +12,7 @@ use pgclinic_format::index_tuple::{INDEX_NULL_MASK, IndexTuple};
 use pgclinic_format::types::Tid;
 
 use crate::btree::walk::{self, Seen, tree_page};
-use crate::btree::{KeyOrder, Tie};
+use crate::btree::{KeyOrder, Sight, Tie};
 use crate::check::ForkCx;
 use crate::document::Level;
 use crate::entries::heap::HeapItems;
@@ -115,6 +115,11 @@ impl Leaves<'_> {
         let mut seen = Seen::new(relation.fork.blocks);
         let mut at = leaves.leftmost;
         while at != NO_PAGE && seen.add(at) && !relation.is_interrupted() {
+            let face = relation.faces().and_then(|faces| faces.of(at));
+            if let Some(next) = face.and_then(|face| self.distinct_page(face, rows, out)) {
+                at = next;
+                continue;
+            }
             let Some(page) = tree_page(&mut pages, at).filter(BtreePage::is_leaf) else {
                 break;
             };
@@ -124,6 +129,32 @@ impl Leaves<'_> {
             at = page.next;
         }
         self.close(rows, out);
+    }
+
+    /// Of a page on which no two entries have one key only the first and the last are asked; gives
+    /// the next page. Nothing where the page itself is to be read.
+    fn distinct_page(
+        &mut self,
+        face: Sight<'_>,
+        rows: &mut Rows<'_>,
+        out: &mut Findings,
+    ) -> Option<BlockNo> {
+        let (first, last) = (face.first?.1, face.last_of_distinct?);
+        let null = |tuple: BtreeTuple<'_>| tuple.0.has(INDEX_NULL_MASK);
+        (!null(first) && !null(last)).then_some(())?;
+        let kept = std::mem::take(&mut self.last);
+        let before = IndexTuple::parse(&kept).map(BtreeTuple);
+        let same = before.is_some_and(|before| self.are_equal(before, first));
+        if !same {
+            self.close(rows, out);
+        }
+        self.group.extend(first.rows());
+        if first.0.item() != last.0.item() {
+            self.close(rows, out);
+            self.group.extend(last.rows());
+        }
+        self.last = last.0.item().to_vec();
+        Some(face.next)
     }
 
     fn page(&mut self, page: BtreePage<'_>, rows: &mut Rows<'_>, out: &mut Findings) {

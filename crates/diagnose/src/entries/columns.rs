@@ -9,6 +9,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, HeapTuple, PlainAttributes};
 
 use crate::btree::payload;
+use crate::front_bits::FrontBits;
 
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
@@ -44,13 +45,29 @@ impl Hash {
 
     #[inline]
     fn null(&mut self, column: usize) {
-        self.add(fold(self.row ^ NULL_WORD, FACTOR ^ (column as u64) << 1));
+        self.add(fold(self.start(column) ^ NULL_WORD, FACTOR));
+    }
+
+    /// Each column begins elsewhere, lest two that change places have one sum.
+    #[inline]
+    fn start(self, column: usize) -> u64 {
+        self.row ^ (column as u64 + 1).wrapping_mul(SEED)
+    }
+
+    /// The same as [`Hash::bytes`] of its bytes.
+    #[inline]
+    fn word(&mut self, column: usize, word: u64, len: usize) {
+        let length = (len as u64) << 56;
+        self.add(fold(self.start(column) ^ word ^ length, FACTOR));
     }
 
     #[inline]
     fn bytes(&mut self, column: usize, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        let mut state = self.row ^ column as u64;
+        if let ([word], []) = (words, rest) {
+            return self.word(column, u64::from_le_bytes(*word), 8);
+        }
+        let mut state = self.start(column);
         for word in words {
             state = fold(state ^ u64::from_le_bytes(*word), FACTOR);
         }
@@ -61,6 +78,12 @@ impl Hash {
         let length = (bytes.len() as u64) << 56;
         self.add(fold(state ^ u64::from_le_bytes(last) ^ length, FACTOR));
     }
+}
+
+/// Where no key is compared: of the row alone.
+#[inline]
+pub(crate) fn hash_of_row(tid: Tid) -> u64 {
+    Hash::of_row(tid).sum
 }
 
 /// The two halves of a product, folded.
@@ -95,16 +118,38 @@ pub(crate) struct KeyColumns {
     index_layouts: Vec<ColumnLayout>,
     /// Columns of the table to walk.
     table_width: usize,
-    /// The only column: its place in rows and entries without nulls, and its length.
-    single: Option<Single>,
+    /// Where the columns stand in rows and entries, if all are numbers at one place in each.
+    fixed: Option<Vec<FixedKey>>,
+    /// Columns of the table up to the last of them, as bits of a row's bitmap of nulls.
+    bits: FrontBits,
 }
 
+/// A column of fixed size, behind none but columns of fixed size.
 #[derive(Clone, Copy, Debug)]
-struct Single {
-    /// Columns of the table up to and with this one.
-    number: usize,
+struct FixedKey {
+    in_index: usize,
+    /// From `t_hoff`.
     row_offset: usize,
+    entry_offset: usize,
     len: usize,
+}
+
+impl FixedKey {
+    #[inline]
+    fn add(&self, hash: &mut Hash, bytes: &[u8], at: usize) -> Option<()> {
+        let rest = bytes.get(at..)?;
+        let word = match self.len {
+            8 => u64::from_le_bytes(*rest.first_chunk()?),
+            4 => u64::from(u32::from_le_bytes(*rest.first_chunk()?)),
+            2 => u64::from(u16::from_le_bytes(*rest.first_chunk()?)),
+            len => {
+                hash.bytes(self.in_index, rest.get(..len)?);
+                return Some(());
+            }
+        };
+        hash.word(self.in_index, word, self.len);
+        Some(())
+    }
 }
 
 impl KeyColumns {
@@ -140,7 +185,8 @@ impl KeyColumns {
         let in_index = (0..index_layouts.len()).map(place).collect();
         let table_width = columns.iter().map(|column| column.in_table + 1).max()?;
         Some(KeyColumns {
-            single: single(&columns, &index_layouts, table.layouts.as_ref()?),
+            fixed: fixed_keys(&columns, &index_layouts, table.layouts.as_ref()?),
+            bits: FrontBits::of(table_width),
             columns,
             in_index,
             index_layouts,
@@ -157,12 +203,14 @@ impl KeyColumns {
         layouts: &[ColumnLayout],
     ) -> Option<u64> {
         let mut hash = Hash::of_row(tid);
-        if let Some(single) = self.single
-            && tuple.null_bitmap().is_none()
-            && usize::from(tuple.attribute_count()) >= single.number
+        if let Some(fixed) = &self.fixed
+            && usize::from(tuple.attribute_count()) >= self.table_width
+            && self.bits.are_set(tuple.null_bitmap())
         {
-            let start = usize::from(tuple.t_hoff()) + single.row_offset;
-            hash.bytes(0, tuple.bytes().get(start..start + single.len)?);
+            let start = usize::from(tuple.t_hoff());
+            for key in fixed {
+                key.add(&mut hash, tuple.bytes(), start + key.row_offset)?;
+            }
             return Some(hash.sum);
         }
         let layouts = layouts.get(..self.table_width)?;
@@ -189,10 +237,12 @@ impl KeyColumns {
     #[inline]
     pub(crate) fn hash_entry(&self, tid: Tid, tuple: BtreeTuple<'_>) -> Option<u64> {
         let mut hash = Hash::of_row(tid);
-        if let Some(single) = self.single
+        if let Some(fixed) = &self.fixed
             && !tuple.0.has(INDEX_NULL_MASK)
         {
-            hash.bytes(0, tuple.0.item().get(8..8 + single.len)?);
+            for key in fixed {
+                key.add(&mut hash, tuple.0.item(), key.entry_offset)?;
+            }
             return Some(hash.sum);
         }
         if let Some(hash) = self.hash_plain_entry(hash, tuple) {
@@ -276,27 +326,36 @@ impl KeyColumn {
     }
 }
 
-/// The short way: one column of fixed size, behind none but columns of fixed size.
-fn single(columns: &[KeyColumn], index: &[ColumnLayout], table: &[ColumnLayout]) -> Option<Single> {
-    let ([column], [layout]) = (columns, index) else {
-        return None;
+/// The short way, where all columns of the index are columns of the table and of fixed size.
+fn fixed_keys(
+    columns: &[KeyColumn],
+    index: &[ColumnLayout],
+    table: &[ColumnLayout],
+) -> Option<Vec<FixedKey>> {
+    let (in_rows, in_entries) = (fixed_offsets(table, 0), fixed_offsets(index, 8));
+    let key = |column: &KeyColumn| {
+        let layout = index.get(column.in_index)?;
+        let is_plain = !column.is_name && column.table_layout == *layout;
+        is_plain.then_some(FixedKey {
+            in_index: column.in_index,
+            row_offset: *in_rows.get(column.in_table)?,
+            entry_offset: *in_entries.get(column.in_index)?,
+            len: usize::try_from(layout.attlen).ok()?,
+        })
     };
-    let len = usize::try_from(layout.attlen).ok()?;
-    if column.is_name || column.table_layout != *layout {
-        return None;
+    columns.iter().map(key).collect()
+}
+
+/// Where the columns in front begin that stand at one place wherever there are no nulls.
+fn fixed_offsets(columns: &[ColumnLayout], start: usize) -> Vec<usize> {
+    let (mut offsets, mut end) = (Vec::new(), start);
+    for layout in columns {
+        let Ok(len) = usize::try_from(layout.attlen) else {
+            break;
+        };
+        let offset = end.next_multiple_of(usize::from(layout.attalign.max(1)));
+        offsets.push(offset);
+        end = offset + len;
     }
-    let mut offset = 0usize;
-    for (number, layout) in table.iter().enumerate() {
-        let own = usize::try_from(layout.attlen).ok()?;
-        offset = offset.next_multiple_of(usize::from(layout.attalign.max(1)));
-        if number == column.in_table {
-            return Some(Single {
-                number: number + 1,
-                row_offset: offset,
-                len,
-            });
-        }
-        offset = offset.checked_add(own)?;
-    }
-    None
+    offsets
 }

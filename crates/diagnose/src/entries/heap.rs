@@ -16,13 +16,14 @@ pub(crate) struct HeapItems {
     pub(crate) standings: Vec<Standing>,
     /// Line pointers that entries name, with the one of the live version.
     pub(crate) live: Vec<(u16, u16)>,
+    /// Some line pointer may have an entry, and need not.
+    pub(crate) is_doubtful: bool,
 }
 
 impl HeapItems {
     /// Reads a page anew.
     pub(crate) fn read(&mut self, page: Page<'_>, block: BlockNo, cluster: &Cluster) {
-        self.standings.clear();
-        self.live.clear();
+        self.clear();
         for (item, pointer) in page.line_pointers() {
             let standing = match pointer.flags() {
                 LpFlags::Unused => Standing::Nothing,
@@ -38,6 +39,7 @@ impl HeapItems {
                     Some(_) => self.chain(page, block, item, item, cluster),
                 },
             };
+            self.is_doubtful |= standing == Standing::Allowed;
             self.standings.push(standing);
         }
     }
@@ -112,6 +114,7 @@ impl HeapItems {
     pub(crate) fn clear(&mut self) {
         self.standings.clear();
         self.live.clear();
+        self.is_doubtful = false;
     }
 }
 

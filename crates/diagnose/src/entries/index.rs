@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use pgclinic_format::btree::BtreePage;
+use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, Page, gin, gist, hash, spgist};
+use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, Page, gin, gist, hash, spgist};
 
 use crate::check::ForkCx;
-use crate::entries::columns::KeyColumns;
-use crate::entries::row_map::{PartSeen, RowMap, Standing};
+use crate::entries::columns::{KeyColumns, hash_of_row};
+use crate::entries::compare::HeapSide;
+use crate::entries::row_map::{PartSeen, Standing};
 use crate::gin::Reached;
 use crate::relation_check::PageReader;
 
@@ -29,8 +30,35 @@ pub(crate) struct IndexFacts<'a> {
     pub(crate) keys: Option<KeyColumns>,
     /// Every live row has to be in it.
     pub(crate) complete: bool,
+    /// It holds every live row once, so that sums over rows and keys tell whether it does.
+    pub(crate) summed: bool,
     /// Where pages that nothing leads to may name rows that are gone: those that count.
     pub(crate) reached: Option<Reached>,
+}
+
+impl IndexFacts<'_> {
+    /// The hash of a row and of its key, if the key is compared; nothing where it is not known.
+    #[inline]
+    pub(crate) fn hash_row(
+        &self,
+        tid: Tid,
+        tuple: HeapTuple<'_>,
+        layouts: &[ColumnLayout],
+    ) -> Option<u64> {
+        match &self.keys {
+            Some(keys) => keys.hash_row(tid, tuple, layouts),
+            None => Some(hash_of_row(tid)),
+        }
+    }
+
+    /// The same from an entry.
+    #[inline]
+    fn hash_entry(&self, tid: Tid, tuple: BtreeTuple<'_>) -> Option<u64> {
+        match &self.keys {
+            Some(keys) => keys.hash_entry(tid, tuple),
+            None => Some(hash_of_row(tid)),
+        }
+    }
 }
 
 /// Entries that name no row, of one block of the table.
@@ -43,7 +71,10 @@ pub(crate) struct Dangling {
 
 /// What the entries of one index say.
 pub(crate) struct IndexSide {
+    /// Rows that entries name, where the table is looked at closely.
     pub(crate) seen: Vec<PartSeen>,
+    /// Sums of the keys, by block.
+    pub(crate) sums: Vec<u64>,
     pub(crate) dangling: BTreeMap<BlockNo, Dangling>,
     pub(crate) dangling_total: u64,
     pub(crate) doubled: u64,
@@ -54,7 +85,7 @@ pub(crate) struct IndexSide {
 /// What an entry is held against.
 #[derive(Clone, Copy)]
 pub(crate) struct Against<'a> {
-    pub(crate) map: &'a RowMap,
+    pub(crate) heap: &'a HeapSide,
     /// Rows whose keys the table's side does not know, rising.
     pub(crate) unknown: &'a [Tid],
     /// Blocks of the table.
@@ -64,9 +95,11 @@ pub(crate) struct Against<'a> {
 }
 
 impl IndexSide {
-    pub(crate) fn new(map: &RowMap) -> Self {
+    pub(crate) fn new(heap: &HeapSide) -> Self {
+        let blocks = heap.range.end - heap.range.start;
         IndexSide {
-            seen: map.parts().iter().map(PartSeen::new).collect(),
+            seen: heap.map.parts().iter().map(PartSeen::new).collect(),
+            sums: vec![0; usize::try_from(blocks).unwrap_or(0)],
             dangling: BTreeMap::new(),
             dangling_total: 0,
             doubled: 0,
@@ -102,7 +135,7 @@ impl IndexSide {
                 AccessMethod::Btree => self.btree_page(index, against, page, block),
                 method => {
                     for_each_row(method, page, &mut |tid| {
-                        self.entry(against, tid, block, || None);
+                        self.entry_closely(against, tid, block, || None);
                     });
                 }
             }
@@ -131,24 +164,47 @@ impl IndexSide {
             return;
         };
         for (_, tuple) in leaf.data() {
+            if tuple.names_one_row() {
+                self.btree_entry(index, against, (tuple, tuple.0.t_tid()), block);
+                continue;
+            }
             for tid in tuple.rows() {
-                self.entry(against, tid, block, || {
-                    let keys = index.keys.as_ref()?;
-                    keys.hash_entry(tid, tuple)
-                });
+                self.btree_entry(index, against, (tuple, tid), block);
             }
         }
     }
 
     #[inline]
-    fn entry(
+    fn btree_entry(
+        &mut self,
+        index: &IndexFacts<'_>,
+        against: Against<'_>,
+        (tuple, tid): (BtreeTuple<'_>, Tid),
+        at: BlockNo,
+    ) {
+        let heap = against.heap;
+        let within = u64::from(tid.block).checked_sub(heap.range.start);
+        let slot = within.and_then(|at| self.sums.get_mut(usize::try_from(at).ok()?));
+        let Some(sum) = slot.filter(|_| index.summed && !heap.closely.has(tid.block)) else {
+            self.entry_closely(against, tid, at, || index.hash_entry(tid, tuple));
+            return;
+        };
+        if heap.only_closely {
+            return;
+        }
+        // An entry without a hash makes the sums differ as well.
+        *sum = sum.wrapping_add(index.hash_entry(tid, tuple).unwrap_or(1));
+    }
+
+    /// Looks up what the entry names.
+    fn entry_closely(
         &mut self,
         against: Against<'_>,
         tid: Tid,
         at: BlockNo,
         hash: impl FnOnce() -> Option<u64>,
     ) {
-        match against.map.find(tid) {
+        match against.heap.map.find(tid) {
             Some((_, Standing::Allowed)) => {}
             Some((spot, Standing::Live)) => {
                 let Some(seen) = self.seen.get_mut(spot.part) else {
@@ -162,19 +218,25 @@ impl IndexSide {
                 }
                 let known =
                     against.unknown.is_empty() || against.unknown.binary_search(&tid).is_err();
-                if let (true, Some(sum)) = (known, seen.sums.get_mut(spot.block))
-                    && let Some(hash) = hash()
-                {
-                    *sum = sum.wrapping_add(hash);
+                if let (true, Some(hash)) = (known, hash()) {
+                    self.add_to(tid.block, against.heap, hash);
                 }
             }
             Some((_, Standing::Nothing | Standing::HeapOnly)) => self.dangle(tid, at),
             None => {
                 let beyond = u64::from(tid.block) >= against.heap_blocks;
-                if against.map.place(tid.block).is_some() || (beyond && against.is_last) {
+                if against.heap.map.place(tid.block).is_some() || (beyond && against.is_last) {
                     self.dangle(tid, at);
                 }
             }
+        }
+    }
+
+    fn add_to(&mut self, block: BlockNo, heap: &HeapSide, hash: u64) {
+        let within = u64::from(block).checked_sub(heap.range.start);
+        let slot = within.and_then(|at| self.sums.get_mut(usize::try_from(at).ok()?));
+        if let Some(sum) = slot {
+            *sum = sum.wrapping_add(hash);
         }
     }
 
@@ -195,6 +257,9 @@ impl IndexSide {
     pub(crate) fn absorb(&mut self, other: IndexSide) {
         for (ours, theirs) in self.seen.iter_mut().zip(&other.seen) {
             self.doubled += ours.absorb(theirs);
+        }
+        for (ours, theirs) in self.sums.iter_mut().zip(&other.sums) {
+            *ours = ours.wrapping_add(*theirs);
         }
         self.doubled += other.doubled;
         self.doubled_examples.extend(other.doubled_examples);

@@ -1,14 +1,18 @@
 //! Rows of a table against the entries of its indexes.
 //!
 //! ```text
-//! heap pages ──► row map: what each line pointer is to an index      ┐
-//!            └─► per block, the sum of the hashes of (row, key)      ├─► equal, or told row by row
-//! leaf pages ──► which rows were seen, and the same sums from there  ┘
+//! heap pages ──► per block, the sum of the hashes of (row, key) of its live rows  ┐
+//!            └─► blocks where sums do not tell all: what each line pointer is     ├─► equal, or told
+//! leaf pages ──► the same sums; in those blocks each entry is looked up           ┘   row by row
 //! ```
 //!
-//! Sums do not depend on order, so that neither side is sorted; two different sets of keys have the
-//! same sum once in 2^64. Memory is some bits a row; a table too large for the budget is looked at a
-//! range of blocks at a time, and its indexes once a range.
+//! Sums do not depend on order, so that neither side is sorted. In a block in which every row is live
+//! or nobody's, equal sums mean that each row has its entry, once and with its key, and that no entry
+//! names anything else: two different sets have the same sum once in 2^64. A block with rows that may
+//! have an entry and need not (dead ones), or whose keys stand in TOAST, is looked at entry by entry,
+//! and so is one whose sums differ. Memory is eight bytes a block and index, and some bits a row of
+//! the other blocks; a table too large for the budget is looked at a range of blocks at a time, and its
+//! indexes once a range.
 
 pub(crate) mod columns;
 pub(crate) mod compare;

@@ -1,4 +1,5 @@
-//! What each line pointer of a stretch of heap is to an index: two bits each.
+//! What each line pointer of a stretch of heap is to an index: two bits each. Blocks whose sums tell
+//! all have none.
 
 use pgclinic_format::types::Tid;
 
@@ -89,6 +90,12 @@ impl Part {
     fn items(&self) -> usize {
         self.starts.last().copied().unwrap_or(0) as usize
     }
+
+    /// Bytes that it holds, and that one thread needs to note the rows that it sees.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let own = self.starts.capacity() * 4 + self.standings.capacity() * 8;
+        (own as u64, self.items() as u64 / 8 + 8)
+    }
 }
 
 /// The map of a range of blocks.
@@ -102,7 +109,6 @@ pub(crate) struct RowMap {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub(crate) part: usize,
-    pub(crate) block: usize,
     pub(crate) number: u32,
 }
 
@@ -131,11 +137,7 @@ impl RowMap {
         let (part, block) = self.place(tid.block)?;
         let own = self.parts.get(part)?;
         let number = own.number(block, tid.offset)?;
-        let spot = Spot {
-            part,
-            block,
-            number,
-        };
+        let spot = Spot { part, number };
         Some((spot, own.standing(number)))
     }
 
@@ -174,19 +176,16 @@ fn unseen<'a>(
     })
 }
 
-/// What one index said of one part: rows that its entries name, and sums of keys by block.
+/// The rows of one part that the entries of an index name.
 #[derive(Clone, Debug)]
 pub(crate) struct PartSeen {
     seen: Vec<u64>,
-    /// Sums of the hashes of the live rows' keys, one a block.
-    pub(crate) sums: Vec<u64>,
 }
 
 impl PartSeen {
     pub(crate) fn new(part: &Part) -> Self {
         PartSeen {
             seen: vec![0; part.items().div_ceil(64)],
-            sums: vec![0; part.blocks()],
         }
     }
 
@@ -213,9 +212,6 @@ impl PartSeen {
         for (ours, theirs) in self.seen.iter_mut().zip(&other.seen) {
             both += u64::from((*ours & theirs).count_ones());
             *ours |= theirs;
-        }
-        for (ours, theirs) in self.sums.iter_mut().zip(&other.sums) {
-            *ours = ours.wrapping_add(*theirs);
         }
         both
     }

@@ -9,4 +9,4 @@ mod value;
 
 pub(crate) use pointers::{Pointer, collect_pointers};
 pub(crate) use runs::{Run, Runs, collect_runs};
-pub(crate) use value::{Fault, assemble, fault_of};
+pub(crate) use value::{Fault, fault_of, for_each_piece};

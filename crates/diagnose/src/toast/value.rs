@@ -65,14 +65,14 @@ pub(crate) fn fault_of(runs: &[Run], pointer: ToastPointer, chunk_bytes: u32) ->
     (found != u64::from(bytes) || !all_full).then_some(Fault::Size { found })
 }
 
-/// The bytes of a value whose chunks are all there.
-pub(crate) fn assemble(
+/// Hands out the bytes of a value whose chunks are all there, piece by piece; nothing when they
+/// cannot be read any more.
+pub(crate) fn for_each_piece(
     pages: &mut PageReader<'_>,
     cluster: &Cluster,
     runs: &[Run],
-    bytes: u32,
-) -> Option<Vec<u8>> {
-    let mut value = Vec::with_capacity(usize::try_from(bytes).ok()?);
+    each: &mut dyn FnMut(&[u8]),
+) -> Option<()> {
     for run in runs {
         let (mut next, mut block) = (run.first_seq, run.block);
         while next <= run.last_seq {
@@ -87,14 +87,14 @@ pub(crate) fn assemble(
                 if let (true, Some((Varlena::Short(data) | Varlena::Plain(data), _))) =
                     (wanted, chunk.chunk_data)
                 {
-                    value.extend_from_slice(data);
+                    each(data);
                     next += 1;
                 }
             }
             block = block.checked_add(1)?;
         }
     }
-    Some(value)
+    Some(())
 }
 
 #[cfg(test)]

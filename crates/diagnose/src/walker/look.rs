@@ -1,10 +1,6 @@
 //! One page: checksum, quick look, checks, and the findings with root and followers.
 
-use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
-use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::index_page::has_line_pointers;
-use pgclinic_format::{BlockNo, Fork, Page};
-
+use crate::btree::Faces;
 use crate::causes;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::checks::{PAGE_CHECKS, visibility_map_wrong};
@@ -14,6 +10,10 @@ use crate::findings::{Draft, Findings};
 use crate::places::fork_place;
 use crate::rule::Severity;
 use crate::screen::{Glance, Screen};
+use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::index_page::has_line_pointers;
+use pgclinic_format::{BlockNo, Fork, Page};
 
 /// The checks of one fork, chosen once.
 pub(crate) struct Looker<'a> {
@@ -26,6 +26,15 @@ pub(crate) struct Looker<'a> {
     beside_right: Vec<&'static dyn PageCheck>,
     summed: bool,
     system_identifier: u64,
+}
+
+/// What one thread keeps of the pages that it looks at.
+pub(crate) struct Notes {
+    pub(crate) findings: Findings,
+    /// Damaged pages whose cause is still searched for.
+    pub(crate) causes_left: u32,
+    /// Of the leaves of the fork at hand with its job, where walks will ask for them.
+    pub(crate) faces: Option<(usize, Faces)>,
 }
 
 /// What came of a page.
@@ -83,20 +92,23 @@ impl<'a> Looker<'a> {
             .collect()
     }
 
-    /// Looks at one page and keeps what is found. `hash` is the page's own, if it is known
-    /// already; `causes_left` bounds the search for causes.
+    /// Walks along the levels of a tree will ask for the faces of its leaves.
+    pub(crate) fn wants_faces(&self) -> bool {
+        self.fork.level >= Level::Structure && self.fork.key_order.is_some()
+    }
+
+    /// Looks at one page and keeps what is found. `hash` is the page's own, if it is known already.
     pub(crate) fn look(
         &self,
         (bytes, hash): (&[u8], Option<u32>),
         block: BlockNo,
-        findings: &mut Findings,
-        causes_left: &mut u32,
+        notes: &mut Notes,
     ) -> Seen {
         let Some(page) = Page::parse(bytes) else {
             return Seen::Quiet;
         };
         if page.is_new() && page.is_zeroed() {
-            return self.zeroed(page, block, findings, causes_left);
+            return self.zeroed(page, block, notes);
         }
         let cx = PageCx {
             fork: self.fork,
@@ -104,42 +116,41 @@ impl<'a> Looker<'a> {
             checksum: self.checksum(page, block, hash),
         };
         let sound = matches!(cx.checksum, Checksum::Off | Checksum::Right);
-        let checks = match self.screen.glance(page, block) {
+        let glance = self.screen.glance_keeping(page, block, &mut |leaf, last| {
+            if let Some((_, faces)) = notes.faces.as_mut().filter(|_| sound) {
+                faces.keep(block, leaf, last);
+            }
+        });
+        let checks = match glance {
             Glance::Plain if sound => &self.beside_plain,
             Glance::Right if sound => &self.beside_right,
             _ => &self.all,
         };
         for check in checks {
             if is_handed(check.wants().pages, page, self.fork) {
-                check.check(page, &cx, findings);
+                check.check(page, &cx, &mut notes.findings);
             }
         }
-        if findings.is_quiet() {
+        if notes.findings.is_quiet() {
             return Seen::Quiet;
         }
-        self.keep(page, &cx, findings, causes_left)
+        self.keep(page, &cx, notes)
     }
 
     /// No check is handed a page of zeros, but the visibility map may know that it was another.
-    fn zeroed(
-        &self,
-        page: Page<'_>,
-        block: BlockNo,
-        findings: &mut Findings,
-        causes_left: &mut u32,
-    ) -> Seen {
+    fn zeroed(&self, page: Page<'_>, block: BlockNo, notes: &mut Notes) -> Seen {
         let cx = PageCx {
             fork: self.fork,
             block,
             checksum: Checksum::Off,
         };
         if self.fork.level >= Level::Structure {
-            visibility_map_wrong::zeroed(&cx, findings);
+            visibility_map_wrong::zeroed(&cx, &mut notes.findings);
         }
-        if findings.is_quiet() {
+        if notes.findings.is_quiet() {
             return Seen::Zeroed;
         }
-        self.keep(page, &cx, findings, causes_left)
+        self.keep(page, &cx, notes)
     }
 
     fn checksum(&self, page: Page<'_>, block: BlockNo, hash: Option<u32>) -> Checksum {
@@ -152,21 +163,15 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn keep(
-        &self,
-        page: Page<'_>,
-        cx: &PageCx<'_>,
-        findings: &mut Findings,
-        causes_left: &mut u32,
-    ) -> Seen {
-        let mut drafts = findings.take_drafts();
+    fn keep(&self, page: Page<'_>, cx: &PageCx<'_>, notes: &mut Notes) -> Seen {
+        let mut drafts = notes.findings.take_drafts();
         consequences::drop_overtaken(&mut drafts, cx);
         consequences::complete(&mut drafts, page, cx);
         let damaged = drafts
             .iter()
             .any(|draft| draft.severity == Severity::Damage);
-        if damaged && *causes_left > 0 {
-            *causes_left -= 1;
+        if damaged && notes.causes_left > 0 {
+            notes.causes_left -= 1;
             if let Some(root) = drafts
                 .iter_mut()
                 .find(|draft| draft.severity == Severity::Damage)
@@ -175,7 +180,7 @@ impl<'a> Looker<'a> {
             }
         }
         for finding in self.finish(drafts, cx) {
-            findings.keep(finding);
+            notes.findings.keep(finding);
         }
         if damaged { Seen::Damaged } else { Seen::Noted }
     }
@@ -269,10 +274,14 @@ pub fn check_page(
     fork: &ForkCx<'_>,
     system_identifier: u64,
 ) -> Vec<Finding> {
-    let mut findings = Findings::default();
+    let mut notes = Notes {
+        findings: Findings::default(),
+        causes_left: 1,
+        faces: None,
+    };
     let looker = Looker::new(fork, system_identifier);
-    looker.look((bytes, None), block, &mut findings, &mut 1);
-    let mut found = findings.into_findings();
+    looker.look((bytes, None), block, &mut notes);
+    let mut found = notes.findings.into_findings();
     found.sort_by(|a, b| {
         (a.caused_by.is_some(), a.place.item).cmp(&(b.caused_by.is_some(), b.place.item))
     });

@@ -17,13 +17,15 @@ mod stories;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Trouble};
 use pgclinic_format::Fork;
+use pgclinic_spill::Budget;
 
 use crate::check::DatabaseCx;
 use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
 use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
+use crate::neighbours::Neighbours;
 use crate::places::file_place;
 
 pub use job::fork_cx;
@@ -80,12 +82,14 @@ pub fn check_cluster(
     if options.selection.is_everything() {
         check_whole(cluster, options, &mut books);
     }
-    for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
-        if progress.is_interrupted() {
-            break;
-        }
-        if options.selection.takes_database(cluster, database) {
-            check_database(cluster, database, options, progress, &mut books);
+    let databases = std::iter::once(0).chain(cluster.databases.keys().copied());
+    let asked = |database: &u32| options.selection.takes_database(cluster, *database);
+    let databases: Vec<u32> = databases.filter(asked).collect();
+    for some in databases.chunks(catalogs_at_once(options)) {
+        for catalog in catalogs(cluster, some, options.level) {
+            if !progress.is_interrupted() {
+                check_database(cluster, &catalog, options, progress, &mut books);
+            }
         }
     }
     books.interrupted = progress.is_interrupted();
@@ -137,17 +141,44 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     }
 }
 
+/// Names alone are small, so that all threads may read some.
+fn catalogs_at_once(options: &CheckOptions) -> usize {
+    match options.level {
+        Level::Pages => options.threads.get(),
+        Level::Structure | Level::Full => 1,
+    }
+}
+
+/// The catalogs of these databases, each read by a thread.
+fn catalogs(cluster: &Cluster, databases: &[u32], level: Level) -> Vec<Catalog> {
+    let read = |database: u32| match level {
+        Level::Pages => cluster.catalog_names(database),
+        Level::Structure | Level::Full => cluster.catalog(database),
+    };
+    let Some((last, others)) = databases.split_last() else {
+        return Vec::new();
+    };
+    std::thread::scope(|scope| {
+        let others = others
+            .iter()
+            .map(|database| scope.spawn(|| read(*database)));
+        let others: Vec<_> = others.collect();
+        let last = read(*last);
+        let others = others
+            .into_iter()
+            .map(|other| other.join().expect("a reader of catalogs does not panic"));
+        others.chain([last]).collect()
+    })
+}
+
 fn check_database(
     cluster: &Cluster,
-    database: u32,
+    catalog: &Catalog,
     options: &CheckOptions,
     progress: &dyn Progress,
     books: &mut Books,
 ) {
-    let catalog = match options.level {
-        Level::Pages => cluster.catalog_names(database),
-        Level::Structure | Level::Full => cluster.catalog(database),
-    };
+    let database = catalog.database;
     books.troubles(&catalog.troubles);
     let mut forks: Vec<ForkFiles> = Vec::new();
     for home in cluster
@@ -162,7 +193,7 @@ fn check_database(
     }
     let view = DatabaseCx {
         cluster,
-        catalog: &catalog,
+        catalog,
         forks: &forks,
     };
     let mut findings = Findings::default();
@@ -187,20 +218,23 @@ fn check_database(
         }
     }
     let jobs = jobs_of(&view, options, books);
-    pass::run(
+    let budget = Budget::new(options.memory_bytes);
+    let faces = pass::run(
         &jobs,
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,
+        &budget,
         progress,
         books,
     );
     relations::run(
-        &jobs,
-        &catalog,
+        &Neighbours::new(&jobs, faces),
+        catalog,
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,
+        &budget,
         progress,
         books,
     );

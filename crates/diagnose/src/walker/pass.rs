@@ -1,16 +1,19 @@
 //! The pass over the pages: threads take chunks in order until none is left.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::Segment;
 use pgclinic_format::BlockNo;
 use pgclinic_source::{Range, Source};
+use pgclinic_spill::Budget;
 
+use crate::btree::{AllFaces, Faces};
 use crate::check::ForkCx;
 use crate::document::{CheckDocument, Coverage, NotChecked, Target};
 use crate::findings::Findings;
 use crate::walker::books::{Books, DamagedBlocks, Pages};
-use crate::walker::look::{Looker, Seen};
+use crate::walker::look::{Looker, Notes, Seen};
 use crate::walker::{CheckOptions, Progress, document};
 
 /// Bytes of one read: few enough that they are still in the core's own cache when they are looked at.
@@ -31,23 +34,24 @@ struct Stretch {
 }
 
 /// What one thread has seen.
-#[derive(Default)]
 struct Share {
     coverage: Coverage,
-    findings: Findings,
+    notes: Notes,
+    faces: Vec<(usize, Faces)>,
     evidence: Pages,
     damaged: Vec<(usize, DamagedBlocks)>,
 }
 
-/// Looks at every page of every job.
+/// Looks at every page of every job, and gives the faces of the leaves of indexes, by job.
 pub(crate) fn run(
     jobs: &[ForkCx<'_>],
     source: &dyn Source,
     system_identifier: u64,
     options: &CheckOptions,
+    budget: &Budget,
     progress: &dyn Progress,
     books: &mut Books,
-) {
+) -> BTreeMap<usize, AllFaces> {
     let (stretches, chunks) = stretches(jobs);
     let bytes: u64 = stretches.iter().map(|stretch| stretch.segment.len).sum();
     progress.expect(bytes);
@@ -56,6 +60,7 @@ pub(crate) fn run(
         source,
         system_identifier,
         options,
+        budget,
         progress,
         stretches,
         chunks,
@@ -72,7 +77,7 @@ pub(crate) fn run(
         );
         shares
     });
-    settle(shares, options, books);
+    settle(shares, options, books)
 }
 
 fn stretches(jobs: &[ForkCx<'_>]) -> (Vec<Stretch>, usize) {
@@ -98,6 +103,7 @@ struct Pass<'a> {
     source: &'a dyn Source,
     system_identifier: u64,
     options: &'a CheckOptions,
+    budget: &'a Budget,
     progress: &'a dyn Progress,
     stretches: Vec<Stretch>,
     chunks: usize,
@@ -106,14 +112,13 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn work(&self) -> Share {
-        let mut share = Share::default();
+        let mut share = Share::new();
         // The kernel copies faster to where a page of memory begins.
         let mut memory = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or(0) + MEMORY_PAGE];
         let aligned = memory.as_ptr().align_offset(MEMORY_PAGE);
         let Some(buffer) = memory.get_mut(aligned..) else {
             return share;
         };
-        let mut causes_left = CAUSES_MAX;
         let mut looker: Option<(usize, Looker<'_>)> = None;
         loop {
             let chunk = self.next.fetch_add(1, Ordering::Relaxed);
@@ -129,16 +134,19 @@ impl Pass<'_> {
                 let Some(job) = self.jobs.get(stretch.job) else {
                     break;
                 };
-                looker = Some((stretch.job, Looker::new(job, self.system_identifier)));
+                let next = Looker::new(job, self.system_identifier);
+                share.begin(stretch.job, next.wants_faces().then_some(self.budget));
+                looker = Some((stretch.job, next));
             }
             let Some((_, looker)) = &looker else { break };
             let len = usize::try_from((stretch.segment.len - offset).min(CHUNK_BYTES)).unwrap_or(0);
             let Some(room) = buffer.get_mut(..len) else {
                 break;
             };
-            self.chunk(stretch, offset, room, looker, &mut share, &mut causes_left);
+            self.chunk(stretch, offset, room, looker, &mut share);
             self.progress.advance(len as u64);
         }
+        share.end_of_fork();
         share
     }
 
@@ -180,7 +188,6 @@ impl Pass<'_> {
         room: &mut [u8],
         looker: &Looker<'_>,
         share: &mut Share,
-        causes_left: &mut u32,
     ) {
         let expected = room.len();
         let read = match self.source.read_at(&stretch.path, offset, room) {
@@ -221,7 +228,6 @@ impl Pass<'_> {
             room.get(..read).unwrap_or_default(),
             looker,
             share,
-            causes_left,
         );
     }
 
@@ -232,7 +238,6 @@ impl Pass<'_> {
         bytes: &[u8],
         looker: &Looker<'_>,
         share: &mut Share,
-        causes_left: &mut u32,
     ) {
         let Some(job) = self.jobs.get(stretch.job) else {
             return;
@@ -254,7 +259,7 @@ impl Pass<'_> {
             };
             share.coverage.bytes_checked += page.len() as u64;
             share.coverage.pages += 1;
-            match looker.look((page, hash), number, &mut share.findings, causes_left) {
+            match looker.look((page, hash), number, &mut share.notes) {
                 Seen::Quiet | Seen::Noted => {}
                 Seen::Zeroed => share.coverage.zeroed_pages += 1,
                 Seen::Damaged => {
@@ -273,6 +278,30 @@ impl Pass<'_> {
 }
 
 impl Share {
+    fn new() -> Self {
+        Share {
+            coverage: Coverage::default(),
+            notes: Notes {
+                findings: Findings::default(),
+                causes_left: CAUSES_MAX,
+                faces: None,
+            },
+            faces: Vec::new(),
+            evidence: Pages::new(),
+            damaged: Vec::new(),
+        }
+    }
+
+    /// Goes on with another fork, whose faces are kept within `budget`.
+    fn begin(&mut self, job: usize, budget: Option<&Budget>) {
+        self.end_of_fork();
+        self.notes.faces = budget.map(|budget| (job, Faces::new(budget)));
+    }
+
+    fn end_of_fork(&mut self) {
+        self.faces.extend(self.notes.faces.take());
+    }
+
     fn damage(&mut self, job: usize, block: u64) {
         match self.damaged.last_mut() {
             Some((last, blocks)) if *last == job => blocks.add(block),
@@ -286,7 +315,12 @@ impl Share {
 }
 
 /// Adds up what the threads have seen.
-fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) {
+fn settle(
+    shares: Vec<Share>,
+    options: &CheckOptions,
+    books: &mut Books,
+) -> BTreeMap<usize, AllFaces> {
+    let mut all_faces: BTreeMap<usize, AllFaces> = BTreeMap::new();
     for share in shares {
         let (ours, theirs) = (&mut books.coverage, share.coverage);
         ours.bytes_seen += theirs.bytes_seen;
@@ -299,7 +333,7 @@ fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) {
             .not_checked
             .into_iter()
             .for_each(|entry| books.not_checked(entry));
-        let mut findings = share.findings;
+        let mut findings = share.notes.findings;
         std::mem::take(&mut findings.not_checked)
             .into_iter()
             .for_each(|entry| books.not_checked(entry));
@@ -310,7 +344,11 @@ fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) {
         for (job, blocks) in &share.damaged {
             books.damaged.entry(*job).or_default().absorb(blocks);
         }
+        for (job, faces) in share.faces {
+            all_faces.entry(job).or_default().add(faces);
+        }
     }
+    all_faces
 }
 
 /// Checks bare forks: relation files without their cluster.
@@ -331,7 +369,8 @@ pub fn check_file(
             inherent: false,
         });
     }
-    run(forks, source, 0, options, progress, &mut books);
+    let budget = Budget::new(options.memory_bytes);
+    run(forks, source, 0, options, &budget, progress, &mut books);
     books.settle_damage(forks);
     books.interrupted = progress.is_interrupted();
     document::assemble(target, false, options, books)

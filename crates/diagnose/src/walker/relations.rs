@@ -1,5 +1,4 @@
-//! After the pass over the pages: the checks that compare the pages of a relation, one relation a
-//! thread, the largest first.
+//! After the pass over the pages: the checks that compare the pages of a relation, the largest first.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,6 +14,7 @@ use crate::checks::RELATION_CHECKS;
 use crate::consequences;
 use crate::document::{Finding, Kind, Level, NotChecked};
 use crate::findings::Findings;
+use crate::neighbours::Neighbours;
 use crate::places::file_place;
 use crate::relation_check::{RelationCheck, RelationCx};
 use crate::rule::Severity;
@@ -28,16 +28,25 @@ struct Task<'a> {
     check: &'static dyn RelationCheck,
 }
 
-/// Runs every check that fits, and keeps what it finds.
+impl Task<'_> {
+    fn is_wide(&self) -> bool {
+        self.check.is_wide(self.fork.blocks)
+    }
+}
+
+/// Runs every check that fits, and keeps what it finds: those that use all threads one after the
+/// other, then one of the others a thread.
 pub(crate) fn run(
-    jobs: &[ForkCx<'_>],
+    neighbours: &Neighbours<'_>,
     catalog: &Catalog,
     source: &dyn Source,
     system_identifier: u64,
     options: &CheckOptions,
+    budget: &Budget,
     progress: &dyn Progress,
     books: &mut Books,
 ) {
+    let jobs = neighbours.forks();
     left_out::tell(jobs, catalog, options, books);
     if options.selection.blocks.is_some() {
         return;
@@ -46,33 +55,40 @@ pub(crate) fn run(
     let tasks = tasks(jobs, options);
     let bytes: u64 = tasks.iter().map(bytes_of).sum();
     progress.expect(bytes);
-    let budget = Budget::new(options.memory_bytes);
-    let next = AtomicUsize::new(0);
     let shares = Mutex::new(Vec::new());
-    let work = || {
-        while let Some((number, task)) = take(&next, &tasks) {
-            let mut findings = Findings::of_relation();
-            let relation = RelationCx {
-                fork: task.fork,
-                catalog,
-                forks: jobs,
-                budget: &budget,
-                spill_folder: &options.spill_folder,
-                threads: options.threads.get(),
-                source,
-                progress,
-            };
-            if !progress.is_interrupted() {
-                task.check.check(&relation, &mut findings);
-            }
-            progress.advance(bytes_of(task));
-            if !findings.is_quiet() || !findings.not_checked.is_empty() {
-                let mut shares = shares.lock().expect("no thread panics with this lock");
-                shares.push((number, findings));
-            }
+    let one = |number: usize, task: &Task<'_>, threads: usize| {
+        let mut findings = Findings::of_relation();
+        let relation = RelationCx {
+            fork: task.fork,
+            catalog,
+            neighbours,
+            budget,
+            spill_folder: &options.spill_folder,
+            threads,
+            source,
+            progress,
+        };
+        if !progress.is_interrupted() {
+            task.check.check(&relation, &mut findings);
+        }
+        progress.advance(bytes_of(task));
+        if !findings.is_quiet() || !findings.not_checked.is_empty() {
+            let mut shares = shares.lock().expect("no thread panics with this lock");
+            shares.push((number, findings));
         }
     };
-    let threads = options.threads.get().min(tasks.len().max(1));
+    let numbered = || tasks.iter().enumerate();
+    for (number, task) in numbered().filter(|(_, task)| task.is_wide()) {
+        one(number, task, options.threads.get());
+    }
+    let narrow: Vec<_> = numbered().filter(|(_, task)| !task.is_wide()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((number, task)) = narrow.get(next.fetch_add(1, Ordering::Relaxed)) {
+            one(*number, task, 1);
+        }
+    };
+    let threads = options.threads.get().min(narrow.len().max(1));
     std::thread::scope(|scope| {
         (1..threads).for_each(|_| drop(scope.spawn(work)));
         work();
@@ -130,11 +146,6 @@ fn tell_unfinished(jobs: &[ForkCx<'_>], options: &CheckOptions, books: &mut Book
             inherent: true,
         });
     }
-}
-
-fn take<'t, 'a>(next: &AtomicUsize, tasks: &'t [Task<'a>]) -> Option<(usize, &'t Task<'a>)> {
-    let number = next.fetch_add(1, Ordering::Relaxed);
-    tasks.get(number).map(|task| (number, task))
 }
 
 fn bytes_of(task: &Task<'_>) -> u64 {

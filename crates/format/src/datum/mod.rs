@@ -31,6 +31,7 @@ mod money;
 mod multirange;
 mod network;
 mod numeric;
+mod packed_walk;
 mod printer;
 mod range;
 pub(crate) mod reader;
@@ -48,6 +49,7 @@ mod xml;
 pub use builtin::{builtin, builtin_oids};
 pub use column::{ColumnPrinter, Printed, is_printed};
 pub use decompress::{DecompressError, decompress};
+pub use packed_walk::PackedWalk;
 pub use types::{Field, TypeInfo, TypeKind};
 pub use undecodable::{Trouble, Undecodable};
 

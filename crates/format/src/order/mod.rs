@@ -32,6 +32,7 @@ mod unordered;
 use std::cmp::Ordering;
 
 pub use choose::{OrderKey, default_order_of, equality_of, order_of};
+pub use number::Word;
 pub use text_order::{BuiltInFacts, Facts, ForeignCollation, RangeFacts, TextOrder};
 pub use unordered::Unordered;
 
@@ -60,6 +61,11 @@ impl Order {
             Comparison::Bytes => Some(a.cmp(b)),
             other => other.compare_any(a, b),
         }
+    }
+
+    /// The words of each value, where values are of fixed size and compare as those words do.
+    pub fn words(&self) -> Option<Vec<Word>> {
+        Word::all_of(&self.0)
     }
 
     /// Whether one range holds all of another; `None` when this orders no ranges, or one of them

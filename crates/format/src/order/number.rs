@@ -4,6 +4,94 @@
 
 use std::cmp::Ordering;
 
+use super::Comparison;
+
+/// One or two words of a value of fixed size that compare, as unsigned numbers one after the other,
+/// as the values do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word {
+    /// Offset in the value.
+    pub at: usize,
+    width: Width,
+    flip: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Width {
+    One,
+    Two,
+    Four,
+    Eight,
+    /// Eight bytes, the first one counts most.
+    EightReversed,
+}
+
+impl Word {
+    /// Of an unsigned number of so many bytes.
+    fn unsigned(bytes: u32) -> Self {
+        let width = match bytes {
+            1 => Width::One,
+            2 => Width::Two,
+            4 => Width::Four,
+            _ => Width::Eight,
+        };
+        let (at, flip) = (0, 0);
+        Word { at, width, flip }
+    }
+
+    /// Of a signed one: without its sign bit the least number is zero.
+    fn signed(bytes: u32) -> Self {
+        Word {
+            flip: 1 << (bytes * 8 - 1),
+            ..Word::unsigned(bytes)
+        }
+    }
+
+    /// The words of a comparison; none where values do not compare as numbers do.
+    pub(super) fn all_of(comparison: &Comparison) -> Option<Vec<Word>> {
+        Some(match comparison {
+            Comparison::U8 => vec![Word::unsigned(1)],
+            Comparison::I16 => vec![Word::signed(2)],
+            Comparison::I32 => vec![Word::signed(4)],
+            Comparison::I64 => vec![Word::signed(8)],
+            Comparison::U32 => vec![Word::unsigned(4)],
+            Comparison::U64 => vec![Word::unsigned(8)],
+            Comparison::Uuid => [0, 8]
+                .map(|at| Word {
+                    at,
+                    width: Width::EightReversed,
+                    flip: 0,
+                })
+                .to_vec(),
+            _ => return None,
+        })
+    }
+
+    /// The same in a value that stands at this offset, and in reversed order if asked for.
+    #[must_use]
+    pub fn placed(self, at: usize, descending: bool) -> Self {
+        Word {
+            at: self.at + at,
+            flip: if descending { !self.flip } else { self.flip },
+            ..self
+        }
+    }
+
+    /// Reads it.
+    #[inline]
+    pub fn read(self, bytes: &[u8]) -> Option<u64> {
+        let rest = bytes.get(self.at..)?;
+        let word = match self.width {
+            Width::One => u64::from(*rest.first()?),
+            Width::Two => u64::from(u16::from_le_bytes(*rest.first_chunk()?)),
+            Width::Four => u64::from(u32::from_le_bytes(*rest.first_chunk()?)),
+            Width::Eight => u64::from_le_bytes(*rest.first_chunk()?),
+            Width::EightReversed => u64::from_be_bytes(*rest.first_chunk()?),
+        };
+        Some(word ^ self.flip)
+    }
+}
+
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i128 = 86_400_000_000;
 const DAYS_PER_MONTH: i128 = 30;
@@ -84,6 +172,23 @@ mod tests {
         assert_eq!(of(-86_400_000_000, 1, 0), 0);
         assert!(of(i64::MAX, i32::MAX, i32::MAX) > of(i64::MAX, i32::MAX, i32::MAX - 1));
         assert!(of(i64::MIN, i32::MIN, i32::MIN) < of(0, i32::MIN, i32::MIN));
+    }
+
+    #[test]
+    fn words_rise_as_their_numbers_do() {
+        let word = |comparison, value: i64, descending| {
+            let words = Word::all_of(&comparison).expect("a number");
+            words[0].placed(0, descending).read(&value.to_le_bytes())
+        };
+        for (low, high) in [(-5, -4), (-1, 0), (0, 1), (7, 300)] {
+            for comparison in [Comparison::I16, Comparison::I32, Comparison::I64] {
+                let of = |value, descending| word(comparison.clone(), value, descending);
+                assert!(of(low, false) < of(high, false), "{low} {high}");
+                assert!(of(low, true) > of(high, true), "{low} {high}");
+            }
+        }
+        assert_eq!(Word::all_of(&Comparison::Numeric), None);
+        assert_eq!(Word::signed(8).read(&[0; 7]), None);
     }
 
     #[test]

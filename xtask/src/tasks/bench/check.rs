@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::cluster;
+use super::cluster::{self, Recipe};
 use super::measure::{self, Cache, Sample};
 use super::table::{Contestant, Table};
 use crate::args::Args;
@@ -20,6 +20,8 @@ struct Bench {
     pgclinic: PathBuf,
     cache: Cache,
     runs: u64,
+    /// Level full and its peer too, which take longer.
+    full: bool,
 }
 
 pub(super) fn run(words: &[String]) -> Outcome {
@@ -33,12 +35,13 @@ pub(super) fn run(words: &[String]) -> Outcome {
         Cache::Warm
     };
     let rate = args.value("--rate")?;
+    let full = args.flag("--full");
     args.finish()?;
 
     let tools = tools()?;
     let cluster = match given {
         Some(folder) => folder,
-        None => cluster::ensure(&tools, size)?,
+        None => cluster::ensure(&tools, Recipe::Mixed { gib: size })?,
     };
     let bench = Bench {
         tools,
@@ -46,6 +49,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
         pgclinic: build()?,
         cache,
         runs: runs.max(1),
+        full,
     };
     println!("{}", bench.table(rate.as_deref())?);
     Ok(())
@@ -71,7 +75,11 @@ impl Bench {
         let mut checksums = Contestant::new("pg_checksums -c");
         let mut pages = Contestant::new("pgclinic check --level pages");
         let mut structure = Contestant::new("pgclinic check --level structure");
+        let mut full = Contestant::new("pgclinic check --level full");
         let mut amcheck = Contestant::new("pg_amcheck -j2 --all");
+        let deep = ["--heapallindexed", "--parent-check"];
+        let mut deep_amcheck =
+            Contestant::new("pg_amcheck -j2 --all --heapallindexed --parent-check");
         for _ in 0..self.runs {
             checksums
                 .samples
@@ -82,9 +90,16 @@ impl Bench {
             structure
                 .samples
                 .push(self.sample(&mut self.pgclinic("structure"))?);
-            amcheck.samples.push(self.pg_amcheck()?);
+            amcheck.samples.push(self.pg_amcheck(&[])?);
+            if self.full {
+                full.samples.push(self.sample(&mut self.pgclinic("full"))?);
+                deep_amcheck.samples.push(self.pg_amcheck(&deep)?);
+            }
         }
         let mut contestants = vec![checksums, pages, structure, amcheck];
+        if self.full {
+            contestants.extend([full, deep_amcheck]);
+        }
         if let Some(rate) = rate {
             contestants.push(self.at_rate(rate)?);
         }
@@ -125,12 +140,13 @@ impl Bench {
     }
 
     /// The server runs for this alone, and its start and stop are not measured.
-    fn pg_amcheck(&self) -> Result<Sample, String> {
+    fn pg_amcheck(&self, more: &[&str]) -> Result<Sample, String> {
         let server = self.tools.start(&self.cluster, &["autovacuum=off"])?;
         let sample = self.sample(
             server
                 .client("pg_amcheck")
                 .args(["-j2", "--all"])
+                .args(more)
                 .stderr(Stdio::null()),
         )?;
         server.stop()?;
@@ -152,7 +168,7 @@ impl Bench {
     }
 }
 
-fn check_words(command: &mut Command, cluster: &Path, level: &str) {
+pub(super) fn check_words(command: &mut Command, cluster: &Path, level: &str) {
     command
         .arg("check")
         .arg(cluster)

@@ -9,6 +9,7 @@ use crate::task::Outcome;
 
 const CACHE: &str = "/var/cache/pgclinic/bench";
 const FILL: &str = include_str!("fill.sql");
+const FILL_LARGE_TABLE: &str = include_str!("fill_large_table.sql");
 
 /// Small rows and long values for each GiB of files: half of the bytes are small rows.
 const ROWS_PER_GIB: u64 = 6_500_000;
@@ -26,6 +27,41 @@ const SETTINGS: &[&str] = &[
     "autovacuum=off",
 ];
 
+/// What a cluster is filled with.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Recipe {
+    /// About so many GiB, half of them small rows, with btrees and long values.
+    Mixed { gib: u64 },
+    /// One table of so many million rows, some with long values, in 2 btrees.
+    LargeTable { million: u64 },
+}
+
+impl Recipe {
+    fn name(self) -> String {
+        match self {
+            Recipe::Mixed { gib } => format!("pg15-{gib}G"),
+            Recipe::LargeTable { million } => format!("pg15-{million}M-rows"),
+        }
+    }
+
+    fn script(self) -> &'static str {
+        match self {
+            Recipe::Mixed { .. } => FILL,
+            Recipe::LargeTable { .. } => FILL_LARGE_TABLE,
+        }
+    }
+
+    fn variables(self) -> Vec<String> {
+        match self {
+            Recipe::Mixed { gib } => vec![
+                format!("rows={}", gib * ROWS_PER_GIB),
+                format!("docs={}", gib * DOCS_PER_GIB),
+            ],
+            Recipe::LargeTable { million } => vec![format!("rows={}", million * 1_000_000)],
+        }
+    }
+}
+
 /// Reads `2G` as 2 (GiB).
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let number = text
@@ -36,46 +72,42 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("--size {text} is not like 2G"))
 }
 
-/// The folder of the cluster with about `gib` GiB, made now if it is not there.
-pub(super) fn ensure(tools: &Tools, gib: u64) -> Result<PathBuf, String> {
+/// The folder of the cluster, made now if it is not there.
+pub(super) fn ensure(tools: &Tools, recipe: Recipe) -> Result<PathBuf, String> {
     let cache = Path::new(CACHE);
-    let finished = cache.join(format!("pg15-{gib}G"));
+    let finished = cache.join(recipe.name());
     if finished.exists() {
         return Ok(finished);
     }
     std::fs::create_dir_all(cache).map_err(at(cache))?;
     postgres::give_to_server_user(cache)?;
-    let part = cache.join(format!("pg15-{gib}G.part"));
+    let part = cache.join(format!("{}.part", recipe.name()));
     if part.exists() {
         std::fs::remove_dir_all(&part).map_err(at(&part))?;
     }
-    println!(
-        "making a cluster of about {gib} GiB in {}",
-        finished.display()
-    );
-    make(tools, &part, gib)?;
+    println!("making the cluster {}", finished.display());
+    make(tools, &part, recipe)?;
     std::fs::rename(&part, &finished).map_err(at(&finished))?;
     Ok(finished)
 }
 
-fn make(tools: &Tools, folder: &Path, gib: u64) -> Outcome {
+fn make(tools: &Tools, folder: &Path, recipe: Recipe) -> Outcome {
     tools.new_cluster(folder)?;
     let server = tools.start(folder, SETTINGS)?;
-    fill(folder, server.client("psql"), gib)?;
+    fill(folder, server.client("psql"), recipe)?;
     server.stop()?;
     // The server wrote without syncing.
     shell::run(Command::new("sync").arg("-f").arg(folder))
 }
 
-fn fill(folder: &Path, mut psql: Command, gib: u64) -> Outcome {
+fn fill(folder: &Path, mut psql: Command, recipe: Recipe) -> Outcome {
     let script = folder.with_extension("sql");
-    std::fs::write(&script, FILL).map_err(at(&script))?;
-    psql.args(["-X", "-q", "-d", "postgres", "-v"])
-        .arg(format!("rows={}", gib * ROWS_PER_GIB));
-    psql.arg("-v")
-        .arg(format!("docs={}", gib * DOCS_PER_GIB))
-        .arg("-f")
-        .arg(&script);
+    std::fs::write(&script, recipe.script()).map_err(at(&script))?;
+    psql.args(["-X", "-q", "-d", "postgres"]);
+    for variable in recipe.variables() {
+        psql.arg("-v").arg(variable);
+    }
+    psql.arg("-f").arg(&script);
     let outcome = shell::run(&mut psql);
     std::fs::remove_file(&script).map_err(at(&script))?;
     outcome

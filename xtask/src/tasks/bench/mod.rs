@@ -7,12 +7,14 @@ mod check;
 mod cluster;
 mod load;
 mod measure;
+mod memory;
 mod salvage;
+mod sizes;
 mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs 5], check: [--cold] [--rate 100MB/s], bench load [--seconds 3] [--runs 5] [--program FILE]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs 5], check: [--full] [--cold] [--rate 100MB/s], bench sizes, bench memory, bench load [--seconds 3] [--runs 5] [--program FILE]",
     in_ci: None,
     run,
 };
@@ -22,8 +24,10 @@ fn run(words: &[String]) -> Outcome {
         Some((name, rest)) if name == "check" => check::run(rest),
         Some((name, rest)) if name == "load" => load::run(rest),
         Some((name, rest)) if name == "salvage" => salvage::run(rest),
+        Some((name, rest)) if name == "sizes" => sizes::run(rest),
+        Some((name, rest)) if name == "memory" => memory::run(rest),
         Some((name, rest)) if name == "cluster" => make_cluster(rest),
-        _ => Err("which one? There are: bench check, bench load, bench salvage, bench cluster (makes what is measured)".into()),
+        _ => Err("which one? There are: bench check, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
     }
 }
 
@@ -31,6 +35,7 @@ fn make_cluster(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let size = cluster::size(args.value("--size")?.as_deref().unwrap_or("2G"))?;
     args.finish()?;
-    println!("{}", cluster::ensure(&check::tools()?, size)?.display());
+    let recipe = cluster::Recipe::Mixed { gib: size };
+    println!("{}", cluster::ensure(&check::tools()?, recipe)?.display());
     Ok(())
 }

@@ -32,7 +32,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let tools = super::check::tools()?;
     let cluster = match given {
         Some(folder) => folder,
-        None => cluster::ensure(&tools, size)?,
+        None => cluster::ensure(&tools, cluster::Recipe::Mixed { gib: size })?,
     };
     let scratch = postgres::scratch("bench-salvage")?;
     postgres::give_to_server_user(scratch.path())?;

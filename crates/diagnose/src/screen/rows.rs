@@ -1,97 +1,42 @@
-//! The quick look: one fused pass that tells a page that is plainly right from one that somebody
-//! should look at.
-//!
-//! Nearly every page of nearly every cluster is right, and asking two dozen checks one after the
-//! other costs more than reading the disk. A page that passes here is one on which every check
-//! that says [`screened`](crate::check::Wants::screened) stays silent; a test holds the screen to
-//! that over damaged pages. It may be stricter than the checks, never laxer.
-//!
-//! A page whose rows were updated, deleted or locked passes too, but for the checks that follow
-//! update chains and look transactions up: they say
-//! [`passes_plain_rows_only`](PageCheck::passes_plain_rows_only).
+//! The rows of a page of the heap.
 
 use std::cell::Cell;
 
 use pgclinic_cluster::XactStatus;
-use std::cmp::Ordering;
-
-use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::heap_tuple::{
     HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HASVARWIDTH, HEAP_HOT_UPDATED,
     HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
     HEAP_XMAX_LOCK_ONLY, HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN, INFOMASK2_UNUSED,
 };
-use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
-use pgclinic_format::index_tuple::IndexTuple;
-use pgclinic_format::page::{HEADER_BYTES, LAYOUT_VERSION, PD_ALL_VISIBLE, PD_VALID_FLAG_BITS};
+use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast::MAX_VALUE_BYTES;
 use pgclinic_format::visibility_map::{ALL_FROZEN, ALL_VISIBLE};
 use pgclinic_format::{
-    BlockNo, ColumnLayout, Fork, HeapTuple, LinePointer, LpFlags, MultiXactId, Page, Varlena, Xid,
+    BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, MultiXactId, Page, Varlena, Xid,
     varlena,
 };
 
-use crate::btree::{KeyOrder, Tie};
-use crate::check::{ForkCx, Limits, PageCheck};
-use crate::checks::btree_tuple_shape;
-use crate::document::{Kind, Level};
+use crate::check::{ForkCx, Limits};
+use crate::document::Kind;
 use crate::fates::Fates;
+use crate::front_bits::FrontBits;
+use crate::screen::Glance;
+use crate::screen::items::{Bounds, Taken};
 use crate::visibility_bits::VisibilityReader;
 
-/// The smallest item that any index has.
-const INDEX_ITEM_BYTES: usize = 8;
 /// A heap tuple without columns.
 const HEAP_ITEM_BYTES: usize = 24;
-/// Words of one bit per eight bytes of the largest page.
-const GRANULE_WORDS: usize = 32768 / 8 / 64;
+/// Flags that make somebody ask for more than the header.
+const ODD_FLAGS: u16 = HEAP_HASOID_OLD | HEAP_XMAX_COMMITTED | HEAP_XMAX_IS_MULTI | HEAP_MOVED;
+const ODD_FLAGS2: u16 = INFOMASK2_UNUSED | HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE;
 
-/// What the quick look makes of a page.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Glance {
-    /// Somebody should look.
-    Odd,
-    /// Right, as far as a row can be right without its transactions and its neighbours.
-    Right,
-    /// Right, and every row was inserted by a transaction that committed, as its hint says, and
-    /// is not updated, deleted or part of a chain; the flags of the page and the visibility map
-    /// are no more than such rows allow.
-    Plain,
-}
-
-impl Glance {
-    /// The check would be silent on a page that looked like this.
-    pub fn stands_in_for(self, check: &dyn PageCheck) -> bool {
-        check.wants().screened
-            && match self {
-                Glance::Odd => false,
-                Glance::Right => !check.passes_plain_rows_only(),
-                Glance::Plain => true,
-            }
-    }
-}
-
-/// What the quick look needs to know of a fork, worked out once a thread.
-pub struct Screen<'a> {
-    special: Option<usize>,
-    lines: Lines,
-    method: Option<AccessMethod>,
-    /// The order of a btree's keys.
-    keys: Option<&'a KeyOrder>,
-    rows: Option<Rows<'a>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lines {
-    None,
-    Index,
-    Heap,
-}
-
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     columns: &'a [ColumnLayout],
     /// Columns in front whose place is the same in every row without nulls, and where they end.
     fixed: usize,
     fixed_end: usize,
+    /// The bits of those columns in a bitmap of nulls.
+    fixed_bits: FrontBits,
     limits: Option<Limits>,
     relfrozenxid: Xid,
     relminmxid: MultiXactId,
@@ -122,206 +67,15 @@ struct Chunks {
     number_max: u32,
 }
 
-impl<'a> Screen<'a> {
-    /// For the pages of this fork.
-    pub fn new(fork: &'a ForkCx<'a>) -> Self {
-        let main = fork.fork() == Fork::Main;
-        let page_len = usize::try_from(fork.build.block_size).unwrap_or(8192);
-        let method = fork.method.filter(|_| main || fork.fork() == Fork::Init);
-        let lines = match method {
-            _ if fork.level == Level::Pages || !main => Lines::None,
-            Some(AccessMethod::Heap) => Lines::Heap,
-            Some(_) => Lines::Index,
-            None => Lines::None,
-        };
-        Screen {
-            special: method.map(|method| page_len - method.special_bytes()),
-            lines,
-            method,
-            keys: fork.key_order.as_ref(),
-            rows: fork
-                .columns
-                .filter(|_| lines == Lines::Heap)
-                .map(|columns| Rows::new(fork, columns)),
-        }
-    }
-
-    /// Which of the screened checks would be silent on this page.
-    pub fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
-        if !self.header_is_right(page) {
-            return Glance::Odd;
-        }
-        match self.lines {
-            Lines::None => Glance::Plain,
-            Lines::Index if self.index_page_is_right(page) => Glance::Plain,
-            Lines::Index => Glance::Odd,
-            Lines::Heap => self
-                .rows
-                .as_ref()
-                .map_or(Glance::Odd, |rows| rows.glance(page, block)),
-        }
-    }
-
-    fn header_is_right(&self, page: Page<'_>) -> bool {
-        let (lower, upper, special) = (page.pd_lower(), page.pd_upper(), page.pd_special());
-        let special_is_right = match self.special {
-            Some(expected) => usize::from(special) == expected,
-            None => usize::from(special) <= page.len() && special % 8 == 0,
-        };
-        special_is_right
-            && page.pd_flags() & !PD_VALID_FLAG_BITS == 0
-            && usize::from(lower) >= HEADER_BYTES
-            && lower <= upper
-            && upper <= special
-            && usize::from(page.page_size()) == page.len()
-            && page.layout_version() == LAYOUT_VERSION
-    }
-
-    fn index_page_is_right(&self, page: Page<'_>) -> bool {
-        if self.method != Some(AccessMethod::Btree) {
-            return self.index_items_are_right(page);
-        }
-        match BtreePage::parse(page).filter(|tree| !tree.is_ignored()) {
-            // The meta page, and pages on their way out.
-            None => self.index_items_are_right(page),
-            Some(tree) => tree.is_leaf() && self.keys.is_some_and(|keys| leaf_is_right(tree, keys)),
-        }
-    }
-
-    fn index_items_are_right(&self, page: Page<'_>) -> bool {
-        let Some(method) = self.method else {
-            return false;
-        };
-        if !has_line_pointers(method, page) {
-            return true;
-        }
-        let mut taken = Taken::new();
-        let bounds = Bounds::of(page, INDEX_ITEM_BYTES);
-        page.line_pointers()
-            .all(|(_, pointer)| match pointer.flags() {
-                LpFlags::Normal => bounds.hold(pointer) && taken.take(pointer),
-                LpFlags::Dead => {
-                    pointer.lp_len() == 0 || (bounds.hold(pointer) && taken.take(pointer))
-                }
-                LpFlags::Unused => pointer.lp_len() == 0,
-                LpFlags::Redirect => false,
-            })
-    }
-}
-
-/// A leaf of a btree whose entries are formed and ordered as they should be, in one pass.
-fn leaf_is_right(tree: BtreePage<'_>, keys: &KeyOrder) -> bool {
-    let page = tree.page();
-    let first = tree.first_data();
-    let (mut taken, bounds) = (Taken::new(), Bounds::of(page, INDEX_ITEM_BYTES));
-    let (mut high_key, mut before): (_, Option<BtreeTuple<'_>>) = (None, None);
-    for (item, pointer) in page.line_pointers() {
-        match pointer.flags() {
-            LpFlags::Unused | LpFlags::Dead if pointer.lp_len() == 0 => continue,
-            LpFlags::Unused | LpFlags::Redirect => return false,
-            LpFlags::Normal | LpFlags::Dead => {}
-        }
-        if !bounds.hold(pointer) || !taken.take(pointer) {
-            return false;
-        }
-        let Some(tuple) = page
-            .item(pointer)
-            .and_then(IndexTuple::parse)
-            .map(BtreeTuple)
-        else {
-            return false;
-        };
-        if btree_tuple_shape::fault(tree, item, tuple, Some(keys)).is_some() {
-            return false;
-        }
-        if item < first {
-            high_key = Some(tuple);
-            continue;
-        }
-        let rises = before.is_none_or(|before| {
-            let order = keys.compare(before, tuple, Tie::HighestFirst);
-            matches!(order, Some(Ordering::Less) | None)
-        });
-        if !rises {
-            return false;
-        }
-        before = Some(tuple);
-    }
-    let (Some(last), Some(high_key)) = (before, high_key) else {
-        return true;
-    };
-    keys.compare(last, high_key, Tie::HighestFirst) != Some(Ordering::Greater)
-}
-
-/// Where items may stand on a page.
-struct Bounds {
-    upper: usize,
-    special: usize,
-    least: usize,
-}
-
-impl Bounds {
-    fn of(page: Page<'_>, least: usize) -> Self {
-        Bounds {
-            upper: usize::from(page.pd_upper()),
-            special: usize::from(page.pd_special()),
-            least,
-        }
-    }
-
-    #[inline]
-    fn hold(&self, pointer: LinePointer) -> bool {
-        let (start, len) = (usize::from(pointer.lp_off()), usize::from(pointer.lp_len()));
-        start >= self.upper && start % 8 == 0 && len >= self.least && start + len <= self.special
-    }
-}
-
-/// Which eighths of a page belong to an item already.
-struct Taken {
-    words: [u64; GRANULE_WORDS],
-}
-
-impl Taken {
-    fn new() -> Self {
-        Taken {
-            words: [0; GRANULE_WORDS],
-        }
-    }
-
-    /// Takes the item's bytes; `false` when another item has some of them.
-    #[inline]
-    fn take(&mut self, pointer: LinePointer) -> bool {
-        let first = usize::from(pointer.lp_off()) / 8;
-        let end = (usize::from(pointer.lp_off()) + usize::from(pointer.lp_len())).div_ceil(8);
-        let (first_word, last_word) = (first / 64, (end - 1) / 64);
-        let head = u64::MAX << (first % 64);
-        let tail = u64::MAX >> (63 - (end - 1) % 64);
-        if first_word == last_word {
-            return self.take_bits(first_word, head & tail);
-        }
-        let between = (first_word + 1..last_word).all(|word| self.take_bits(word, u64::MAX));
-        between && self.take_bits(first_word, head) && self.take_bits(last_word, tail)
-    }
-
-    #[inline]
-    fn take_bits(&mut self, word: usize, bits: u64) -> bool {
-        let Some(slot) = self.words.get_mut(word) else {
-            return false;
-        };
-        let free = *slot & bits == 0;
-        *slot |= bits;
-        free
-    }
-}
-
 impl<'a> Rows<'a> {
-    fn new(fork: &'a ForkCx<'a>, columns: &'a [ColumnLayout]) -> Self {
+    pub(super) fn new(fork: &'a ForkCx<'a>, columns: &'a [ColumnLayout]) -> Self {
         let (fixed, fixed_end) = fixed_front(columns);
         let relation = fork.relation;
         Rows {
             columns,
             fixed,
             fixed_end,
+            fixed_bits: FrontBits::of(fixed),
             limits: fork.limits,
             relfrozenxid: relation.map_or(Xid::INVALID, |relation| relation.relfrozenxid),
             relminmxid: relation.map_or(MultiXactId(0), |relation| relation.relminmxid),
@@ -337,7 +91,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
+    pub(super) fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
         let mut taken = Taken::new();
         let bounds = Bounds::of(page, HEAP_ITEM_BYTES);
         let count = page.line_pointer_count();
@@ -346,9 +100,11 @@ impl<'a> Rows<'a> {
             .line_pointers()
             .all(|(_, pointer)| match pointer.flags() {
                 LpFlags::Normal => {
-                    bounds.hold(pointer)
-                        && taken.take(pointer)
-                        && self.tuple_is_right(page, pointer, (block, count), &mut plain)
+                    let holds = bounds.hold(pointer);
+                    if holds {
+                        taken.take(pointer);
+                    }
+                    holds && self.tuple_is_right(page, pointer, (block, count), &mut plain)
                 }
                 LpFlags::Unused => pointer.lp_len() == 0,
                 LpFlags::Dead => {
@@ -360,7 +116,7 @@ impl<'a> Rows<'a> {
                     pointer.lp_len() == 0 && leads_to_heap_only(page, pointer)
                 }
             });
-        match (right, plain.holds) {
+        match (right && taken.is_disjoint(), plain.holds) {
             (false, _) => Glance::Odd,
             (true, false) => Glance::Right,
             (true, true) => Glance::Plain,
@@ -390,6 +146,9 @@ impl<'a> Rows<'a> {
         let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
             return false;
         };
+        if self.is_usual(tuple, count, plain) {
+            return self.attributes_are_right(tuple);
+        }
         if plain.holds {
             plain.holds = self.is_plain(tuple, plain.all_frozen);
         }
@@ -398,6 +157,26 @@ impl<'a> Rows<'a> {
         self.header_is_right(tuple, block, count)
             && (settled || self.transactions_are_right(tuple))
             && self.attributes_are_right(tuple)
+    }
+
+    /// The short way for what nearly every row is: plain, with nothing in its header to ask about.
+    #[inline]
+    fn is_usual(&self, tuple: HeapTuple<'_>, count: u16, plain: &Plainness) -> bool {
+        let (mask, mask2) = (tuple.t_infomask(), tuple.t_infomask2());
+        let hoff = usize::from(tuple.t_hoff());
+        let settled = match mask & HEAP_XMIN_FROZEN {
+            HEAP_XMIN_FROZEN => true,
+            HEAP_XMIN_COMMITTED => !plain.all_frozen && self.committed(tuple.t_xmin()),
+            _ => false,
+        };
+        settled
+            && mask & ODD_FLAGS == 0
+            && mask2 & ODD_FLAGS2 == 0
+            && tuple.t_xmax() == Xid::INVALID
+            && (1..=count).contains(&tuple.t_ctid().offset)
+            && usize::from(tuple.attribute_count()) <= self.columns.len()
+            && hoff == tuple.expected_hoff()
+            && hoff <= tuple.bytes().len()
     }
 
     /// Nothing about the row has to be looked up or followed.
@@ -480,10 +259,13 @@ impl<'a> Rows<'a> {
         let bytes = tuple.bytes();
         let external = tuple.t_infomask() & HEAP_HASEXTERNAL != 0;
         let hoff = usize::from(tuple.t_hoff());
-        let (nulls, skip, mut at) = match tuple.t_infomask() & HEAP_HASNULL != 0 {
-            true => (tuple.null_bitmap(), 0, hoff),
-            false if stored >= self.fixed => (None, self.fixed, hoff + self.fixed_end),
-            false => (None, 0, hoff),
+        let nulls = match tuple.t_infomask() & HEAP_HASNULL != 0 {
+            true => tuple.null_bitmap(),
+            false => None,
+        };
+        let (skip, mut at) = match stored >= self.fixed && self.fixed_bits.are_set(nulls) {
+            true => (self.fixed, hoff + self.fixed_end),
+            false => (0, hoff),
         };
         let columns = self.columns.get(skip..stored).unwrap_or_default();
         let (mut wide, mut null) = (false, nulls.is_none());
