@@ -37,6 +37,9 @@ pub use stories::is_expected;
 use books::Books;
 use job::jobs_of;
 
+/// The part of the memory that the faces of leaves may have; the rest is for what is compared.
+const FACES_SHARE: u64 = 4;
+
 /// What a run is asked to do.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
@@ -218,13 +221,14 @@ fn check_database(
         }
     }
     let jobs = jobs_of(&view, options, books);
-    let budget = Budget::new(options.memory_bytes);
+    let for_faces = options.memory_bytes / FACES_SHARE;
+    let budget = Budget::new(options.memory_bytes - for_faces);
     let faces = pass::run(
         &jobs,
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,
-        &budget,
+        &Budget::new(for_faces),
         progress,
         books,
     );

@@ -268,7 +268,7 @@ mod tests {
                             .skip(at)
                             .take(1)
                             .for_each(|byte| *byte ^= 1 << (hurt % 8)),
-                        2 => size += hurt as usize - 20,
+                        2 => size = (size + hurt as usize).saturating_sub(20),
                         3 => data.push(hurt as u8),
                         _ => {}
                     }
