@@ -206,7 +206,7 @@ fn check_database(
     {
         check.check(&view, &mut findings);
     }
-    let selected = |place: &Place| options.selection.takes_dependent_place(place, &catalog);
+    let selected = |place: &Place| options.selection.takes_dependent_place(place, catalog);
     findings
         .drafts
         .retain(|draft| draft.place.as_ref().is_none_or(selected));
@@ -233,8 +233,7 @@ fn check_database(
         books,
     );
     relations::run(
-        &Neighbours::new(&jobs, faces),
-        catalog,
+        (&Neighbours::new(&jobs, faces), catalog),
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,

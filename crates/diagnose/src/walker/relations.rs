@@ -37,8 +37,7 @@ impl Task<'_> {
 /// Runs every check that fits, and keeps what it finds: those that use all threads one after the
 /// other, then one of the others a thread.
 pub(crate) fn run(
-    neighbours: &Neighbours<'_>,
-    catalog: &Catalog,
+    (neighbours, catalog): (&Neighbours<'_>, &Catalog),
     source: &dyn Source,
     system_identifier: u64,
     options: &CheckOptions,
