@@ -326,7 +326,10 @@ impl Look<'_> {
         }
         let (mut count, mut told) = (0u64, Vec::new());
         let mut reader = self.relation.pages();
-        for tid in self.heap.map.live_unseen(&side.seen) {
+        let missing = self.heap.map.live_unseen(&side.seen);
+        // Elsewhere its sums were right; the map is there for other indexes.
+        let is_looked_at = |tid: &Tid| !self.index.summed || self.heap.closely.has(tid.block);
+        for tid in missing.filter(is_looked_at) {
             let page = reader.page(tid.block);
             let exempt = self.index.method == AccessMethod::Hash
                 && page.is_some_and(|page| self.has_null_key(page, tid));
