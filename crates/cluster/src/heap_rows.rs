@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{
-    Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, datum, varlena,
-};
+use pgclinic_format::{Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, varlena};
 use pgclinic_source::Source;
 
 use crate::files::ForkFiles;
@@ -15,7 +13,7 @@ use crate::files::ForkFiles;
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
 /// A row of a page of 32 kB unpacks to less, even if it is all one long match.
-const UNPACKED_MAX: usize = 16 << 20;
+const UNPACKED_MAX: u32 = 16 << 20;
 
 /// A row whose attributes have been found but not understood.
 pub struct RawRow<'a> {
@@ -79,25 +77,15 @@ impl<'a> RawRow<'a> {
 
     /// The payload of a varlena that is neither compressed nor elsewhere.
     pub fn payload(&self, index: usize) -> Option<&'a [u8]> {
-        match varlena::parse(self.bytes(index)?).ok()?.0 {
-            Varlena::Short(payload) | Varlena::Plain(payload) => Some(payload),
-            Varlena::Compressed(_) | Varlena::External(_) => None,
-        }
+        varlena::parse(self.bytes(index)?).ok()?.0.as_it_is()
     }
 
     /// The payload of a varlena that is not elsewhere, unpacked where it is compressed.
     pub fn unpacked(&self, index: usize) -> Option<Cow<'a, [u8]>> {
-        match varlena::parse(self.bytes(index)?).ok()?.0 {
-            Varlena::Short(payload) | Varlena::Plain(payload) => Some(Cow::Borrowed(payload)),
-            Varlena::Compressed(packed) => {
-                let raw_size = usize::try_from(packed.raw_size)
-                    .ok()
-                    .filter(|size| *size <= UNPACKED_MAX)?;
-                let raw = datum::decompress(packed.method, packed.data, raw_size);
-                raw.ok().map(Cow::Owned)
-            }
-            Varlena::External(_) => None,
-        }
+        varlena::parse(self.bytes(index)?)
+            .ok()?
+            .0
+            .unpacked(UNPACKED_MAX)
     }
 }
 

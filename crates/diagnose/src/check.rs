@@ -78,6 +78,12 @@ impl Wants {
         pages: PageClass::Heap,
         screened: true,
     };
+    /// Pages of indexes; no screen knows them.
+    pub const INDEX: Wants = Wants {
+        level: Level::Structure,
+        pages: PageClass::Index,
+        screened: false,
+    };
     /// Pages with line pointers: heap, sequences, and those of indexes that have them.
     pub const LINE_POINTERS: Wants = Wants {
         level: Level::Structure,
@@ -201,6 +207,11 @@ impl ForkCx<'_> {
             Some(limits) => Some(limits.wal_end),
             None => replayed().map(|replay| replay.end.record),
         }
+    }
+
+    /// The cluster needs recovery: what its files say of each other may be put right by WAL.
+    pub fn replay_is_due(&self) -> bool {
+        self.cluster.is_some_and(Cluster::needs_recovery)
     }
 
     /// A server is at work, and has gone on since its WAL was read.

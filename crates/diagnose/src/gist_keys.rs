@@ -4,7 +4,7 @@
 //! rangetypes_gist,network_gist}.c`.
 
 use pgclinic_cluster::OpClass;
-use pgclinic_format::varlena::{self, Varlena};
+use pgclinic_format::varlena;
 
 use crate::ranges::Range;
 
@@ -58,10 +58,7 @@ impl KeyKind {
 }
 
 fn payload(value: &[u8]) -> Option<&[u8]> {
-    match varlena::parse(value).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => Some(payload),
-        Varlena::Compressed(_) | Varlena::External(_) => None,
-    }
+    varlena::parse(value).ok()?.0.as_it_is()
 }
 
 fn whole(bytes: &[u8]) -> Option<u64> {

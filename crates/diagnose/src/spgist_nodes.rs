@@ -5,7 +5,7 @@
 
 use pgclinic_cluster::OpClass;
 use pgclinic_format::spgist::{InnerTuple, LeafTuple};
-use pgclinic_format::varlena::{self, Varlena};
+use pgclinic_format::varlena::{self};
 
 use crate::gist_keys::box_sides;
 
@@ -105,10 +105,7 @@ impl ValueKind {
         let data = leaf.data();
         match (promise, self) {
             (Promise::Nothing, _) => None,
-            (Promise::Ended, _) => match varlena::parse(data).ok()?.0 {
-                Varlena::Short(text) | Varlena::Plain(text) => Some(text.is_empty()),
-                Varlena::Compressed(_) | Varlena::External(_) => None,
-            },
+            (Promise::Ended, _) => Some(varlena::parse(data).ok()?.0.as_it_is()?.is_empty()),
             (Promise::Within(least, most), ValueKind::Boxes) => {
                 let [high_x, high_y, low_x, low_y] = box_sides(data.get(..32)?)?;
                 within(&[low_x, high_x, low_y, high_y], &least, &most)

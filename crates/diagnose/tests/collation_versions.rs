@@ -1,25 +1,12 @@
 //! Collations of a real server whose recorded version is another one than the machine's.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, MachineCollations};
-use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Level, Progress, Selection, Verdict, check_cluster,
-};
+use pgclinic_diagnose::{CheckDocument, Level, Verdict};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
+use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, seed};
 
 /// Two indexes that lean on a library's order, and three that do not.
 const TABLE: &str = r#"
@@ -63,16 +50,7 @@ fn check(copy: &TempCopy, libc: Option<&str>) -> CheckDocument {
         libc: libc.map(str::to_owned),
         icu: None,
     };
-    let options = CheckOptions {
-        level: Level::Structure,
-        threads: NonZeroUsize::MIN,
-        evidence: 0,
-        selection: Selection::default(),
-        spec: "a cluster".into(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(&cluster, &options, &Quiet)
+    checked(&cluster, Level::Structure)
 }
 
 fn other_version_is_told(major: u16) {

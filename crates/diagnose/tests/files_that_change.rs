@@ -1,18 +1,15 @@
 //! A file that vanishes, shrinks or cannot be read between its listing and its reading: what is missing is
 //! counted and told, and the rest is looked at.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Level, Progress, Selection, Severity, Verdict, check_cluster,
-};
+use pgclinic_diagnose::{CheckDocument, Level, Severity, Verdict};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{
     DataDirectory, Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec,
 };
-use pgclinic_testkit::{all_majors, seed};
+use pgclinic_testkit::{all_majors, checked, seed};
 
 /// What becomes of a file after it was listed.
 #[derive(Clone, Copy)]
@@ -60,28 +57,9 @@ impl Source for Changing {
     }
 }
 
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
 fn check(source: Arc<dyn Source>) -> CheckDocument {
     let cluster = Cluster::open(source).expect("a cluster");
-    let options = CheckOptions {
-        level: Level::Structure,
-        threads: NonZeroUsize::MIN.saturating_add(1),
-        evidence: 0,
-        selection: Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(&cluster, &options, &Quiet)
+    checked(&cluster, Level::Structure)
 }
 
 /// A seed, and the path and length of one of its tables.

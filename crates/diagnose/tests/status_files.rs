@@ -1,14 +1,13 @@
 //! Status files and small state files of real clusters: silent as servers leave them, found when they are hurt.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckOptions, Level, Progress, Selection, Severity, check_cluster};
+use pgclinic_diagnose::{Level, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode, fill};
-use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source, read_all};
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_source::{Overlay, OverlayPatch, Source, read_all};
+use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};
 
 const RULES: &[&str] = &[
     "status-file-missing",
@@ -25,35 +24,10 @@ const RULES: &[&str] = &[
     "empty-catalog",
 ];
 
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
-fn directory(pgdata: &Path) -> Arc<dyn Source> {
-    Arc::new(DataDirectory::open(pgdata).expect("a data directory"))
-}
-
 /// What the rules of this file say, as `rule path`, without notes.
 fn told(source: Arc<dyn Source>) -> Vec<String> {
     let cluster = Cluster::open(source).expect("a cluster");
-    let options = CheckOptions {
-        level: Level::Structure,
-        threads: NonZeroUsize::MIN,
-        evidence: 0,
-        selection: Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    let findings = check_cluster(&cluster, &options, &Quiet)
-        .findings
-        .into_iter();
+    let findings = checked(&cluster, Level::Structure).findings.into_iter();
     let own = findings.filter(|finding| {
         finding.severity != Severity::Note && RULES.contains(&finding.rule.as_str())
     });

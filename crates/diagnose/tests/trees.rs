@@ -5,20 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, CheckOptions, Level, Progress, Severity, check_cluster};
+use pgclinic_diagnose::{CheckDocument, Level, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
 
 /// Half of the rows come before the indexes, half after; one statement a batch.
 const GROW: &str = include_str!("trees.sql");
@@ -42,16 +32,7 @@ fn grow(server: &Server, major: u16) {
 fn checked(pgdata: &Path) -> CheckDocument {
     let source = DataDirectory::open(pgdata).expect("a data directory");
     let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
-    let options = CheckOptions {
-        level: Level::Full,
-        threads: std::num::NonZeroUsize::new(2).expect("two"),
-        evidence: 0,
-        selection: pgclinic_diagnose::Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(&cluster, &options, &Quiet)
+    checked(&cluster, Level::Full)
 }
 
 fn complaints(pgdata: &Path) -> Vec<String> {

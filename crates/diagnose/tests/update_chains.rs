@@ -4,14 +4,11 @@
 //! stays silent.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Level, Progress, Selection, Severity, check_cluster,
-};
+use pgclinic_diagnose::{CheckDocument, Level, Severity};
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::heap_tuple::{
     HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMIN_FROZEN,
@@ -19,31 +16,12 @@ use pgclinic_format::heap_tuple::{
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
+use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, seed};
 
 fn check(pgdata: &Path) -> CheckDocument {
     let source = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
     let cluster = Cluster::open(source).expect("a cluster");
-    let options = CheckOptions {
-        level: Level::Full,
-        threads: NonZeroUsize::MIN,
-        evidence: 0,
-        selection: Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(&cluster, &options, &Quiet)
+    checked(&cluster, Level::Full)
 }
 
 fn copy(major: u16, checksums: Checksums) -> TempCopy {

@@ -5,43 +5,20 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Fate, Stop};
-use pgclinic_diagnose::{CheckOptions, Finding, Level, Progress, check_cluster};
+use pgclinic_diagnose::{Finding, Level};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_servers::Checksums;
-use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source, read_all};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed, server};
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
-fn source(pgdata: &Path) -> Arc<dyn Source> {
-    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
-}
+use pgclinic_source::{Overlay, OverlayPatch, read_all};
+use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, directory, seed, server};
 
 fn hurt(pgdata: &Path, patches: Vec<OverlayPatch>) -> Cluster {
-    let overlay = Overlay::new(source(pgdata), patches).expect("plain paths");
+    let overlay = Overlay::new(directory(pgdata), patches).expect("plain paths");
     Cluster::open(Arc::new(overlay)).expect("a cluster")
 }
 
 fn found(cluster: &Cluster, level: Level) -> Vec<Finding> {
-    let options = CheckOptions {
-        level,
-        threads: std::num::NonZeroUsize::MIN,
-        evidence: 0,
-        selection: pgclinic_diagnose::Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(cluster, &options, &Quiet).findings
+    checked(cluster, level).findings
 }
 
 /// Severity, rule and message of findings about WAL and the like, in lines.

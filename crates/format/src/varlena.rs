@@ -9,7 +9,10 @@
 //!
 //! Truth: `src/include/varatt.h` (`postgres.h` before 16).
 
+use std::borrow::Cow;
+
 use crate::bytes::u32_at;
+use crate::datum::{DecompressError, decompress};
 use crate::toast::ToastPointer;
 
 /// `VARTAG_ONDISK`.
@@ -39,6 +42,46 @@ pub struct Compressed<'a> {
     pub method: u8,
     /// The compressed bytes.
     pub data: &'a [u8],
+}
+
+impl<'a> Varlena<'a> {
+    /// The payload of a value that stands here as it is, neither compressed nor in TOAST.
+    #[inline]
+    pub fn as_it_is(self) -> Option<&'a [u8]> {
+        match self {
+            Varlena::Short(payload) | Varlena::Plain(payload) => Some(payload),
+            Varlena::Compressed(_) | Varlena::External(_) => None,
+        }
+    }
+
+    /// The payload of a value that stands here, unpacked where it is compressed. Nothing for one in
+    /// TOAST, for one that does not decompress, and for one of more than `bytes_max` bytes then.
+    pub fn unpacked(self, bytes_max: u32) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Varlena::Compressed(packed) if packed.raw_size <= bytes_max => {
+                packed.unpack().ok().map(Cow::Owned)
+            }
+            _ => self.as_it_is().map(Cow::Borrowed),
+        }
+    }
+}
+
+impl Compressed<'_> {
+    /// The value, of exactly `raw_size` bytes, which the caller limits.
+    pub fn unpack(self) -> Result<Vec<u8>, DecompressError> {
+        let raw_size = usize::try_from(self.raw_size).unwrap_or(usize::MAX);
+        decompress(self.method, self.data, raw_size)
+    }
+}
+
+/// What the bytes of one attribute say: without the header of a varlena, unpacked; without the zero
+/// that ends a C string; a value of fixed length as it is. Nothing where [`Varlena::unpacked`] has nothing.
+pub fn payload(attlen: i16, bytes: &[u8], bytes_max: u32) -> Option<Cow<'_, [u8]>> {
+    match attlen {
+        -1 => parse(bytes).ok()?.0.unpacked(bytes_max),
+        -2 => Some(Cow::Borrowed(bytes.strip_suffix(&[0]).unwrap_or(bytes))),
+        _ => Some(Cow::Borrowed(bytes)),
+    }
 }
 
 /// Why the bytes are no varlena.

@@ -1,6 +1,6 @@
 //! Whether some bytes can be a value of a table's column: what tells a row from other bytes.
 
-use pgclinic_format::datum::{ColumnPrinter, Limits, Printed, decompress};
+use pgclinic_format::datum::{ColumnPrinter, Limits, Printed};
 use pgclinic_format::toast::MAX_VALUE_BYTES;
 use pgclinic_format::{Varlena, varlena};
 
@@ -57,18 +57,15 @@ impl Readable {
             return is_text(value);
         }
         match varlena::parse(value) {
-            Ok((Varlena::Short(payload) | Varlena::Plain(payload), _)) => is_text(payload),
-            Ok((Varlena::Compressed(packed), _)) if packed.raw_size <= UNPACKED_MAX => {
-                let raw_size = usize::try_from(packed.raw_size).unwrap_or(usize::MAX);
-                let raw = decompress(packed.method, packed.data, raw_size);
-                raw.is_ok_and(|raw| is_text(&raw))
-            }
             Ok((Varlena::External(pointer), _)) => {
                 self.toast == Some(pointer.va_toastrelid)
                     && pointer.va_rawsize <= MAX_VALUE_BYTES
                     && pointer.va_extsize <= pointer.va_rawsize
             }
-            Ok((Varlena::Compressed(_), _)) | Err(_) => false,
+            Ok((value, _)) => value
+                .unpacked(UNPACKED_MAX)
+                .is_some_and(|payload| is_text(&payload)),
+            Err(_) => false,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Quiet, options};
+use common::options;
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_diagnose::{Glob, Selection};
@@ -14,7 +14,7 @@ use pgclinic_rows::{Account, Outcome, Rows, SalvageOptions, salvage};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
-use pgclinic_testkit::{seed, server};
+use pgclinic_testkit::{Quiet, seed, server};
 
 const DATABASE: &str = "clinic";
 const PAGE_BYTES: u64 = 8192;

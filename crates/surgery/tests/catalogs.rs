@@ -1,13 +1,12 @@
 //! Catalogs that hold every kind of object once: silent while whole, and each hurt is found.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckOptions, Finding, Level, Selection, check_cluster};
+use pgclinic_diagnose::{Finding, Level};
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_source::{DataDirectory, Source};
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_source::Source;
+use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};
 
 /// One statement a line; a line may begin with the first major that knows it.
 const OBJECTS: &str = "
@@ -96,28 +95,9 @@ fn filled(major: u16) -> TempCopy {
     copy
 }
 
-struct Quiet;
-
-impl pgclinic_diagnose::Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
 fn found(source: Arc<dyn Source>) -> Vec<Finding> {
     let cluster = Cluster::open(source).expect("a cluster");
-    let options = CheckOptions {
-        level: Level::Full,
-        threads: std::num::NonZeroUsize::new(2).expect("two"),
-        evidence: 0,
-        selection: Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    let document = check_cluster(&cluster, &options, &Quiet);
+    let document = checked(&cluster, Level::Full);
     let told = document.coverage.not_checked.iter();
     let told: Vec<_> = told
         .filter(|entry| entry.what.starts_with("references"))
@@ -125,10 +105,6 @@ fn found(source: Arc<dyn Source>) -> Vec<Finding> {
     assert!(told.is_empty(), "{told:?}");
     let own = |finding: &Finding| finding.rule.starts_with("catalog-");
     document.findings.into_iter().filter(own).collect()
-}
-
-fn directory(pgdata: &Path) -> Arc<dyn Source> {
-    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
 }
 
 #[test]

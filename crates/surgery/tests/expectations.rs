@@ -7,17 +7,11 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::plan::{Change, Patch};
-use pgclinic_diagnose::{
-    CheckOptions, Finding, Severity, check_cluster, is_comparison, is_expected,
-};
+use pgclinic_diagnose::{Finding, Severity, is_comparison, is_expected};
 use pgclinic_servers::Checksums;
-use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
+use pgclinic_source::{Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
-use pgclinic_testkit::{seed, server};
-
-fn source(pgdata: &Path) -> Arc<dyn Source> {
-    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
-}
+use pgclinic_testkit::{checked, directory, seed, server};
 
 fn overlay(pgdata: &Path, patch: &Patch) -> Arc<dyn Source> {
     let change = |change: &Change| match change {
@@ -38,32 +32,13 @@ fn overlay(pgdata: &Path, patch: &Patch) -> Arc<dyn Source> {
         Change::Remove { path, .. } => OverlayPatch::Remove { path: path.clone() },
     };
     let patches = patch.changes.iter().map(change).collect();
-    Arc::new(Overlay::new(source(pgdata), patches).expect("plain paths"))
-}
-
-struct Quiet;
-
-impl pgclinic_diagnose::Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
+    Arc::new(Overlay::new(directory(pgdata), patches).expect("plain paths"))
 }
 
 /// What is found.
 fn found(source: Arc<dyn Source>) -> Vec<Finding> {
     let cluster = Cluster::open(source).expect("a cluster");
-    let options = CheckOptions {
-        level: pgclinic_diagnose::Level::Full,
-        threads: std::num::NonZeroUsize::new(2).expect("two"),
-        evidence: 0,
-        selection: pgclinic_diagnose::Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(&cluster, &options, &Quiet).findings
+    checked(&cluster, Level::Full).findings
 }
 
 /// What is wrong with the promise, if anything.

@@ -1,16 +1,15 @@
 //! Hash indexes as real servers leave them: of many types, grown, emptied and cleaned; silent while whole, and
 //! each hurt is found.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::plan::Change;
-use pgclinic_diagnose::{CheckOptions, Finding, Glob, Level, Selection, check_cluster};
+use pgclinic_diagnose::{Finding, Glob, Level, Selection};
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
+use pgclinic_source::{Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, Sites, injury_named, plan_on};
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};
 
 /// Splits, overflow pages, freed and used again, an empty index, one with a single value, one without WAL.
 const FILL: &str = "
@@ -77,16 +76,6 @@ fn filled(major: u16) -> TempCopy {
     copy
 }
 
-struct Quiet;
-
-impl pgclinic_diagnose::Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
 /// The tables that are hurt, with their indexes.
 fn hurt_ones() -> Selection {
     Selection {
@@ -98,25 +87,12 @@ fn hurt_ones() -> Selection {
 
 fn found(source: Arc<dyn Source>, selection: Selection) -> Vec<Finding> {
     let cluster = Cluster::open(source).expect("a cluster");
-    let options = CheckOptions {
-        level: Level::Full,
-        threads: std::num::NonZeroUsize::new(2).expect("two"),
-        evidence: 0,
-        selection,
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    let findings = check_cluster(&cluster, &options, &Quiet).findings;
+    let findings = checked(&cluster, Level::Full).findings;
     let entries = ["index-entry-without-row", "row-without-index-entry"];
     let own = |finding: &Finding| {
         finding.rule.starts_with("hash-") || entries.contains(&finding.rule.as_str())
     };
     findings.into_iter().filter(own).collect()
-}
-
-fn directory(pgdata: &Path) -> Arc<dyn Source> {
-    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
 }
 
 fn whole_is_silent_and_hurt_is_found(major: u16) {

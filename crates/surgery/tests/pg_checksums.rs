@@ -2,28 +2,15 @@
 //! two tablespaces, asked of `pgclinic check`: it finds the same, and passes over the same.
 
 use std::fs::{File, create_dir, write};
-use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
-    CheckOptions, Finding, Level, Progress, Selection, Severity, check_cluster,
-};
+use pgclinic_diagnose::{Finding, Level, Severity};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
+use pgclinic_testkit::{TempCopy, checked, copy_of, seed, server};
 
 fn hurt_copy() -> TempCopy {
     copy_of(&seed(&server(15), Checksums::On))
@@ -38,17 +25,8 @@ fn check(pgdata: &Path) -> Vec<Finding> {
 
 fn check_at(pgdata: &Path, level: Level) -> Vec<Finding> {
     let source = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
-    let options = CheckOptions {
-        level,
-        threads: NonZeroUsize::MIN,
-        evidence: 0,
-        selection: Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
     let cluster = Cluster::open(source).expect("a cluster");
-    check_cluster(&cluster, &options, &Quiet).findings
+    checked(&cluster, level).findings
 }
 
 fn rules(findings: &[Finding]) -> Vec<(&str, &str)> {

@@ -8,9 +8,11 @@
 //! For tests only, so what goes wrong panics with a sentence.
 #![forbid(unsafe_code)]
 
+mod checkup;
 mod seeds;
 mod temp_copy;
 
+pub use checkup::{Quiet, checked, directory, open};
 pub use seeds::{Seeded, seed};
 pub use temp_copy::{TempCopy, copy_of};
 

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use pgclinic_cluster::{Catalog, Index, Relation};
-use pgclinic_format::datum::{TypeInfo, decompress};
+use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::order::{Order, default_order_of};
 use pgclinic_format::value_hash::{ValueHash, hash_u32_seeded};
-use pgclinic_format::{ColumnLayout, Oid, Varlena, varlena};
+use pgclinic_format::{ColumnLayout, Oid, varlena};
 
 use super::stored::Family;
 
@@ -140,24 +140,11 @@ fn type_in_table(catalog: &Catalog, facts: &Index, index: usize) -> Option<Oid> 
 
 /// A value without its varlena header, unpacked; nothing when it stands in TOAST.
 pub(crate) fn payload(layout: ColumnLayout, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
-    match layout.attlen {
-        -1 => varlena_payload(bytes),
-        -2 => bytes.strip_suffix(&[0]).map(Cow::Borrowed),
-        _ => Some(Cow::Borrowed(bytes)),
-    }
+    varlena::payload(layout.attlen, bytes, UNPACKED_BYTES)
 }
 
 fn varlena_payload(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
-    match varlena::parse(bytes).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => Some(Cow::Borrowed(payload)),
-        Varlena::Compressed(packed) if packed.raw_size <= UNPACKED_BYTES => {
-            let bytes = usize::try_from(packed.raw_size).ok()?;
-            decompress(packed.method, packed.data, bytes)
-                .ok()
-                .map(Cow::Owned)
-        }
-        Varlena::Compressed(_) | Varlena::External(_) => None,
-    }
+    varlena::payload(-1, bytes, UNPACKED_BYTES)
 }
 
 /// The type, ranges, values and the limit of both, then twice as many values as ranges, then values.

@@ -6,10 +6,9 @@ use std::cmp::Ordering;
 use pgclinic_cluster::{Catalog, Relation};
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
-use pgclinic_format::datum::decompress;
 use pgclinic_format::index_tuple::INDEX_NULL_MASK;
 use pgclinic_format::order::{Order, Word};
-use pgclinic_format::{ColumnLayout, PlainAttributes, Varlena, varlena};
+use pgclinic_format::{ColumnLayout, PlainAttributes, varlena};
 
 use crate::btree::fixed_keys::FixedKeys;
 
@@ -280,17 +279,5 @@ impl KeyColumn {
 
 /// The bytes that the datum printer and the comparisons take; `None` for what no index keeps.
 pub(crate) fn payload(bytes: &[u8], layout: ColumnLayout) -> Option<Cow<'_, [u8]>> {
-    if layout.attlen != -1 {
-        return Some(Cow::Borrowed(bytes));
-    }
-    match varlena::parse(bytes).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => Some(Cow::Borrowed(payload)),
-        Varlena::Compressed(packed) if packed.raw_size <= KEY_BYTES_MAX => {
-            let raw_size = usize::try_from(packed.raw_size).ok()?;
-            decompress(packed.method, packed.data, raw_size)
-                .ok()
-                .map(Cow::Owned)
-        }
-        Varlena::Compressed(_) | Varlena::External(_) => None,
-    }
+    varlena::payload(layout.attlen, bytes, KEY_BYTES_MAX)
 }

@@ -2,13 +2,11 @@
 //!
 //! Truth: `src/include/access/brin_page.h`, `src/backend/access/common/reloptions.c`.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_format::Page;
 use pgclinic_format::brin::{Meta, PAGE_META, PAGES_PER_RANGE_MAX, page_type};
 use pgclinic_format::index_page::AccessMethod;
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -40,11 +38,7 @@ impl PageCheck for BrinMetaPage {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
@@ -62,7 +56,7 @@ impl PageCheck for BrinMetaPage {
             let at = Meta::PAGES_PER_RANGE_AT;
             out.add(Draft::new(&BRIN_META_PAGE, message).bytes(at, at + 4));
         }
-        let settled = !cx.fork.cluster.is_some_and(Cluster::needs_recovery);
+        let settled = !cx.fork.replay_is_due();
         if settled && u64::from(meta.last_revmap_page) >= cx.fork.blocks {
             let message = format!(
                 "lastRevmapPage {} is behind the end of an index of {} blocks",

@@ -5,8 +5,7 @@
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -41,18 +40,11 @@ impl PageCheck for BtreeLinkBeyondEnd {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let replay_is_due = cx
-            .fork
-            .cluster
-            .is_some_and(pgclinic_cluster::Cluster::needs_recovery);
+        let replay_is_due = cx.fork.replay_is_due();
         if cx.fork.method != Some(AccessMethod::Btree) || page.is_new() || replay_is_due {
             return;
         }

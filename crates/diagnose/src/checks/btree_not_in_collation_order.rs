@@ -1,16 +1,14 @@
 //! Text in a btree that is not in the order of the collation's library.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Collation, CollationVersion, Collator, Index, Relation};
 use pgclinic_format::attribute::Attribute;
-use pgclinic_format::datum::decompress;
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
 use pgclinic_format::index_tuple::{INDEX_AM_RESERVED_BIT, IndexTuple};
 use pgclinic_format::order::{Order, Unordered};
-use pgclinic_format::{BlockNo, ColumnLayout, Oid, Page, Varlena, varlena};
+use pgclinic_format::{BlockNo, ColumnLayout, Oid, Page, varlena};
 
 use super::collation_version_changed::version_here;
 use crate::document::Level;
@@ -210,8 +208,8 @@ impl<'a> Asker<'a> {
                 // Where nulls stand is not the library's affair.
                 return None;
             };
-            let x = payload(a.bytes().get(x)?, *layout)?;
-            let y = payload(b.bytes().get(y)?, *layout)?;
+            let x = varlena::payload(layout.attlen, a.bytes().get(x)?, KEY_BYTES_MAX)?;
+            let y = varlena::payload(layout.attlen, b.bytes().get(y)?, KEY_BYTES_MAX)?;
             if x == y {
                 continue;
             }
@@ -333,21 +331,6 @@ fn stored_columns(tuple: IndexTuple<'_>) -> usize {
         usize::from(offset & OFFSET_MASK)
     } else {
         usize::MAX
-    }
-}
-
-fn payload(bytes: &[u8], layout: ColumnLayout) -> Option<Cow<'_, [u8]>> {
-    if layout.attlen != -1 {
-        return Some(Cow::Borrowed(bytes));
-    }
-    match varlena::parse(bytes).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => Some(Cow::Borrowed(payload)),
-        Varlena::Compressed(packed) if packed.raw_size <= KEY_BYTES_MAX => {
-            let raw_size = usize::try_from(packed.raw_size).ok()?;
-            let raw = decompress(packed.method, packed.data, raw_size);
-            raw.ok().map(Cow::Owned)
-        }
-        Varlena::Compressed(_) | Varlena::External(_) => None,
     }
 }
 

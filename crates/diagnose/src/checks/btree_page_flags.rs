@@ -8,8 +8,7 @@ use pgclinic_format::btree::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -38,11 +37,7 @@ impl PageCheck for BtreePageFlags {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -5,8 +5,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{EntryTuple, KeyShape, OFFSET_MAX, PageKind, Posting, PostingRows};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
 use crate::rule::{Rule, Severity};
@@ -40,11 +39,7 @@ impl PageCheck for GinEntry {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

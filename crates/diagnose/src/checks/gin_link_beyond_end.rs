@@ -2,13 +2,11 @@
 //!
 //! Truth: `src/include/access/ginblock.h`.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_format::gin::{DATA_AT, Meta, PageKind, Posting, PostingItem, posting_items};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
 use crate::rule::{Rule, Severity};
@@ -41,18 +39,14 @@ impl PageCheck for GinLinkBeyondEnd {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
         let Some((opaque, kind)) = gin_page(page, cx) else {
             return;
         };
-        if kind == PageKind::Deleted || cx.fork.cluster.is_some_and(Cluster::needs_recovery) {
+        if kind == PageKind::Deleted || cx.fork.replay_is_due() {
             return;
         }
         let special = usize::from(page.pd_special());

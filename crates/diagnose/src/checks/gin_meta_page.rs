@@ -7,8 +7,7 @@ use pgclinic_format::Page;
 use pgclinic_format::gin::{Meta, PageKind};
 use pgclinic_format::types::INVALID_BLOCK;
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::gin_page;
 use crate::rule::{Rule, Severity};
@@ -40,11 +39,7 @@ impl PageCheck for GinMetaPage {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -9,8 +9,7 @@ use pgclinic_format::gin::{
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::types::Tid;
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::gin_page;
 use crate::rule::{Rule, Severity};
@@ -43,11 +42,7 @@ impl PageCheck for GinPostingPage {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

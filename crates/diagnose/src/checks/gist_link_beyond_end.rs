@@ -6,8 +6,7 @@ use pgclinic_format::gist::{F_FOLLOW_RIGHT, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -40,18 +39,11 @@ impl PageCheck for GistLinkBeyondEnd {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let replay_is_due = cx
-            .fork
-            .cluster
-            .is_some_and(pgclinic_cluster::Cluster::needs_recovery);
+        let replay_is_due = cx.fork.replay_is_due();
         let Some(gist) = GistPage::parse(page).filter(|_| !page.is_new() && !replay_is_due) else {
             return;
         };

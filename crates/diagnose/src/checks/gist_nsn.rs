@@ -6,8 +6,7 @@ use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
 use pgclinic_format::gist::GistPage;
 
-use crate::check::{ForkCx, PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{ForkCx, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -40,11 +39,7 @@ impl PageCheck for GistNsn {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

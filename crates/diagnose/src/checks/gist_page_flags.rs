@@ -7,8 +7,7 @@ use pgclinic_format::gist::{self, F_DELETED, F_FOLLOW_RIGHT, F_HAS_GARBAGE, F_LE
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -42,11 +41,7 @@ impl PageCheck for GistPageFlags {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

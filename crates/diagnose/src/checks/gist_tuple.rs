@@ -8,8 +8,7 @@ use pgclinic_format::index_tuple::INDEX_AM_RESERVED_BIT;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, LpFlags, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -58,11 +57,7 @@ impl PageCheck for GistTuple {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -9,7 +9,6 @@ use std::io;
 
 use pgclinic_cluster::Index;
 use pgclinic_format::attribute::{Attribute, Attributes};
-use pgclinic_format::datum::decompress;
 use pgclinic_format::hash::{self, Entry};
 use pgclinic_format::hash_value::{Hasher, hash_value, hasher_of};
 use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
@@ -274,7 +273,9 @@ fn code_of(tuple: HeapTuple<'_>, columns: &[ColumnLayout], key: Key<'_>) -> Code
     let code = match long.then(|| varlena::parse(bytes)) {
         None => hash_value(key.hasher, bytes),
         Some(Ok((Varlena::External(_), _))) => return Code::Elsewhere,
-        Some(Ok((value, _))) => hash_of(key.hasher, &value),
+        Some(Ok((value, _))) => value
+            .unpacked(UNPACKED_MAX)
+            .and_then(|payload| hash_value(key.hasher, &payload)),
         Some(Err(_)) => None,
     };
     code.map_or(Code::Unknown, Code::Known)
@@ -285,17 +286,5 @@ fn value_of<'a>(tuple: HeapTuple<'a>, columns: &[ColumnLayout], key: Key<'a>) ->
         Attribute::Value(range) => tuple.bytes().get(range),
         Attribute::Missing => key.added,
         Attribute::Null => None,
-    }
-}
-
-fn hash_of(hasher: Hasher, value: &Varlena<'_>) -> Option<u32> {
-    match value {
-        Varlena::Short(payload) | Varlena::Plain(payload) => hash_value(hasher, payload),
-        Varlena::Compressed(packed) if packed.raw_size <= UNPACKED_MAX => {
-            let size = usize::try_from(packed.raw_size).ok()?;
-            let payload = decompress(packed.method, packed.data, size).ok()?;
-            hash_value(hasher, &payload)
-        }
-        Varlena::Compressed(_) | Varlena::External(_) => None,
     }
 }

@@ -6,8 +6,7 @@ use pgclinic_format::Page;
 use pgclinic_format::hash::{self, ENTRY_BYTES, EntryFault, LH_SPLIT_FLAGS, Opaque};
 use pgclinic_format::index_page::AccessMethod;
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -76,11 +75,7 @@ impl PageCheck for HashEntries {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -6,8 +6,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 use crate::spgist_chains::{ChainFault, Chains};
@@ -40,11 +39,7 @@ impl PageCheck for SpgistLeafChain {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -5,8 +5,7 @@
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SPGIST_META, SpgistPage};
 use pgclinic_format::{BlockNo, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -37,11 +36,7 @@ impl PageCheck for SpgistPageFlags {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -10,8 +10,7 @@ use pgclinic_format::spgist::{
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, Page};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 use crate::spgist_nodes::ValueKind;
@@ -45,11 +44,7 @@ impl PageCheck for SpgistTuple {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

@@ -6,8 +6,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{SpgistPage, State};
 
-use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
+use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::rule::{Rule, Severity};
 
@@ -39,11 +38,7 @@ impl PageCheck for SpgistTupleCounts {
     }
 
     fn wants(&self) -> Wants {
-        Wants {
-            level: Level::Structure,
-            pages: PageClass::Index,
-            screened: false,
-        }
+        Wants::INDEX
     }
 
     fn check(&self, page: Page<'_>, _cx: &PageCx<'_>, out: &mut Findings) {

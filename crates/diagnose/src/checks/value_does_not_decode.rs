@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use pgclinic_cluster::{RowState, row_state};
-use pgclinic_format::datum::{Prober, decompress};
+use pgclinic_format::datum::Prober;
 use pgclinic_format::{Attribute, HeapTuple, Page, Varlena, varlena};
 
 use crate::check::{PageCheck, PageCx, Wants};
@@ -153,18 +153,13 @@ fn try_row(
 /// The value without its header; nothing for one in TOAST, and for one too large to unpack here.
 fn payload(raw: &[u8]) -> Option<Result<Cow<'_, [u8]>, &'static str>> {
     match varlena::parse(raw).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => Some(Ok(Cow::Borrowed(payload))),
-        Varlena::External(_) => None,
-        Varlena::Compressed(packed) => {
-            let raw_size = usize::try_from(packed.raw_size).ok()?;
-            (packed.raw_size <= UNPACKED_MAX).then_some(())?;
-            let unpacked = decompress(packed.method, packed.data, raw_size);
-            Some(
-                unpacked
-                    .map(Cow::Owned)
-                    .map_err(|_| "does not decompress to the length that it promises"),
-            )
-        }
+        Varlena::Compressed(packed) if packed.raw_size <= UNPACKED_MAX => Some(
+            packed
+                .unpack()
+                .map(Cow::Owned)
+                .map_err(|_| "does not decompress to the length that it promises"),
+        ),
+        value => value.as_it_is().map(|payload| Ok(Cow::Borrowed(payload))),
     }
 }
 

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use pgclinic_cluster::{Catalog, OpClass};
-use pgclinic_format::datum::{TypeInfo, decompress};
+use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::gin::{Category, Key, KeyShape};
 use pgclinic_format::order::{Order, default_order_of};
-use pgclinic_format::{ColumnLayout, Oid, Varlena, varlena};
+use pgclinic_format::{ColumnLayout, Oid, varlena};
 
 use crate::relation_check::RelationCx;
 
@@ -127,19 +127,7 @@ impl<'a> KeyOrders<'a> {
 
 /// A key without its varlena header, unpacked.
 fn payload(layout: ColumnLayout, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
-    if layout.attlen != -1 {
-        return Some(Cow::Borrowed(bytes));
-    }
-    match varlena::parse(bytes).ok()?.0 {
-        Varlena::Short(payload) | Varlena::Plain(payload) => Some(Cow::Borrowed(payload)),
-        Varlena::Compressed(packed) if packed.raw_size <= UNPACKED_BYTES => {
-            let bytes = usize::try_from(packed.raw_size).ok()?;
-            decompress(packed.method, packed.data, bytes)
-                .ok()
-                .map(Cow::Owned)
-        }
-        Varlena::Compressed(_) | Varlena::External(_) => None,
-    }
+    varlena::payload(layout.attlen, bytes, UNPACKED_BYTES)
 }
 
 /// Whose keys are compared by the default btree class of their type: of the server itself, and of

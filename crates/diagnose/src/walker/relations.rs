@@ -154,10 +154,7 @@ fn bytes_of(task: &Task<'_>) -> u64 {
 }
 
 fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: &mut Books) {
-    let recovering = task
-        .fork
-        .cluster
-        .is_some_and(pgclinic_cluster::Cluster::needs_recovery);
+    let recovering = task.fork.replay_is_due();
     for mut draft in findings.take_drafts() {
         draft.story.compared = true;
         if recovering {

@@ -1,18 +1,15 @@
 //! A cluster made for one test: indexes in the states that the test is about.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Level, Progress, Selection, Severity, check_cluster,
-};
+use pgclinic_diagnose::{CheckDocument, Level, Severity};
 use pgclinic_servers::{
     Checksums, InitOptions, Installation, Scratch, Server, StartOptions, StopMode, initdb,
 };
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
-use pgclinic_testkit::{run_as, server};
+use pgclinic_testkit::{checked, run_as, server};
 
 /// A stopped cluster with one database `postgres`.
 pub(crate) struct Made {
@@ -48,16 +45,6 @@ impl OtherPage {
         let block = u32::try_from(self.block).expect("a small file");
         pgclinic_format::build::seal_page(&mut self.bytes, block);
         self
-    }
-}
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
     }
 }
 
@@ -125,16 +112,7 @@ impl Made {
         let source = Arc::new(DataDirectory::open(&self.pgdata).expect("a folder"));
         let source = Arc::new(Overlay::new(source, patches).expect("plain paths"));
         let cluster = Cluster::open(source).expect("a cluster");
-        let options = CheckOptions {
-            level,
-            threads: NonZeroUsize::MIN,
-            evidence: 0,
-            selection: Selection::default(),
-            spec: "made".into(),
-            memory_bytes: CheckOptions::MEMORY_BYTES,
-            spill_folder: self.scratch.path().to_path_buf(),
-        };
-        check_cluster(&cluster, &options, &Quiet)
+        checked(&cluster, level)
     }
 
     /// A page of a relation of the schema `public`, to be changed and handed to [`Made::check_with`].

@@ -46,10 +46,8 @@ impl<'a> Chunk<'a> {
         let bytes = tuple.bytes().get(usize::from(tuple.t_hoff())..)?;
         let value = u32::from_le_bytes(*bytes.first_chunk()?);
         let seq = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
-        match varlena::parse(bytes.get(DATA_AT..)?).ok()?.0 {
-            Varlena::Short(data) | Varlena::Plain(data) => Some(Chunk { value, seq, data }),
-            Varlena::Compressed(_) | Varlena::External(_) => None,
-        }
+        let data = varlena::parse(bytes.get(DATA_AT..)?).ok()?.0.as_it_is()?;
+        Some(Chunk { value, seq, data })
     }
 }
 

@@ -4,27 +4,14 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Progress, Selection};
+use pgclinic_diagnose::Selection;
 use pgclinic_rows::forms::form_named;
 use pgclinic_rows::{
     Account, Durability, Encoding, Partial, Rows, SalvageOptions, encoded, salvage,
 };
 use pgclinic_servers::{ConnectOptions, Server, Session};
-use pgclinic_source::DataDirectory;
-
-/// Nobody looks.
-pub(crate) struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
+use pgclinic_testkit::{Quiet, open};
 
 /// Rows, each as the server or a file has it, in any order.
 pub(crate) type Lines = Vec<Vec<u8>>;
@@ -51,9 +38,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
 }
 
 pub(crate) fn salvaged(pgdata: &Path, options: &SalvageOptions) -> Account {
-    let source = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
-    let cluster = Cluster::open(source).expect("a cluster");
-    salvage(&cluster, options, &Quiet).expect("a destination")
+    salvage(&open(pgdata), options, &Quiet).expect("a destination")
 }
 
 /// A session that prints as the salvage does.

@@ -8,7 +8,7 @@
 //! Truth: `src/include/utils/array.h`. Offsets there count from the varlena header, 4 bytes before.
 
 use pgclinic_format::datum::builtin;
-use pgclinic_format::{Varlena, varlena};
+use pgclinic_format::varlena;
 
 const HEADER: usize = 20;
 const VARLENA: usize = 4;
@@ -80,10 +80,7 @@ impl<'a> Walk<'a> {
         }
         let (value, total) = varlena::parse(rest).ok()?;
         self.at = self.at.checked_add(total)?;
-        match value {
-            Varlena::Short(payload) | Varlena::Plain(payload) => Some(payload),
-            Varlena::Compressed(_) | Varlena::External(_) => None,
-        }
+        value.as_it_is()
     }
 }
 

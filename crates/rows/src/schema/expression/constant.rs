@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pgclinic_format::datum::{Limits, Value as Printed, to_value};
-use pgclinic_format::{Oid, Varlena, varlena};
+use pgclinic_format::{Oid, varlena};
 
 use super::super::catalog::Catalogs;
 use super::super::identifier::literal;
@@ -101,21 +101,16 @@ pub(super) fn value_text(catalogs: &Catalogs<'_>, node: &Node) -> Written<String
     }
 }
 
+/// Bytes of the longest constant that is written out.
+const CONSTANT_BYTES_MAX: u32 = 64 << 20;
+
 fn payload(bytes: &[u8], len: i64) -> Written<Cow<'_, [u8]>> {
     match len {
         -1 => match varlena::parse(bytes) {
-            Ok((Varlena::Short(payload) | Varlena::Plain(payload), _)) => Ok(payload.into()),
-            Ok((Varlena::Compressed(packed), _)) => {
-                let size = usize::try_from(packed.raw_size).unwrap_or(usize::MAX);
-                let unpacked = pgclinic_format::datum::decompress(
-                    packed.method,
-                    packed.data,
-                    size.min(64 << 20),
-                );
-                let unpacked = unpacked.map_err(|error| Refusal(error.to_string()))?;
-                Ok(unpacked.into())
-            }
-            _ => Err(Refusal("a constant is no value of varying length".into())),
+            Ok((value, _)) => value
+                .unpacked(CONSTANT_BYTES_MAX)
+                .ok_or_else(|| Refusal("a constant does not unpack".into())),
+            Err(_) => Err(Refusal("a constant is no value of varying length".into())),
         },
         -2 => Ok(bytes.strip_suffix(&[0]).unwrap_or(bytes).into()),
         len => {

@@ -2,19 +2,14 @@
 //! hurt, and on a table that changed after its visibility map was saved.
 
 use std::collections::BTreeSet;
-use std::fs::{File, read, write};
-use std::num::NonZeroUsize;
-use std::os::unix::fs::FileExt;
+use std::fs::{read, write};
 use std::path::Path;
-use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::plan::Change;
-use pgclinic_diagnose::{CheckOptions, Level, Progress, Selection, Severity, check_cluster};
+use pgclinic_diagnose::{Level, Severity};
 use pgclinic_servers::{Checksums, Session, StartOptions, StopMode};
-use pgclinic_source::DataDirectory;
-use pgclinic_surgery::{InjuryOptions, Sites, injury_named, plan_on};
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
+
+use crate::hurt::hurt_pages;
 
 const ROWS: &[&str] = &[
     "frozen-row-thawed",
@@ -28,33 +23,9 @@ const ROWS: &[&str] = &[
 const FILL: &str = "CREATE EXTENSION IF NOT EXISTS pg_visibility SCHEMA ext; \
      CREATE TABLE public.mapped AS SELECT i FROM generate_series(1, 2000) i";
 
-struct Quiet;
-
-impl Progress for Quiet {
-    fn expect(&self, _bytes: u64) {}
-    fn advance(&self, _bytes: u64) {}
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
-fn open(pgdata: &Path) -> Cluster {
-    let source = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
-    Cluster::open(source).expect("a cluster")
-}
-
 /// Relations and blocks with damage.
 fn ours(pgdata: &Path) -> BTreeSet<(u32, u32)> {
-    let options = CheckOptions {
-        level: Level::Structure,
-        threads: NonZeroUsize::MIN,
-        evidence: 0,
-        selection: Selection::default(),
-        spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
-        spill_folder: std::env::temp_dir(),
-    };
-    check_cluster(&open(pgdata), &options, &Quiet)
+    checked(&open(pgdata), Level::Structure)
         .findings
         .into_iter()
         .filter(|finding| finding.severity == Severity::Damage)
@@ -82,47 +53,6 @@ fn bring_back_old_map(copy: &TempCopy) {
     write(copy.pgdata.join(path), map).expect("a write");
 }
 
-fn hurt(copy: &TempCopy) -> usize {
-    let cluster = open(&copy.pgdata);
-    let sites = Sites::new(&cluster);
-    let mut taken = BTreeSet::new();
-    for (name, seed) in ROWS
-        .iter()
-        .flat_map(|name| (0..6).map(move |seed| (name, seed)))
-    {
-        let options = InjuryOptions {
-            database: Some("clinic".into()),
-            seed,
-            sealed: true,
-            ..InjuryOptions::default()
-        };
-        let injury = injury_named(name).expect("an injury");
-        let Ok(planned) = plan_on(&sites, injury, &options) else {
-            continue;
-        };
-        if !taken.insert((planned.place.relation_oid, planned.place.block)) {
-            continue;
-        }
-        for change in &planned.patch.changes {
-            let Change::Bytes {
-                path,
-                offset,
-                after,
-                ..
-            } = change
-            else {
-                panic!("rows are hurt in place");
-            };
-            let file = File::options()
-                .write(true)
-                .open(copy.pgdata.join(path))
-                .expect("a file");
-            file.write_all_at(after, *offset).expect("a write");
-        }
-    }
-    taken.len()
-}
-
 /// Relations and blocks of the rows that the extension lists.
 fn theirs(session: &mut Session, function: &str) -> BTreeSet<(u32, u32)> {
     let sql = format!(
@@ -145,7 +75,7 @@ fn theirs(session: &mut Session, function: &str) -> BTreeSet<(u32, u32)> {
 fn rows_that_the_map_denies() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     bring_back_old_map(&copy);
-    assert!(hurt(&copy) >= 12);
+    assert!(hurt_pages(&copy, ROWS, 6) >= 12);
     let ours = ours(&copy.pgdata);
     let server = copy
         .start_with(&StartOptions::default().with("autovacuum", "off"))

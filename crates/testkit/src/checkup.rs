@@ -1,0 +1,44 @@
+//! A checkup without a command line.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::{CheckDocument, CheckOptions, Level, Progress, Selection, check_cluster};
+use pgclinic_source::{DataDirectory, Source};
+
+/// Nobody watches the progress, and nobody interrupts.
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// The bytes of a data directory.
+pub fn directory(pgdata: &Path) -> Arc<dyn Source> {
+    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
+}
+
+/// The cluster in a folder.
+pub fn open(pgdata: &Path) -> Cluster {
+    Cluster::open(directory(pgdata)).expect("a cluster")
+}
+
+/// What a checkup of all of a cluster says.
+pub fn checked(cluster: &Cluster, level: Level) -> CheckDocument {
+    let options = CheckOptions {
+        level,
+        threads: NonZeroUsize::MIN.saturating_add(1),
+        evidence: 0,
+        selection: Selection::default(),
+        spec: String::new(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
+    };
+    check_cluster(cluster, &options, &Quiet)
+}
