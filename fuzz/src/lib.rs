@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_format::Layout;
 use pgclinic_format::attribute::ColumnLayout;
-use pgclinic_format::build::{PageBuilder, TupleBuilder, put_u32};
-use pgclinic_format::{Layout, control_file};
+use pgclinic_format::build::{PageBuilder, TupleBuilder, sound_control_file};
 use pgclinic_source::Memory;
 
 /// Bytes of a page.
@@ -298,7 +298,7 @@ impl Files {
         let source = Memory::new("made")
             .with("PG_VERSION", "18\n")
             .with(format!("base/{DATABASE}/PG_VERSION"), "18\n")
-            .with("global/pg_control", sound_control_file())
+            .with("global/pg_control", sound_control_file(PAGE_BYTES as u32))
             .with("pg_xact/0000", vec![0x55; PAGE_BYTES]);
         for (path, rows) in self.rows {
             source.insert(path, packed(&rows));
@@ -394,40 +394,5 @@ fn packed(rows: &[Vec<u8>]) -> Vec<u8> {
         used += room;
     }
     bytes.extend(page.finish(block));
-    bytes
-}
-
-/// Shut down in good order, without data checksums.
-fn sound_control_file() -> Vec<u8> {
-    let mut bytes = vec![0; control_file::FILE_BYTES];
-    let words = [
-        (0, 77),
-        (8, 1800),
-        (12, 202_506_291),
-        (16, 1),
-        (32, 0x0100_0028),
-        (40, 0x0100_0028),
-        (48, 1),
-        (52, 1),
-        (64, 1000),
-        (72, 20_000),
-        (76, 5),
-        (84, 700),
-        (92, 1),
-        (204, 8),
-        (216, 1024),
-        (220, 1 << 20),
-        (224, 1024),
-        (228, 16 << 20),
-        (232, 64),
-        (236, 32),
-        (240, 204),
-        (244, 256),
-    ];
-    for (at, value) in words {
-        put_u32(&mut bytes, at, value);
-    }
-    bytes[208..216].copy_from_slice(&1_234_567.0f64.to_le_bytes());
-    assert!(control_file::seal(&mut bytes), "a control file of 18");
     bytes
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_format::build::put_u32;
-use pgclinic_format::{control_file, relation_map};
+use pgclinic_format::build::{self, put_u32};
+use pgclinic_format::relation_map;
 use pgclinic_source::Memory;
 
 use crate::check::ClusterCheck;
@@ -61,38 +61,7 @@ impl ClusterTrial {
 
 /// The control file of a cluster of 18 that was shut down in good order.
 pub(crate) fn sound_control_file() -> Vec<u8> {
-    let mut bytes = vec![0; control_file::FILE_BYTES];
-    let words = [
-        (0, 77),
-        (8, 1800),
-        (12, 202_506_291),
-        (16, 1),
-        // The checkpoint, and its redo.
-        (32, 0x0100_0028),
-        (40, 0x0100_0028),
-        (48, 1),
-        (52, 1),
-        (64, 1000),
-        (72, 20_000),
-        (76, 5),
-        (84, 700),
-        (92, 1),
-        (204, 8),
-        (216, 8192),
-        (220, 131_072),
-        (224, 8192),
-        (228, 16 << 20),
-        (232, 64),
-        (236, 32),
-        (240, 1996),
-        (244, 2048),
-    ];
-    for (at, value) in words {
-        put_u32(&mut bytes, at, value);
-    }
-    bytes[208..216].copy_from_slice(&1_234_567.0f64.to_le_bytes());
-    assert!(control_file::seal(&mut bytes), "a control file of 18");
-    bytes
+    build::sound_control_file(8192)
 }
 
 /// A map of 18 for `global`.

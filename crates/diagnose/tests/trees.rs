@@ -2,13 +2,10 @@
 //! deleted pages, redirects and placeholders, and after a crash: all silent.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Level, Severity};
+use pgclinic_diagnose::{Level, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode};
-use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
 
 /// Half of the rows come before the indexes, half after; one statement a batch.
 const GROW: &str = include_str!("trees.sql");
@@ -29,14 +26,8 @@ fn grow(server: &Server, major: u16) {
     }
 }
 
-fn checked(pgdata: &Path) -> CheckDocument {
-    let source = DataDirectory::open(pgdata).expect("a data directory");
-    let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
-    checked(&cluster, Level::Full)
-}
-
 fn complaints(pgdata: &Path) -> Vec<String> {
-    let findings = checked(pgdata).findings.into_iter();
+    let findings = checked(&open(pgdata), Level::Full).findings.into_iter();
     let loud = findings.filter(|finding| finding.severity != Severity::Note);
     loud.map(|finding| {
         let place = &finding.place;

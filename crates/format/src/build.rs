@@ -1,6 +1,7 @@
 //! Pages and tuples made from parts, for tests and injuries.
 
 use crate::checksum::page_checksum;
+use crate::control_file;
 use crate::heap_tuple::{HEADER_BYTES as TUPLE_HEADER_BYTES, HEAP_HASNULL};
 use crate::line_pointer::{LinePointer, LpFlags};
 use crate::page::{HEADER_BYTES, LAYOUT_VERSION};
@@ -24,6 +25,47 @@ pub fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
 pub fn seal_page(page: &mut [u8], block: BlockNo) {
     let sum = page_checksum(page, block);
     put_u16(page, 8, sum);
+}
+
+/// The control file of a cluster of 18 with pages of this size, without data checksums, that was shut
+/// down in good order.
+pub fn sound_control_file(block_size: u32) -> Vec<u8> {
+    let mut bytes = vec![0; control_file::FILE_BYTES];
+    // Four chunks of a long value fill a page.
+    let toast_chunk = ((block_size.saturating_sub(40) / 4) & !7).saturating_sub(36);
+    let words = [
+        (0, 77),
+        (8, 1800),
+        (12, 202_506_291),
+        (16, 1),
+        // The checkpoint, and its redo.
+        (32, 0x0100_0028),
+        (40, 0x0100_0028),
+        (48, 1),
+        (52, 1),
+        (64, 1000),
+        (72, 20_000),
+        (76, 5),
+        (84, 700),
+        (92, 1),
+        (204, 8),
+        (216, block_size),
+        (220, (1u32 << 30).checked_div(block_size).unwrap_or(0)),
+        (224, block_size),
+        (228, 16 << 20),
+        (232, 64),
+        (236, 32),
+        (240, toast_chunk),
+        (244, block_size / 4),
+    ];
+    for (at, value) in words {
+        put_u32(&mut bytes, at, value);
+    }
+    if let Some(float_format) = bytes.get_mut(208..216) {
+        float_format.copy_from_slice(&1_234_567.0f64.to_le_bytes());
+    }
+    control_file::seal(&mut bytes);
+    bytes
 }
 
 /// Puts a page together, items from its end towards its beginning.

@@ -111,6 +111,16 @@ impl Wound {
         Wound::bytes(site, &after, words)
     }
 
+    /// Inverts the byte of the site that the seed chooses.
+    pub fn invert_byte(site: &Site<'_>, seed: u64) -> Option<Wound> {
+        let len = u64::try_from(site.bytes.len()).ok()?;
+        let at = usize::try_from(seed.checked_rem(len)?).ok()?;
+        Wound::edit(site, format!("byte {at} inverted"), |bytes| {
+            let byte = bytes.get_mut(at..).and_then(|rest| rest.first_mut());
+            byte.into_iter().for_each(|byte| *byte = !*byte);
+        })
+    }
+
     /// Edits one row of the site's page; the edit is given the bytes from the tuple to the end of the page.
     pub fn edit_row(
         site: &Site<'_>,

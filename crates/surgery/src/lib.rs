@@ -8,6 +8,7 @@
 //! do the work. Nothing here decides what to heal: a [`pgclinic_diagnose::plan::Patch`] is plain data.
 #![forbid(unsafe_code)]
 
+mod brin_site;
 mod btree_site;
 mod copy;
 #[cfg(test)]

@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation, XactStatus};
 use pgclinic_format::control_file::Checkpoint;
-use pgclinic_format::heap_tuple::{HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
+use pgclinic_format::heap_tuple::{
+    HEAP_HOT_UPDATED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN,
+    HEAP_XMIN_INVALID,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::slru::{GROUP_BYTES, PAGES_PER_SEGMENT};
@@ -280,6 +283,17 @@ impl Site<'_> {
     pub fn row(&self, seed: u64, fits: impl Fn(&Row<'_>) -> bool) -> Option<Row<'_>> {
         let fitting: Vec<Row<'_>> = self.rows().into_iter().filter(fits).collect();
         choose(&fitting, seed).copied()
+    }
+
+    /// A row that a transaction updated and left its new version on the page, by the seed.
+    pub fn row_updated_in_place(&self, seed: u64) -> Option<Row<'_>> {
+        self.row(seed, |row| {
+            row.tuple.t_infomask2() & HEAP_HOT_UPDATED != 0
+                && !row.tuple.has(HEAP_XMAX_INVALID)
+                && !row.tuple.has(HEAP_XMAX_IS_MULTI)
+                && !row.tuple.xmax_is_locked_only()
+                && row.tuple.t_infomask() & HEAP_XMIN_FROZEN != HEAP_XMIN_INVALID
+        })
     }
 
     /// One value that `fits`, and its row, by the seed.

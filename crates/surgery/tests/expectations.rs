@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::plan::{Change, Patch};
-use pgclinic_diagnose::{Finding, Severity, is_comparison, is_expected};
+use pgclinic_diagnose::{Finding, Level, Severity, is_comparison, is_expected};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
@@ -66,7 +66,7 @@ fn broken_promise(planned: &PlannedInjury, found: &[Finding]) -> Option<String> 
 
 fn every_promise_is_kept(major: u16, checksums: Checksums, seeds: std::ops::Range<u64>) {
     let pgdata = seed(&server(major), checksums).pgdata;
-    let cluster = Cluster::open(source(&pgdata)).expect("a cluster");
+    let cluster = Cluster::open(directory(&pgdata)).expect("a cluster");
     let sites = Sites::new(&cluster);
     let mut broken = Vec::new();
     for seed in seeds {
@@ -100,7 +100,7 @@ fn every_promise_is_kept(major: u16, checksums: Checksums, seeds: std::ops::Rang
 #[test]
 fn a_healthy_cluster_is_quiet() {
     let pgdata = seed(&server(18), Checksums::On).pgdata;
-    assert_eq!(found(source(&pgdata)), []);
+    assert_eq!(found(directory(&pgdata)), []);
 }
 
 #[test]

@@ -31,11 +31,16 @@ pub fn open(pgdata: &Path) -> Cluster {
 
 /// What a checkup of all of a cluster says.
 pub fn checked(cluster: &Cluster, level: Level) -> CheckDocument {
+    checked_only(cluster, level, Selection::default())
+}
+
+/// What a checkup of some of a cluster says.
+pub fn checked_only(cluster: &Cluster, level: Level, selection: Selection) -> CheckDocument {
     let options = CheckOptions {
         level,
         threads: NonZeroUsize::MIN.saturating_add(1),
         evidence: 0,
-        selection: Selection::default(),
+        selection,
         spec: String::new(),
         memory_bytes: CheckOptions::MEMORY_BYTES,
         spill_folder: std::env::temp_dir(),

@@ -12,7 +12,7 @@ mod checkup;
 mod seeds;
 mod temp_copy;
 
-pub use checkup::{Quiet, checked, directory, open};
+pub use checkup::{Quiet, checked, checked_only, directory, open};
 pub use seeds::{Seeded, seed};
 pub use temp_copy::{TempCopy, copy_of};
 

@@ -14,7 +14,7 @@ use pgclinic_testkit::{checked, run_as, server};
 /// A stopped cluster with one database `postgres`.
 pub(crate) struct Made {
     pub(crate) pgdata: PathBuf,
-    scratch: Scratch,
+    _scratch: Scratch,
     installation: Installation,
 }
 
@@ -90,7 +90,7 @@ impl Made {
         let server = Server::start(&installation, &run_as(), &pgdata, &start).expect("a server");
         let made = Made {
             pgdata,
-            scratch,
+            _scratch: scratch,
             installation,
         };
         (made, server)

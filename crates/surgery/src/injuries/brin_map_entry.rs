@@ -1,11 +1,10 @@
 //! The map of a BRIN index leads to a place where no summary is.
 
-use pgclinic_format::brin::{PAGE_REVMAP, map_entry, map_entry_at, page_type, ranges_per_map_page};
 use pgclinic_format::build::put_u16;
-use pgclinic_format::index_page::AccessMethod;
 
+use crate::brin_site;
 use crate::injury::{Injury, SiteWants, Wound};
-use crate::site::{INDEX_PAGE, Site, choose};
+use crate::site::{INDEX_PAGE, Site};
 use crate::way_out;
 
 /// See the module.
@@ -25,16 +24,7 @@ impl Injury for BrinMapEntry {
     }
 
     fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
-        site.method()
-            .filter(|method| *method == AccessMethod::Brin)?;
-        let page = site.page()?;
-        (page_type(page)? == PAGE_REVMAP).then_some(())?;
-        let known: Vec<u32> = (0..ranges_per_map_page(page.len()))
-            .filter(|index| map_entry(page, *index).is_some())
-            .collect();
-        let index = *choose(&known, seed)?;
-        let at = map_entry_at(index) + 4;
-
+        let (index, at) = brin_site::place_in_map(site, seed)?;
         let words = format!("place {index} of the map leads to summary 2000 of its page");
         let wound = Wound::edit(site, words, |page| put_u16(page, at, 2000))?;
         let wound = wound.must(&["brin-map-entry"]);

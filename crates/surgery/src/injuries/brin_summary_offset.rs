@@ -1,11 +1,8 @@
 //! The values of a summary of a BRIN index begin elsewhere.
 
-use pgclinic_format::LpFlags;
-use pgclinic_format::brin::{PAGE_REGULAR, page_type};
-use pgclinic_format::index_page::AccessMethod;
-
+use crate::brin_site;
 use crate::injury::{Injury, SiteWants, Wound};
-use crate::site::{INDEX_PAGE, Site, choose};
+use crate::site::{INDEX_PAGE, Site};
 use crate::way_out;
 
 /// See the module.
@@ -25,17 +22,7 @@ impl Injury for BrinSummaryOffset {
     }
 
     fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
-        site.method()
-            .filter(|method| *method == AccessMethod::Brin)?;
-        let page = site.page()?;
-        (page_type(page)? == PAGE_REGULAR).then_some(())?;
-        let summaries: Vec<_> = page
-            .line_pointers()
-            .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
-            .collect();
-        let (item, pointer) = *choose(&summaries, seed)?;
-        let at = usize::from(pointer.lp_off());
-
+        let (item, at) = brin_site::summary(site, seed)?;
         let words = format!("the values of summary {item} begin eight bytes later");
         let wound = Wound::edit(site, words, |page| {
             if let Some(info) = page.get_mut(at + 4) {

@@ -1,12 +1,10 @@
 //! A summary of a BRIN index says that it is that of another range.
 
-use pgclinic_format::LpFlags;
-use pgclinic_format::brin::{PAGE_REGULAR, page_type};
 use pgclinic_format::build::put_u32;
-use pgclinic_format::index_page::AccessMethod;
 
+use crate::brin_site;
 use crate::injury::{Injury, SiteWants, Wound};
-use crate::site::{INDEX_PAGE, Site, choose};
+use crate::site::{INDEX_PAGE, Site};
 use crate::way_out;
 
 /// See the module.
@@ -26,17 +24,7 @@ impl Injury for BrinSummaryRange {
     }
 
     fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
-        site.method()
-            .filter(|method| *method == AccessMethod::Brin)?;
-        let page = site.page()?;
-        (page_type(page)? == PAGE_REGULAR).then_some(())?;
-        let summaries: Vec<_> = page
-            .line_pointers()
-            .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
-            .collect();
-        let (item, pointer) = *choose(&summaries, seed)?;
-        let at = usize::from(pointer.lp_off());
-
+        let (item, at) = brin_site::summary(site, seed)?;
         let range = 1 << 30;
         let words = format!("summary {item} given to the range from block {range}");
         let wound = Wound::edit(site, words, |page| put_u32(page, at, range))?;

@@ -1,9 +1,6 @@
 //! A row that was updated in place leads to itself.
 
 use pgclinic_format::build::put_u16;
-use pgclinic_format::heap_tuple::{
-    HEAP_HOT_UPDATED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
-};
 
 use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
@@ -27,13 +24,7 @@ impl Injury for HotUpdateToItself {
     }
 
     fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
-        let row = site.row(seed, |row| {
-            row.tuple.t_infomask2() & HEAP_HOT_UPDATED != 0
-                && !row.tuple.has(HEAP_XMAX_INVALID)
-                && !row.tuple.has(HEAP_XMAX_IS_MULTI)
-                && !row.tuple.xmax_is_locked_only()
-                && row.tuple.t_infomask() & HEAP_XMIN_FROZEN != HEAP_XMIN_INVALID
-        })?;
+        let row = site.row_updated_in_place(seed)?;
         let words = "t_ctid of a row that was updated in place set to its own place";
         let item = row.item;
         let wound = Wound::edit_row(site, &row, words, |tuple| put_u16(tuple, 16, item))?;

@@ -21,16 +21,7 @@ impl Injury for ReplicationOriginByte {
     }
 
     fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound> {
-        let len = u64::try_from(site.bytes.len()).ok()?;
-        let at = usize::try_from(seed.checked_rem(len)?).ok()?;
-        let wound = Wound::edit(site, format!("byte {at} inverted"), |bytes| {
-            bytes
-                .get_mut(at..)
-                .and_then(|rest| rest.first_mut())
-                .into_iter()
-                .for_each(|byte| *byte = !*byte);
-        })?;
-        Some(wound.must(&["replication-origin-file"]))
+        Some(Wound::invert_byte(site, seed)?.must(&["replication-origin-file"]))
     }
 
     fn way_out(&self) -> &'static str {
