@@ -32,7 +32,9 @@ mod server;
 mod session;
 mod settings;
 mod spawn;
+mod stream;
 mod sweep;
+mod target;
 mod wire;
 
 pub use cache::cache_folder;
@@ -50,3 +52,4 @@ pub use scratch::Scratch;
 pub use server::{Server, StartOptions, StopMode};
 pub use session::{ConnectOptions, Login, Session, TextRow};
 pub use sweep::{Swept, sweep, sweep_in};
+pub use target::{Address, Target, Tls};

@@ -15,6 +15,7 @@ use crate::message::SqlError;
 use crate::run_as::RunAs;
 use crate::scratch::Scratch;
 use crate::session::{ConnectOptions, Login, Session};
+use crate::target::Target;
 use crate::{process, running, settings, spawn, sweep};
 
 /// How often a starting or stopping server is looked at.
@@ -196,11 +197,7 @@ impl Server {
         database: &str,
         options: &ConnectOptions,
     ) -> std::result::Result<Session, SqlError> {
-        Session::open(
-            &self.scratch.path().join(".s.PGSQL.5432"),
-            database,
-            options,
-        )
+        Session::open(&self.target(database, options), options)
     }
 
     /// Connects with an OAuth bearer token; with an empty one the server says where to get one.
@@ -210,8 +207,14 @@ impl Server {
         options: &ConnectOptions,
         token: &str,
     ) -> std::result::Result<Login, SqlError> {
-        let socket = self.scratch.path().join(".s.PGSQL.5432");
-        Session::open_with_token(&socket, database, options, token)
+        Session::open_with_token(&self.target(database, options), options, token)
+    }
+
+    fn target(&self, database: &str, options: &ConnectOptions) -> Target {
+        Target {
+            user: options.user.clone(),
+            ..Target::of(self, database)
+        }
     }
 
     /// Stops the server and waits until it is gone, at most a minute. The log stays readable.

@@ -1,12 +1,13 @@
 //! A session with a server over the simple query protocol: rows as text, COPY as bytes, every message kept.
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::message::{Message, SqlError};
+use crate::target::Target;
 use crate::wire::{Limit, Wire};
 
 mod bearer;
+mod password;
 
 pub use bearer::Login;
 
@@ -56,24 +57,19 @@ enum Answer<'a> {
 }
 
 impl Session {
-    pub(crate) fn open(
-        socket: &Path,
-        database: &str,
-        options: &ConnectOptions,
-    ) -> Result<Self, SqlError> {
-        let (mut session, limit) = Self::begin(socket, database, options)?;
+    /// Connects to a server by its URL; the role is the URL's, the rest of the options hold.
+    pub fn open(target: &Target, options: &ConnectOptions) -> Result<Self, SqlError> {
+        let (mut session, limit) = Self::begin(target, options)?;
+        session.prove(target, limit)?;
         session.read_answer(limit, &mut |_| Ok(()))?;
         Ok(session)
     }
 
     /// Says who we are; the server's answer is still to be read.
-    fn begin(
-        socket: &Path,
-        database: &str,
-        options: &ConnectOptions,
-    ) -> Result<(Self, Limit), SqlError> {
-        let wire = Wire::connect(socket)?;
+    fn begin(target: &Target, options: &ConnectOptions) -> Result<(Self, Limit), SqlError> {
         let wall_limit = options.wall_limit;
+        let limit = Limit::from_now(wall_limit);
+        let wire = Wire::connect(target, limit)?;
         let mut session = Self {
             wire,
             wall_limit,
@@ -87,19 +83,19 @@ impl Session {
             .as_millis()
             .to_string();
         let mut parameters = vec![
-            ("user", options.user.as_str()),
-            ("database", database),
+            ("user", target.user.as_str()),
+            ("database", target.database.as_str()),
             ("application_name", "pgclinic"),
             ("client_encoding", "UTF8"),
             ("statement_timeout", timeout.as_str()),
         ];
         parameters.extend(
-            options
+            target
                 .settings
                 .iter()
+                .chain(&options.settings)
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         );
-        let limit = Limit::from_now(wall_limit);
         session.wire.send_startup(&parameters, limit)?;
         Ok((session, limit))
     }
@@ -205,14 +201,8 @@ impl Session {
                 b'G' => self
                     .wire
                     .send_text(b'f', "no data is sent from here", limit)?,
-                b'R' if body != [0; 4] => {
-                    self.is_over = true;
-                    return Err(SqlError::Protocol(
-                        "the server asks for a password".to_owned(),
-                    ));
-                }
                 // Parameter status, key data, row description, completion, copy start and end, notification.
-                b'R' | b'S' | b'K' | b'T' | b'C' | b'I' | b'H' | b'c' | b'A' => {}
+                b'S' | b'K' | b'T' | b'C' | b'I' | b'H' | b'c' | b'A' => {}
                 other => {
                     self.is_over = true;
                     return Err(SqlError::Protocol(format!(

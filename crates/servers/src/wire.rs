@@ -1,4 +1,4 @@
-//! The frames of PostgreSQL's protocol 3.0 over a Unix socket (`protocol-message-formats` in its manual).
+//! The frames of PostgreSQL's protocol 3.0 (`protocol-message-formats` in its manual).
 //!
 //! ```text
 //! kind u8 | length i32, itself included | body
@@ -9,11 +9,11 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::message::SqlError;
+use crate::stream::Stream;
+use crate::target::Target;
 
 /// No frame of a sound server is longer: a field has at most 1 GiB.
 const FRAME_BYTES_MAX: usize = 0x7fff_ffff;
@@ -21,7 +21,7 @@ const FRAME_BYTES_MAX: usize = 0x7fff_ffff;
 /// One connection: frames out, frames in.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    stream: UnixStream,
+    stream: Stream,
     buffer: Vec<u8>,
     used: usize,
 }
@@ -52,10 +52,9 @@ impl Limit {
 }
 
 impl Wire {
-    pub(crate) fn connect(socket: &Path) -> Result<Self, SqlError> {
-        let stream = UnixStream::connect(socket).map_err(SqlError::Io)?;
+    pub(crate) fn connect(target: &Target, limit: Limit) -> Result<Self, SqlError> {
         Ok(Self {
-            stream,
+            stream: Stream::connect(target, limit.left()?)?,
             buffer: Vec::new(),
             used: 0,
         })
@@ -102,7 +101,7 @@ impl Wire {
         let mut frame: Vec<u8> = kind.into_iter().chain(length.to_be_bytes()).collect();
         frame.extend_from_slice(body);
         self.stream
-            .set_write_timeout(Some(limit.left()?))
+            .set_timeouts(limit.left()?)
             .map_err(SqlError::Io)?;
         match self.stream.write_all(&frame) {
             // A server that hung up may have said why; that is still to be read.
@@ -129,7 +128,7 @@ impl Wire {
         self.buffer.drain(..self.used);
         self.used = 0;
         self.stream
-            .set_read_timeout(Some(limit.left()?))
+            .set_timeouts(limit.left()?)
             .map_err(SqlError::Io)?;
         let mut chunk = [0_u8; 32 * 1024];
         match self.stream.read(&mut chunk) {

@@ -8,8 +8,8 @@ use super::connection::{Answer, Broken, Connection, ServerError};
 use super::pace::Pacer;
 use super::script::{Random, Step, Template};
 use super::tally::Tally;
-use super::target::Target;
 use super::{Length, Load, Protocol};
+use pgclinic_servers::Target;
 
 /// The SQLSTATE of a connection that broke.
 const CONNECTION_FAILURE: &str = "08006";

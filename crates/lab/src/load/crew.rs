@@ -18,8 +18,8 @@ use tokio::task::{JoinSet, LocalSet};
 use super::client::Client;
 use super::measured::{Latency, LoadResult, Measured};
 use super::tally::Tally;
-use super::target::Target;
 use super::{Length, Load, Pace, open_files};
+use pgclinic_servers::Target;
 
 /// Clients of one thread that connect at the same time: a storm of thousands would only fill the server's queue.
 const CONNECTING_MAX: usize = 16;

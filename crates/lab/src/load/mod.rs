@@ -22,7 +22,6 @@ mod pace;
 pub mod pgbench;
 pub mod script;
 mod tally;
-mod target;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,8 +32,8 @@ use serde::{Deserialize, Serialize};
 pub use measured::{Histogram, Latency, LoadResult, Measured, SecondOfLoad, SqlErrors};
 pub use open_files::make_room_for;
 pub use pace::Pace;
+pub use pgclinic_servers::{Address, Target};
 pub use script::{Script, SyntaxError};
-pub use target::{Address, Target};
 
 /// How SQL reaches the server, as in `pgbench -M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,10 +10,9 @@
 //! server  ErrorResponse
 //! ```
 
-use std::path::Path;
-
 use super::{ConnectOptions, Session};
 use crate::message::{Message, SqlError};
+use crate::target::Target;
 use crate::wire::Limit;
 
 const MECHANISM: &[u8] = b"OAUTHBEARER";
@@ -43,12 +42,11 @@ enum Step {
 impl Session {
     /// Connects with a token; an empty one asks where to get one, and is always refused.
     pub(crate) fn open_with_token(
-        socket: &Path,
-        database: &str,
+        target: &Target,
         options: &ConnectOptions,
         token: &str,
     ) -> Result<Login, SqlError> {
-        let (mut session, limit) = Self::begin(socket, database, options)?;
+        let (mut session, limit) = Self::begin(target, options)?;
         let mut challenge = None;
         loop {
             match session.next_step(limit)? {

@@ -88,7 +88,10 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     load.stop = Arc::clone(&world.interrupted);
     let target = Target::from_url(&arguments.url).map_err(Failure::new)?;
     let result = match arguments.driver {
-        DriverName::BuiltIn => load.run(&target, &|| {}),
+        DriverName::BuiltIn => {
+            let target = target.without_tls().map_err(Failure::new)?;
+            load.run(&target, &|| {})
+        }
         DriverName::Pgbench => {
             let program =
                 pgbench::installed().ok_or_else(|| Failure::new("no pgbench is installed here"))?;

@@ -4,7 +4,7 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 
 use super::{Broken, Connection, ServerError};
-use crate::load::target::Target;
+use pgclinic_servers::Target;
 
 /// Answers the server's requests until it is content (`AuthenticationOk`).
 pub(super) async fn prove(connection: &mut Connection, target: &Target) -> Result<(), Broken> {

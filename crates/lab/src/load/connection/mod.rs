@@ -16,8 +16,8 @@ mod stream;
 
 use std::io;
 
-use super::target::Target;
 use frames::Outgoing;
+use pgclinic_servers::Target;
 use stream::Stream;
 
 /// Bodies that are looked at (errors, authentication) are short; a longer one is no server's.

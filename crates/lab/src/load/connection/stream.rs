@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::load::target::Address;
+use pgclinic_servers::Address;
 
 /// How long to wait when the server's queue of new connections is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(5);

@@ -12,8 +12,8 @@ use std::process::{Command, Output, Stdio};
 use pgclinic_servers::Installation;
 
 use super::measured::{LoadResult, Measured};
-use super::target::Address;
 use super::{Length, Load, Pace, Target};
+use pgclinic_servers::Address;
 use report::Report;
 
 /// `pgbench` of this installation, else the one on the path of Debian's packages.

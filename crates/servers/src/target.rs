@@ -1,8 +1,8 @@
-//! Where a load goes: a socket or a host, a database, and who asks.
+//! A server by URL: a socket or a host, a database, and who asks.
 
 use std::path::PathBuf;
 
-use pgclinic_servers::Server;
+use crate::server::Server;
 
 /// One database of one server.
 #[derive(Clone)]
@@ -17,6 +17,26 @@ pub struct Target {
     pub password: Option<String>,
     /// Settings of every session, such as `("jit", "off")`.
     pub settings: Vec<(String, String)>,
+    /// Whether the connection is encrypted.
+    pub tls: Tls,
+}
+
+/// `sslmode`, and `sslrootcert` where the server's certificate is looked at. A socket is never encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tls {
+    /// `disable`.
+    Never,
+    /// `allow` and `prefer`: where the server can.
+    Possible,
+    /// `require`: always, whoever the server is.
+    Always,
+    /// `verify-ca` and `verify-full`: always, and only with a certificate that these authorities signed.
+    Verified {
+        /// Their certificates, a PEM file.
+        root: PathBuf,
+        /// The certificate must also carry the host's name.
+        name: bool,
+    },
 }
 
 /// How a server is reached.
@@ -29,7 +49,7 @@ pub enum Address {
         /// The number in the socket's name.
         port: u16,
     },
-    /// TCP, without TLS.
+    /// TCP.
     Tcp {
         /// A name or an address.
         host: String,
@@ -61,6 +81,7 @@ impl Target {
             user: "postgres".to_owned(),
             password: None,
             settings: Vec::new(),
+            tls: Tls::Never,
         }
     }
 
@@ -85,12 +106,55 @@ impl Target {
             user,
             password,
             settings: Vec::new(),
+            tls: Tls::Possible,
         };
+        let (mut mode, mut root) = (String::new(), None);
         for word in query.split('&').filter(|word| !word.is_empty()) {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            target.set(name, decode(value)?, port)?;
+            match name {
+                "sslmode" => mode = decode(value)?,
+                "sslrootcert" => root = Some(PathBuf::from(decode(value)?)),
+                _ => target.set(name, decode(value)?, port)?,
+            }
         }
+        target.tls = tls(&mode, root)?;
         Ok(target)
+    }
+
+    /// The same for a program that does not speak TLS; why not, where the URL asks for it.
+    pub fn without_tls(mut self) -> Result<Self, String> {
+        match self.tls {
+            Tls::Always | Tls::Verified { .. } if matches!(self.address, Address::Tcp { .. }) => {
+                let advice = "use a Unix socket, a tunnel or --driver pgbench";
+                Err(format!(
+                    "the URL asks for TLS, which is not spoken here; {advice}"
+                ))
+            }
+            _ => {
+                self.tls = Tls::Never;
+                Ok(self)
+            }
+        }
+    }
+
+    /// Takes the password of a password file (`.pgpass`, one `host:port:database:user:password` a line, `*` for any),
+    /// unless the URL gave one.
+    pub fn take_password_from(&mut self, password_file: &str) {
+        let (host, port) = match &self.address {
+            Address::Socket { port, .. } => ("localhost", port),
+            Address::Tcp { host, port } => (host.as_str(), port),
+        };
+        let wanted = [host, &port.to_string(), &self.database, &self.user];
+        let fits = |fields: &[String]| {
+            let mut pairs = fields.iter().zip(wanted);
+            fields.len() == 5 && pairs.all(|(field, wanted)| field == "*" || field == wanted)
+        };
+        let mut lines = password_file.lines().map(password_fields);
+        if self.password.is_none() {
+            self.password = lines
+                .find(|fields| fits(fields))
+                .and_then(|mut fields| fields.pop());
+        }
     }
 
     /// The same with one more setting for every session.
@@ -107,17 +171,47 @@ impl Target {
             "password" => self.password = Some(value),
             "dbname" => self.database = value,
             "application_name" | "connect_timeout" => {}
-            "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-            "sslmode" => {
-                return Err(format!(
-                    "sslmode={value} asks for TLS, which the load generator does not speak; \
-                     use a Unix socket, a tunnel or --driver pgbench"
-                ));
-            }
             _ => return Err(format!("the parameter {name} of the URL is not known here")),
         }
         Ok(())
     }
+}
+
+fn tls(mode: &str, root: Option<PathBuf>) -> Result<Tls, String> {
+    match (mode, root) {
+        ("disable", _) => Ok(Tls::Never),
+        ("" | "allow" | "prefer", None) => Ok(Tls::Possible),
+        // As libpq does: with a root certificate the server's is looked at.
+        ("require", None) => Ok(Tls::Always),
+        ("" | "allow" | "prefer" | "require" | "verify-ca", Some(root)) => {
+            Ok(Tls::Verified { root, name: false })
+        }
+        ("verify-full", Some(root)) => Ok(Tls::Verified { root, name: true }),
+        ("verify-ca" | "verify-full", None) => {
+            Err(format!("sslmode={mode} needs sslrootcert=FILE beside it"))
+        }
+        _ => Err(format!("sslmode={mode} is not known")),
+    }
+}
+
+/// The fields of a line of a password file; a backslash takes the next character as it is.
+fn password_fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        let taken = match character {
+            ':' if fields.len() < 5 => {
+                fields.push(String::new());
+                None
+            }
+            '\\' => characters.next(),
+            other => Some(other),
+        };
+        if let (Some(taken), Some(field)) = (taken, fields.last_mut()) {
+            field.push(taken);
+        }
+    }
+    fields
 }
 
 fn address(host: String, port: u16) -> Address {
@@ -196,7 +290,21 @@ mod tests {
     fn a_password_is_never_shown_and_tls_is_refused_aloud() {
         let target = Target::from_url("postgres://ann:secret@db/shop").expect("a target");
         assert!(!format!("{target:?}").contains("secret"));
-        let refused = Target::from_url("postgres://db/shop?sslmode=require").unwrap_err();
+        let target = Target::from_url("postgres://db/shop?sslmode=require").expect("a target");
+        assert_eq!(target.tls, Tls::Always);
+        let refused = target.without_tls().unwrap_err();
         assert!(refused.contains("TLS"), "{refused}");
+        let refused = Target::from_url("postgres://db/shop?sslmode=verify-full").unwrap_err();
+        assert!(refused.contains("sslrootcert"), "{refused}");
+    }
+
+    #[test]
+    fn a_password_file_is_read_as_libpq_reads_it() {
+        let file = "other:*:*:*:no\ndb:5432:shop:bob:no\n*:*:shop:ann:a\\:b\\\\c:d\n";
+        let mut target = Target::from_url("postgres://ann@db/shop").expect("a target");
+        target.take_password_from(file);
+        assert_eq!(target.password.as_deref(), Some("a:b\\c:d"));
+        target.take_password_from("*:*:*:*:later");
+        assert_eq!(target.password.as_deref(), Some("a:b\\c:d"));
     }
 }
