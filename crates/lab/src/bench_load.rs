@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::experiment::Measured;
 use crate::load;
 use crate::load::{Driver, Load, LoadResult, Script, Target, pgbench};
-use crate::samplers::{Beside, Place, Sampled, Sampler};
+use crate::samplers::{Beside, Sampled, Sampler};
 
 /// What a load gave, and what was seen beside it; `load.json` in the run's folder.
 #[derive(Debug, Clone, Serialize)]
@@ -57,9 +57,8 @@ impl Bench<'_> {
         samplers: &[&'static dyn Sampler],
     ) -> Result<Loaded> {
         let session = self.connect()?;
-        let server = self.server()?;
-        let place = Place::of(server);
-        let mut target = Target::of(server, "postgres");
+        let place = self.place();
+        let mut target = self.target()?;
         for (name, value) in settings {
             target = target.with(name, value);
         }

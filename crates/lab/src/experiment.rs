@@ -16,11 +16,14 @@ use pgclinic_servers::Session;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
+use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
+use crate::learned::TableShape;
 use crate::need::Need;
+use crate::yours::no_place;
 
 /// How large an experiment is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -202,8 +205,21 @@ pub trait Experiment: Sync {
         Vec::new()
     }
 
-    /// Whether it may run on an existing server by URL: it then keeps to a schema of its own and restarts nothing.
-    fn runs_by_url(&self) -> bool {
-        false
+    /// The same on data of this shape, where the shape of data is the question.
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let _ = shape;
+        let others = "toast-compression, uuid-keys, checksum-cost or a file of your own";
+        Err(no_place(self.name(), "the shape of a table", others))
+    }
+
+    /// The same with a person's own statements, where there is a place for them.
+    fn with_ddl(&self, sql: &str) -> Result<Box<dyn Experiment>> {
+        let _ = sql;
+        Err(no_place(self.name(), "own statements", "catalog-churn"))
+    }
+
+    /// Whether it may run on a server that is there already; one that says so asks its bench for sessions and loads only.
+    fn by_url(&self) -> ByUrl {
+        ByUrl::Never("it sets up, restarts or looks into the files of its server")
     }
 }

@@ -7,7 +7,8 @@
 //! runner/        journal, run folders, resume           statistics/     what a handful of runs can say
 //! decision/      verdicts in plain words                published/      what others have found
 //! analysis/      results to the document of a report    across/         more than one folder
-//! learned/       the shape of a person's own table, and a copy of that shape
+//! learned/       the shape of a person's own table, and a copy of that shape; yours.rs  what a person brings
+//! by_url.rs      servers that are there already       asking.rs       small questions
 //! load/          many clients that run a script          samplers/      what is watched beside a run
 //! environment/   machine and server as facts            user_experiment/  experiments out of a person's own file
 //! ```
@@ -20,6 +21,7 @@ pub mod analysis;
 mod asking;
 mod bench;
 mod bench_load;
+mod by_url;
 mod cell;
 mod cost;
 pub mod decision;
@@ -37,9 +39,11 @@ pub mod samplers;
 mod servers_of_arms;
 pub mod statistics;
 mod user_experiment;
+mod yours;
 
 pub use bench::Bench;
 pub use bench_load::Loaded;
+pub use by_url::{ByUrl, GivenServer, WORD};
 pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};
 pub use cost::Cost;
 pub use error::{Error, Result};
@@ -52,3 +56,4 @@ pub use runner::{
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
 pub use user_experiment::{OwnExperiment, TEMPLATE};
+pub use yours::Yours;

@@ -68,9 +68,14 @@ fn folders_are_arms_and_a_run_lies_in_its_folder() {
     }
     let experiment = experiment_named("filesystem").expect("the experiment");
     let plan = Plan::make(experiment, None, &options).expect("a plan");
+    let arms = plan.matrix.arms.clone();
+    assert!(
+        arms[0].name.ends_with("-1") && arms[1].name.ends_with("-2"),
+        "{arms:?}"
+    );
     let results = results(plan, Some(15));
-    for (arm, folder) in ["folder-1", "folder-2"].into_iter().zip(&folders) {
-        let run = done(&results, arm);
+    for (arm, folder) in arms.iter().zip(&folders) {
+        let run = done(&results, &arm.name);
         assert!(run.metrics["disk_bytes"] > 5e6, "{:?}", run.metrics);
         assert!(run.environment.contains_key("file_system.type"));
         let left = std::fs::read_dir(folder.path()).expect("a folder").count();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pgclinic_diagnose::document::{
-    Better, DecisionCard, Effect, ExperimentDocument, MetricSummary, RunSummary, RunWord, Side,
+    Better, DecisionCard, Dot, Effect, ExperimentDocument, MeasuredPoint, MetricSummary,
+    NoiseFloor, RunSummary, RunWord, Side,
 };
 
 use crate::words;
@@ -50,10 +51,19 @@ pub(crate) fn value(number: f64, unit: &str) -> String {
     }
 }
 
-/// A ratio: `1.73`.
+/// Ratios beyond this say that one side is next to nothing, and no more.
+const RATIO_MAX: f64 = 10_000.0;
+
+/// Equal runs that differ by more than this many times are so close to zero that they have no ratio.
+const NOISE_MAX: f64 = 10.0;
+
+/// A ratio: `1.73`; `over 10,000` where one side is next to nothing.
 pub(crate) fn times(ratio: f64) -> String {
     match ratio {
-        _ if !ratio.is_finite() => "unknown".into(),
+        _ if ratio.is_nan() => "unknown".into(),
+        _ if ratio > RATIO_MAX => "over 10,000".into(),
+        _ if ratio < 1.0 / RATIO_MAX => "under 0.0001".into(),
+        _ if ratio < 0.01 => figure(ratio),
         _ if ratio >= 100.0 => figure(ratio.round()),
         _ if ratio >= 10.0 => format!("{ratio:.1}"),
         _ if (0.9..1.1).contains(&ratio) => format!("{ratio:.3}"),
@@ -63,10 +73,46 @@ pub(crate) fn times(ratio: f64) -> String {
 
 /// `1.73 [1.5, 1.9]`.
 pub(crate) fn times_with(ratio: f64, interval: Option<[f64; 2]>) -> String {
-    match interval {
-        Some([low, high]) => format!("{} [{}, {}]", times(ratio), times(low), times(high)),
-        None => times(ratio),
+    let said = times(ratio);
+    match interval.map(|ends| ends.map(times)) {
+        Some([low, high]) if low == said && high == said => said,
+        Some([low, high]) => format!("{said} [{low}, {high}]"),
+        None => said,
     }
+}
+
+/// Whether ratios of equal runs mean anything.
+pub(crate) fn has_ratio(noise: NoiseFloor) -> bool {
+    (1.0..=NOISE_MAX).contains(&noise.times)
+}
+
+/// How much equal runs differ, in words.
+pub(crate) fn noise(noise: NoiseFloor) -> String {
+    if !has_ratio(noise) {
+        return "noise floor: equal runs are more than ten times apart, as values next to zero are; look at the runs, not at ratios"
+            .to_owned();
+    }
+    let most = match noise.times {
+        1.0 => "two equal runs gave the same".to_owned(),
+        most => format!("two equal runs differ by up to {} times", times(most)),
+    };
+    let pairs = words::plural(noise.pairs.into(), "control pair");
+    format!("noise floor: {most} ({pairs})")
+}
+
+/// The ends of a point's interval; `exact` where every run gave the same.
+pub(crate) fn ends(point: &MeasuredPoint) -> [String; 2] {
+    match point.interval {
+        Some(ends) => ends.map(figure),
+        None if is_exact(point) => ["exact".to_owned(), String::new()],
+        None => Default::default(),
+    }
+}
+
+/// Whether there is more than one run, and all gave the same.
+pub(crate) fn is_exact(point: &MeasuredPoint) -> bool {
+    let same = |dot: &Dot| dot.value == point.median;
+    point.dots.len() > 1 && point.dots.iter().all(same)
 }
 
 /// `clients 128, cache cold`; empty for no axis.
@@ -211,6 +257,33 @@ mod tests {
         assert_eq!(figure(0.84), "0.84");
         assert_eq!(times_with(1.732, Some([1.5, 12.25])), "1.73 [1.50, 12.2]");
         assert_eq!(times(1.0041), "1.004");
+        assert_eq!(
+            times_with(3e9, Some([1e-9, 2e12])),
+            "over 10,000 [under 0.0001, over 10,000]"
+        );
+    }
+
+    #[test]
+    fn what_every_run_gave_is_exact_and_noise_next_to_zero_has_no_ratio() {
+        let dot = |value| Dot {
+            run: String::new(),
+            value,
+        };
+        let point = |dots: Vec<Dot>| MeasuredPoint {
+            x: String::new(),
+            median: 133.0,
+            interval: None,
+            dots,
+        };
+        assert_eq!(ends(&point(vec![dot(133.0), dot(133.0)]))[0], "exact");
+        assert_eq!(ends(&point(vec![dot(133.0), dot(134.0)]))[0], "");
+        assert_eq!(ends(&point(vec![dot(133.0)]))[0], "");
+        let floor = |times| noise(NoiseFloor { times, pairs: 3 });
+        assert!(floor(38_992_349_857.0).contains("next to zero"));
+        assert_eq!(
+            floor(1.02),
+            "noise floor: two equal runs differ by up to 1.020 times (3 control pairs)"
+        );
     }
 
     #[test]

@@ -42,8 +42,13 @@ pub fn find(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installat
     fetched(wanted, progress)
 }
 
-/// Finds a fetched PostgreSQL in the cache, or fetches it, even when one is installed.
-pub fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installation> {
+/// What [`find`] gives as long as nothing has to be fetched.
+pub fn here(wanted: &Wanted) -> Option<Installation> {
+    newest(installed(), wanted).or_else(|| newest(in_caches(wanted), wanted))
+}
+
+/// What was fetched before.
+fn in_caches(wanted: &Wanted) -> Vec<Installation> {
     let known = match &wanted.cache {
         Some(folder) => vec![folder.clone()],
         None => trusted_folders()
@@ -51,10 +56,12 @@ pub fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Instal
             .map(|folder| folder.join("postgresql"))
             .collect(),
     };
-    if let Some(found) = newest(
-        known.iter().flat_map(|cache| in_cache(cache)).collect(),
-        wanted,
-    ) {
+    known.iter().flat_map(|cache| in_cache(cache)).collect()
+}
+
+/// Finds a fetched PostgreSQL in the cache, or fetches it, even when one is installed.
+pub fn fetched(wanted: &Wanted, progress: &mut dyn FnMut(&str)) -> Result<Installation> {
+    if let Some(found) = newest(in_caches(wanted), wanted) {
         return Ok(found);
     }
     let cache = match &wanted.cache {

@@ -42,7 +42,7 @@ pub use copy::{Copied, copy_cluster, point_link};
 pub use error::{Error, Result};
 pub use features::{Features, io_uring_forbidden};
 pub use fill::{FillOptions, Filled, fill};
-pub use find::{Wanted, everywhere, fetched, find, installed, made, made_folder};
+pub use find::{Wanted, everywhere, fetched, find, here, installed, made, made_folder};
 pub use initdb::{Checksums, InitOptions, initdb};
 pub use installation::{Installation, MAJORS};
 pub use message::{Message, SqlError};

@@ -69,7 +69,26 @@ impl std::fmt::Debug for Target {
     }
 }
 
+impl std::fmt::Display for Target {
+    /// As a URL, without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { user, database, .. } = self;
+        match &self.address {
+            Address::Tcp { host, port } => write!(f, "postgres://{user}@{host}:{port}/{database}"),
+            Address::Socket { folder, port } => {
+                let folder = folder.display();
+                write!(f, "postgres://{user}@:{port}/{database}?host={folder}")
+            }
+        }
+    }
+}
+
 impl Target {
+    /// Whether the server is surely on this machine.
+    pub fn is_on_this_machine(&self) -> bool {
+        matches!(self.address, Address::Socket { .. })
+    }
+
     /// A database of a server that we started, as its superuser.
     pub fn of(server: &Server, database: &str) -> Self {
         Self {
@@ -289,7 +308,7 @@ mod tests {
     #[test]
     fn a_password_is_never_shown_and_tls_is_refused_aloud() {
         let target = Target::from_url("postgres://ann:secret@db/shop").expect("a target");
-        assert!(!format!("{target:?}").contains("secret"));
+        assert!(!format!("{target:?} {target}").contains("secret"));
         let target = Target::from_url("postgres://db/shop?sslmode=require").expect("a target");
         assert_eq!(target.tls, Tls::Always);
         let refused = target.without_tls().unwrap_err();

@@ -4,7 +4,6 @@ mod arguments;
 mod audience;
 mod compare;
 mod experiment;
-mod learn;
 mod list;
 mod load;
 mod merge;
@@ -43,8 +42,6 @@ enum Work {
     New(new::Arguments),
     /// Runs a pgbench script with many clients against a server
     Load(load::Arguments),
-    /// The shape of a table of one's own, read from its files, and SQL for a copy of that shape without its values
-    Learn(learn::Arguments),
 }
 
 /// See the module.
@@ -79,7 +76,6 @@ impl Command for Lab {
             Work::Merge(arguments) => merge::run(&arguments, world),
             Work::New(arguments) => new::run(&arguments, world),
             Work::Load(arguments) => load::run(&arguments, world),
-            Work::Learn(arguments) => learn::run(&arguments, world),
         }
     }
 }

@@ -27,7 +27,17 @@ pub fn again(experiment: &dyn Experiment, plan: &Plan) -> String {
             .iter()
             .filter_map(|axis| only(axis, &usual)),
     );
+    words.extend(yours(plan));
     words.join(" ")
+}
+
+/// What was brought; where it lies is not recorded.
+fn yours(plan: &Plan) -> Vec<String> {
+    let shape = plan.yours.shape.as_ref();
+    let learned =
+        shape.map(|shape| format!("--learn-from PGDATA --relation {}", quoted(&shape.table)));
+    let ddl = plan.yours.ddl.as_ref().map(|_| "--ddl FILE.sql".to_owned());
+    learned.into_iter().chain(ddl).collect()
 }
 
 /// What is typed: a name of the register, or the file of an experiment of one's own.

@@ -143,7 +143,7 @@ fn figure(
         }),
         published: Vec::new(),
     };
-    with_intervals(&mut figure.lines);
+    with_intervals(&mut figure.lines, measured.timing);
     figure.effects = effects(study, &figure.metric, &places, noise);
     figure.published = published::lines(&study.plan.experiment, &figure);
     figure
@@ -210,7 +210,8 @@ fn values(dots: &[Dot]) -> Vec<f64> {
 }
 
 /// Intervals of the medians: by ranks where there are enough runs, else by the spread that all points of the figure share.
-fn with_intervals(lines: &mut [MeasuredLine]) {
+/// A count that came out the same in every run is exact: the spread of other points says nothing of it.
+fn with_intervals(lines: &mut [MeasuredLine], is_time: bool) {
     let points = || lines.iter().flat_map(|line| &line.points);
     let are_ratios = points().all(|point| point.dots.iter().all(|dot| dot.value > 0.0));
     let plain = |value: f64| if are_ratios { value.ln() } else { value };
@@ -218,7 +219,12 @@ fn with_intervals(lines: &mut [MeasuredLine]) {
     let Some(shared) = pooled(&samples.collect::<Vec<Vec<f64>>>()) else {
         return;
     };
-    for point in lines.iter_mut().flat_map(|line| &mut line.points) {
+    let is_exact = |point: &MeasuredPoint| {
+        let same = point.dots.iter().all(|dot| dot.value == point.median);
+        !is_time && same && point.dots.len() > 1
+    };
+    let points = lines.iter_mut().flat_map(|line| &mut line.points);
+    for point in points.filter(|point| !is_exact(point)) {
         let interval = median_interval(&values(&point.dots), ALPHA)
             .or_else(|| by_shared_spread(point, shared, are_ratios));
         point.interval = interval.filter(|i| i.low < i.high).map(|i| [i.low, i.high]);

@@ -22,6 +22,7 @@ use crate::cell::RunResult;
 use crate::decision::Comparison;
 use crate::experiment::Experiment;
 use crate::plan::Plan;
+use crate::published;
 
 pub use command::again;
 pub(crate) use environment::constant;
@@ -89,6 +90,7 @@ pub fn document(
         .flat_map(|machine| machine.results.iter().cloned())
         .collect();
     let mut remarks = experiment.remarks(&results);
+    remarks.extend(published::without_series(&plan.experiment).map(str::to_owned));
     remarks.extend(summary::left_out(plan));
     compose(experiment.question(), &study, machines, about, remarks)
 }

@@ -333,7 +333,8 @@ fn headline(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>)
 
 fn how_much(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
     let (metric, words) = (question.metric, words::comparatives(question.metric));
-    match (verdict.times, effect) {
+    let ratio = verdict.times.filter(|times| words::is_ratio(*times));
+    match (ratio, effect) {
         (Some(times), _) => words::difference(times, verdict.interval, words),
         (None, Some(effect)) => {
             let was = words::value(effect.baseline, &metric.unit);

@@ -4,6 +4,14 @@ use pgclinic_diagnose::document::{Better, MetricSummary};
 
 use crate::statistics::Interval;
 
+/// One side is next to nothing beyond this; a ratio then says nothing either.
+const TIMES_MAX: f64 = 10_000.0;
+
+/// Whether a ratio of two sides is worth saying.
+pub fn is_ratio(times: f64) -> bool {
+    (1.0 / TIMES_MAX..=TIMES_MAX).contains(&times)
+}
+
 /// Smaller differences are said in percent.
 const TIMES_FROM: f64 = 1.2;
 
@@ -94,6 +102,9 @@ pub fn difference(better: f64, interval: Option<Interval>, words: [&str; 2]) -> 
     };
     let in_times = ratio >= TIMES_FROM;
     let number = |ratio: f64, more: usize| {
+        if ratio > TIMES_MAX {
+            return "over 10,000".to_owned();
+        }
         let number = if in_times {
             ratio
         } else {
@@ -117,8 +128,11 @@ pub fn range(interval: Interval, words: [&str; 2]) -> String {
     let end = |better: f64| {
         if (better - 1.0).abs() < 0.000_05 {
             "no difference".to_owned()
-        } else {
+        } else if is_ratio(better) {
             difference(better, None, words)
+        } else {
+            let word = if better > 1.0 { words[0] } else { words[1] };
+            format!("over 10,000 times {word}")
         }
     };
     format!("between {} and {}", end(interval.low), end(interval.high))

@@ -14,7 +14,7 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
-use crate::samplers::{Beside, Place, SAMPLERS, Sampled, Sampler};
+use crate::samplers::{Beside, SAMPLERS, Sampled, Sampler};
 
 /// Samplers that tell of I/O.
 const WATCHED: [&str; 5] = ["io", "aio", "processor", "disk", "wait"];
@@ -239,7 +239,7 @@ fn statements(read: &str, rows: u64) -> Vec<String> {
 
 fn watch(bench: &mut Bench<'_>) -> Result<Beside> {
     let session = bench.connect()?;
-    let place = Place::of(bench.server()?);
+    let place = bench.place();
     let all = SAMPLERS.iter().copied();
     let samplers: Vec<&'static dyn Sampler> = all
         .filter(|sampler| WATCHED.contains(&sampler.name()))

@@ -8,7 +8,7 @@
 mod stall;
 mod workload;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pgclinic_servers::Session;
 
@@ -19,12 +19,23 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
+use crate::user_experiment::statements;
 
 /// Rows of `pg_attribute` that an 8 kB page of the published cluster held.
 const PUBLISHED_ROWS_PAGE: f64 = 23.0;
 
+/// The value of the axis rate at which cycles follow each other at once, with autovacuum off.
+const AT_ONCE: &str = "max";
+
 /// See the module.
-pub struct CatalogChurn;
+#[derive(Debug, Clone)]
+pub struct CatalogChurn {
+    /// A person's own cycle.
+    own: Option<String>,
+}
+
+/// On the tables of the articles.
+pub static CATALOG_CHURN: CatalogChurn = CatalogChurn { own: None };
 
 impl Experiment for CatalogChurn {
     fn name(&self) -> &str {
@@ -40,30 +51,43 @@ impl Experiment for CatalogChurn {
          31 columns and four indexes, or the five tables that a web shop makes at each login. The arm reuse creates them once \
          as temporary tables ON COMMIT DELETE ROWS and only fills them in each cycle. Counted are the bytes that all catalogs \
          grow by for 1,000 cycles, the rows that a cycle writes into pg_attribute, pg_attrdef and pg_class, and the WAL. A \
-         snapshot that another session holds meanwhile keeps dead rows from being pruned.\n\n\
+         snapshot that another session holds meanwhile keeps dead rows from being pruned. At the rate max cycles follow each \
+         other at once and autovacuum is off; at a number of cycles (or logins) a second autovacuum works meanwhile, looking \
+         every second, so that what is left is what it cannot keep up with.\n\n\
          Then autovacuum is let loose on the bloated catalogs, while a probe opens a session and reads a small table, again and \
          again. The longest stall of the probe is the incident of the article: a SELECT that waits because VACUUM cuts the end \
          off pg_attribute. The arm no-truncate sets vacuum_truncate off on the catalogs (18 has it as a setting of the server). \
          The stall grows with the size of what is cut off and with shared_buffers, which are searched for its pages.\n\n\
          Published: a reporting table writes 62 rows into pg_attribute, 27 into pg_attrdef and 9 into pg_class. For the shop \
          173, 3 and 32 are published, but the article's own addends give 230 rows in pg_attribute, and real servers 232. \
-         For an own workload, write an experiment of your own: `pgclinic lab new`."
+         --ddl FILE runs statements of your own as the cycle; its rows are counted where there are most of them."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
-        let workloads: &[&str] = &["reporting", "shop"];
         let held: &[&str] = scale.pick(&["none"], &["none", "held"], &["none", "held"]);
+        let rates: &[&str] = scale.pick(&[AT_ONCE], &[AT_ONCE, "50"], &[AT_ONCE, "10", "100"]);
+        let mut arms = vec![
+            Arm::new("create-drop", "created and dropped in each cycle"),
+            Arm::new("no-truncate", "the same, catalogs with vacuum_truncate off"),
+        ];
+        let workloads: &[&str] = match self.own {
+            Some(_) => &["own"],
+            None => {
+                arms.push(Arm::new(
+                    "reuse",
+                    "temporary tables kept, emptied at commit",
+                ));
+                &["reporting", "shop"]
+            }
+        };
         Matrix {
-            arms: vec![
-                Arm::new("create-drop", "created and dropped in each cycle"),
-                Arm::new("no-truncate", "the same, catalogs with vacuum_truncate off"),
-                Arm::new("reuse", "temporary tables kept, emptied at commit"),
-            ],
+            arms,
             axes: vec![
                 Axis::new("workload", "", workloads),
                 Axis::new("snapshot", "", held),
+                Axis::new("rate", "cycles a second", rates),
             ],
-            blocks: scale.pick(1, 3, 3),
+            blocks: scale.pick(1, 2, 3),
         }
     }
 
@@ -102,11 +126,15 @@ impl Experiment for CatalogChurn {
             _ => 0.015,
         };
         let cycles = cycles(scale);
-        Cost::seconds(6.0 + cycles as f64 * cycle_s).with_data(cycles * 300_000)
+        let paced_s = rate(cell).map_or(0.0, |rate| 1.0 / rate);
+        Cost::seconds(6.0 + cycles as f64 * paced_s.max(cycle_s)).with_data(cycles * 300_000)
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
-        bench.set("autovacuum", "off");
+        match rate(bench.cell()) {
+            None => bench.set("autovacuum", "off"),
+            Some(_) => bench.set("autovacuum_naptime", "1s"),
+        }
         bench.set("synchronous_commit", "off");
         let mut session = bench.connect()?;
         stall::prepare(bench, &mut session)?;
@@ -114,7 +142,10 @@ impl Experiment for CatalogChurn {
             "held" => Some(hold_snapshot(bench)?),
             _ => None,
         };
-        let workload = workload::named(bench.cell().at("workload"));
+        let workload = match &self.own {
+            Some(sql) => workload::own(sql),
+            None => workload::named(bench.cell().at("workload")),
+        };
         let measured = match bench.arm().name.as_str() {
             "reuse" => churn(bench, &mut session, &workload, Life::Kept)?,
             _ => churn(bench, &mut session, &workload, Life::Dropped)?,
@@ -154,6 +185,21 @@ impl Experiment for CatalogChurn {
         };
         rows("shop").map(projection).into_iter().collect()
     }
+
+    fn with_ddl(&self, sql: &str) -> Result<Box<dyn Experiment>> {
+        if statements(sql).is_empty() {
+            return Err(Error::Refused(
+                "the file of --ddl holds no statement".to_owned(),
+            ));
+        }
+        let own = Some(sql.to_owned());
+        Ok(Box::new(Self { own }))
+    }
+}
+
+/// Cycles a second; `None` for as many as go.
+fn rate(cell: &Cell) -> Option<f64> {
+    cell.number_at("rate").filter(|rate| *rate > 0.0)
 }
 
 /// What a day of the shop leaves in `pg_attribute` when nobody cleans up, with the published filling of pages.
@@ -161,8 +207,9 @@ fn projection(rows_login: f64) -> String {
     let megabytes = |logins: f64| logins * rows_login / PUBLISHED_ROWS_PAGE * 8192.0 / 1_048_576.0;
     format!(
         "projected to the article's traffic at {rows_login:.0} rows a login and {PUBLISHED_ROWS_PAGE:.0} rows a page: pg_attribute grows by \
-         {:.0} MB for 1,000 logins and {:.0} MB for 60,000 (published, at 173 rows: 58.77 and 3,525.82 MB)",
+         {:.0} MB for 1,000 logins, {:.0} MB for 20,000 and {:.0} MB for 60,000 (published, at 173 rows: 58.77, 1,175.27 and 3,525.82 MB)",
         megabytes(1_000.0),
+        megabytes(20_000.0),
         megabytes(60_000.0)
     )
 }
@@ -208,18 +255,30 @@ fn churn(
     let failed = || Error::sql("running a cycle");
     // The first cycle counts the rows, and is not among those that are measured.
     let before = rows(session)?;
-    session.execute(&workload.create).map_err(failed())?;
-    let after = rows(session)?;
+    let mut most = before;
+    for statement in &workload.create {
+        session.execute(statement).map_err(failed())?;
+        for (most, now) in most.iter_mut().zip(rows(session)?) {
+            *most = most.max(now);
+        }
+    }
     if life == Life::Dropped {
         session.execute(&workload.fill).map_err(failed())?;
         session.execute(&workload.drop).map_err(failed())?;
     }
     let (bytes, wal) = (number(session, CATALOG_BYTES)?, wal_bytes(session)?);
     let (cycles, start) = (cycles(bench.scale()), Instant::now());
-    for _ in 0..cycles {
+    let rate = rate(bench.cell());
+    for cycle in 0..cycles {
+        if let Some(rate) = rate {
+            let due = Duration::from_secs_f64(cycle as f64 / rate);
+            std::thread::sleep(due.saturating_sub(start.elapsed()));
+        }
         match life {
             Life::Dropped => {
-                session.execute(&workload.create).map_err(failed())?;
+                for statement in &workload.create {
+                    session.execute(statement).map_err(failed())?;
+                }
                 session.execute(&workload.fill).map_err(failed())?;
                 session.execute(&workload.drop).map_err(failed())?;
             }
@@ -231,7 +290,7 @@ fn churn(
     let thousands = cycles as f64 / 1_000.0;
     let each = |at: usize| match life {
         Life::Kept => 0.0,
-        Life::Dropped => after.get(at).unwrap_or(&0.0) - before.get(at).unwrap_or(&0.0),
+        Life::Dropped => most.get(at).unwrap_or(&0.0) - before.get(at).unwrap_or(&0.0),
     };
     Ok(Measured::default()
         .with("attribute_rows", each(0))
@@ -253,7 +312,7 @@ mod tests {
     fn the_article_s_own_numbers_come_out_of_its_own_rows() {
         let words = projection(173.0);
         assert!(
-            words.contains("by 59 MB for 1,000 logins and 3526 MB for 60,000"),
+            words.contains("by 59 MB for 1,000 logins, 1175 MB for 20,000 and 3526 MB for 60,000"),
             "{words}"
         );
     }

@@ -14,10 +14,23 @@ use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::{Parts, SEED, TableShape};
 use crate::need::Need;
 
+/// About what a row takes on disk, with its key in the index and the free space of its page.
+const ROW_BYTES: u64 = 160;
+
+/// What of it is the filler.
+const FILLER_BYTES: u64 = 68;
+
 /// See the module.
-pub struct ChecksumCost;
+#[derive(Debug, Clone)]
+pub struct ChecksumCost {
+    shape: Option<TableShape>,
+}
+
+/// On short rows.
+pub static CHECKSUM_COST: ChecksumCost = ChecksumCost { shape: None };
 
 impl Experiment for ChecksumCost {
     fn name(&self) -> &str {
@@ -79,7 +92,7 @@ impl Experiment for ChecksumCost {
         } else {
             1.0
         };
-        let bytes = rows(scale) * 160;
+        let bytes = self.rows(scale) * self.row_bytes();
         Cost::seconds(4.0 + slow * transactions(scale) as f64 * 0.4e-3 + bytes as f64 / 50e6)
             .with_data(2 * bytes)
     }
@@ -89,11 +102,11 @@ impl Experiment for ChecksumCost {
     }
 
     fn fill(&self, _base: &str, scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
-        let rows = rows(scale);
+        let (columns, rows) = self.table(self.rows(scale));
         session
             .execute(&format!(
-                "CREATE TABLE account (id bigint, balance bigint NOT NULL, filler text NOT NULL) WITH (fillfactor = 80, autovacuum_enabled = off); \
-                 INSERT INTO account SELECT i, 0, md5(i::text) || md5((i + 1)::text) FROM generate_series(1, {rows}) AS i; \
+                "{SEED}; CREATE TABLE account (id bigint, balance bigint NOT NULL, {columns}) WITH (fillfactor = 80, autovacuum_enabled = off); \
+                 INSERT INTO account {rows}; \
                  ALTER TABLE account ADD PRIMARY KEY (id)",
             ))
             .map_err(Error::sql("filling the table"))?;
@@ -103,13 +116,15 @@ impl Experiment for ChecksumCost {
     }
 
     fn fill_cost(&self, _base: &str, scale: Scale) -> Cost {
-        Cost::seconds(4.0 + rows(scale) as f64 * 5e-6).with_data(rows(scale) * 160)
+        let rows = self.rows(scale);
+        Cost::seconds(4.0 + rows as f64 * 5e-6).with_data(rows * self.row_bytes())
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
         toggle(bench)?;
         let place = bench.cell().at("data-in").to_owned();
-        let table_mb = rows(bench.scale()) * 160 / 1_000_000;
+        let rows = self.rows(bench.scale());
+        let table_mb = rows * self.row_bytes() / 1_000_000;
         let buffers = match place.as_str() {
             "buffers" => table_mb * 2 + 64,
             _ => table_mb / 8 + 1,
@@ -130,12 +145,17 @@ impl Experiment for ChecksumCost {
         session
             .execute("CHECKPOINT")
             .map_err(Error::sql("checkpointing"))?;
-        let measured = transact(bench, &mut session)?;
+        let measured = transact(bench, &mut session, rows)?;
         let doubt = cold.and_then(|cold| cold.doubt(table_mb * 1_000_000 / 20));
         if let Some(doubt) = doubt {
             bench.overlap(doubt);
         }
         Ok(measured)
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let shape = Some(shape.renamed());
+        Ok(Box::new(Self { shape }))
     }
 
     fn advice(&self, arm: &Arm) -> String {
@@ -156,8 +176,31 @@ fn arm(name: &str, words: &str) -> Arm {
     arm
 }
 
-fn rows(scale: Scale) -> u64 {
-    scale.pick(20_000, 400_000, 10_000_000)
+impl ChecksumCost {
+    /// As many as make a table of the usual size.
+    fn rows(&self, scale: Scale) -> u64 {
+        let usual = scale.pick(20_000, 400_000, 10_000_000);
+        (usual * ROW_BYTES / self.row_bytes()).max(100)
+    }
+
+    fn row_bytes(&self) -> u64 {
+        let shape = self.shape.as_ref();
+        shape.map_or(ROW_BYTES, |shape| {
+            ROW_BYTES - FILLER_BYTES + shape.row_bytes()
+        })
+    }
+
+    /// The columns behind the balance, and a query for so many rows.
+    fn table(&self, rows: u64) -> (String, String) {
+        let Some(shape) = &self.shape else {
+            let filler = "md5(i::text) || md5((i + 1)::text)";
+            let rows = format!("SELECT i, 0, {filler} FROM generate_series(1, {rows}) AS i");
+            return ("filler text NOT NULL".to_owned(), rows);
+        };
+        let parts = Parts::of(shape);
+        let first = ["i".to_owned(), "0".to_owned()];
+        (parts.declared.join(", "), parts.rows(&first, [1, rows]))
+    }
 }
 
 fn transactions(scale: Scale) -> u64 {
@@ -208,8 +251,8 @@ fn touch_some(bench: &mut Bench<'_>) -> Result<()> {
         .map_err(Error::sql("updating rows"))
 }
 
-fn transact(bench: &Bench<'_>, session: &mut Session) -> Result<Measured> {
-    let (rows, transactions) = (rows(bench.scale()), transactions(bench.scale()));
+fn transact(bench: &Bench<'_>, session: &mut Session, rows: u64) -> Result<Measured> {
+    let transactions = transactions(bench.scale());
     let mut random = fastrand::Rng::with_seed(bench.seed());
     session
         .execute(

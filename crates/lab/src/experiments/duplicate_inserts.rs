@@ -7,6 +7,7 @@
 use pgclinic_servers::{Session, SqlError};
 
 use crate::bench::Bench;
+use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
@@ -130,7 +131,7 @@ impl Experiment for DuplicateInserts {
         };
         session
             .execute(&format!(
-                "CREATE EXTENSION pgstattuple; \
+                "CREATE EXTENSION IF NOT EXISTS pgstattuple; \
                  CREATE TABLE account (id bigint, email text NOT NULL, name text NOT NULL, seen integer NOT NULL DEFAULT 0); \
                  INSERT INTO account SELECT i, 'user' || i || '@example.com', repeat('name ', 10) FROM generate_series(1, {LIVE_ROWS}) i; \
                  {one}; {two}",
@@ -166,6 +167,10 @@ impl Experiment for DuplicateInserts {
             )));
         }
         Ok(measured(&before, &after, attempts, seconds))
+    }
+
+    fn by_url(&self) -> ByUrl {
+        ByUrl::InASchema
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {

@@ -48,7 +48,8 @@ impl Experiment for Filesystem {
          Measured are the rate in the second half of the window, when caches have settled, the slowest hundredth, the \
          space on disk and the time to load.\n\n\
          pgbench's filler is blanks, which any compressing file system makes vanish; so the compressibility of the data is \
-         an axis. Folders on one disk share it: whatever runs on one of them is felt on the other. Without --folder the \
+         an axis. An arm is called by its file system and the options that were compared in public; what a ZFS dataset is set to \
+         is not among the mount options, so give each dataset's folder a telling name. Folders on one disk share it: whatever runs on one of them is felt on the other. Without --folder the \
          folder of the laboratory's data is the only arm, which gives figures and no comparison."
     }
 
@@ -69,10 +70,16 @@ impl Experiment for Filesystem {
     }
 
     fn arms_in(&self, folders: &[PathBuf]) -> Option<Vec<Arm>> {
+        let names: Vec<String> = folders.iter().map(|folder| name_of(folder)).collect();
         let arm = |(number, folder): (usize, &PathBuf)| {
+            let name = names.get(number).map_or("folder", String::as_str);
+            let is_only = names.iter().filter(|other| *other == name).count() == 1;
+            let name = match is_only {
+                true => name.to_owned(),
+                false => format!("{name}-{}", number + 1),
+            };
             let words = format!("{} ({})", folder.display(), kind(folder));
-            Arm::new(&format!("folder-{}", number + 1), &words)
-                .with_parameter("folder", &folder.display().to_string())
+            Arm::new(&name, &words).with_parameter("folder", &folder.display().to_string())
         };
         Some(folders.iter().enumerate().map(arm).collect())
     }
@@ -163,6 +170,28 @@ fn clients(scale: Scale) -> u32 {
     scale.pick(4, 50, 50)
 }
 
+/// The file system with the options that were compared in public: `ext4-noatime-writeback`.
+fn name_of(folder: &Path) -> String {
+    let facts = environment::machine(folder);
+    let fact = |name: &str| facts.get(name).map_or("", String::as_str);
+    named(fact("file_system.type"), fact("file_system.options"))
+}
+
+fn named(kind: &str, options: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric();
+    let mut name: String = kind.chars().filter(|c| plain(*c)).collect();
+    if name.is_empty() {
+        name.push_str("folder");
+    }
+    let has = |option: &str| options.split(',').any(|other| other == option);
+    for (option, word) in [("noatime", "-noatime"), ("data=writeback", "-writeback")] {
+        if has(option) {
+            name.push_str(word);
+        }
+    }
+    name
+}
+
 /// The type of the file system below a folder.
 fn kind(folder: &Path) -> String {
     let facts = environment::machine(folder);
@@ -240,6 +269,16 @@ mod tests {
         let seconds = [second(1), second(1), second(50), second(70), second(900)];
         assert_eq!(steady(&seconds, 4), 60.0);
         assert_eq!(steady(&[], 4), 0.0);
+    }
+
+    #[test]
+    fn a_folder_is_called_by_its_file_system() {
+        assert_eq!(
+            named("ext4", "rw,noatime,data=writeback"),
+            "ext4-noatime-writeback"
+        );
+        assert_eq!(named("zfs", "rw,xattr,noacl"), "zfs");
+        assert_eq!(named("", ""), "folder");
     }
 
     #[test]

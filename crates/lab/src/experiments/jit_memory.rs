@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
 use crate::samplers::{Memory, memory_of};
+use crate::statistics::theil_sen;
 
 /// The query of the report that started it: only two sub-selects leak.
 const QUERY: &str = "DO $$BEGIN FOR i IN 1..%N% LOOP \
@@ -180,7 +181,7 @@ fn measured(readings: &[(f64, Memory)]) -> Measured {
     );
     let per_1000 = |points: &[[f64; 2]]| {
         let settled = points.get(SETTLING..).unwrap_or(points);
-        slope(settled).map_or(0.0, |bytes| bytes * 1_000.0 / 1024.0)
+        theil_sen::slope(settled).map_or(0.0, |bytes| bytes * 1_000.0 / 1024.0)
     };
     Measured::default()
         .with("private_kb_per_1000", per_1000(&private))
@@ -191,21 +192,6 @@ fn measured(readings: &[(f64, Memory)]) -> Measured {
         )
         .with_series("private_bytes", private)
         .with_series("resident_bytes", resident)
-}
-
-/// The median of the slopes between all pairs (Theil and Sen): a single jump does not bend it.
-fn slope(points: &[[f64; 2]]) -> Option<f64> {
-    let mut slopes = Vec::new();
-    for (index, later) in points.iter().enumerate() {
-        let earlier = points.get(..index).unwrap_or_default();
-        slopes.extend(
-            earlier
-                .iter()
-                .map(|one| (later[1] - one[1]) / (later[0] - one[0])),
-        );
-    }
-    slopes.sort_by(f64::total_cmp);
-    slopes.get(slopes.len() / 2).copied()
 }
 
 #[cfg(test)]

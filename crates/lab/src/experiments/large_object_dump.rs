@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pgclinic_servers::{Installation, Session, everywhere};
+use pgclinic_servers::{Installation, Session, StopMode, everywhere};
 
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::need::Need;
 
 mod archive;
 
@@ -31,11 +32,17 @@ The server is a PostgreSQL 15, as a pg_dump refuses servers newer than itself. T
 installed servers and those that `cargo xtask servers` has made (16.2 and 18.6 come in Python wheels with all client \
 programs); without one the arm is skipped.
 
+The arm salvage reads the files of the stopped server with `pgclinic salvage`; it writes one tar file, a member for each \
+object, whatever the format.
+
 What it shows: memory and catalogue grow with the number of objects, not with their bytes; the directory format writes \
 a file for each object whatever the version, so there the file system sets the time.
 
 Published: a million empty objects, custom 36.7 s with 16 and 34.7 s with 17, 756 and 218 MB of memory, files of 211 \
 and 29 MB; directory 8:23 and 7:51 minutes, catalogue 185 and 6.9 MB, 1,000,003 and 1,001,002 files.";
+
+/// The arm that needs no server.
+const SALVAGE: &str = "salvage";
 
 /// With many owners, each of these owns as many objects as the others.
 const OWNERS: u64 = 100;
@@ -71,6 +78,11 @@ impl Experiment for LargeObjectDump {
                 "pg_dump 17 or later, entries for groups of objects",
             )
             .on_version("15"),
+            Arm::new(
+                SALVAGE,
+                "pgclinic salvage, from the files of the stopped server",
+            )
+            .on_version("15"),
         ];
         let formats = Axis::new("format", "", &["custom", "directory"]);
         let hundreds: &[u64] = scale.pick(
@@ -98,9 +110,13 @@ impl Experiment for LargeObjectDump {
         let timing = |name, words, unit| Metric::timing(name, words, unit, Better::Lower);
         let exact = |name, words, unit| Metric::exact(name, words, unit, Better::Lower);
         vec![
-            timing("peak_memory_kb", "peak memory of pg_dump", "kB"),
+            timing("peak_memory_kb", "peak memory of the dump", "kB"),
             timing("dump_s", "time of the dump", "s"),
-            exact("entries", "entries in the archive's catalogue", ""),
+            exact(
+                "entries",
+                "entries in the archive's catalogue, or in the tar file",
+                "",
+            ),
             exact("archive_bytes", "size of the archive", "bytes"),
             exact(
                 "catalogue_bytes",
@@ -109,6 +125,18 @@ impl Experiment for LargeObjectDump {
             ),
             exact("files", "files of the archive", ""),
         ]
+    }
+
+    fn needs(&self, cell: &Cell, arm: &Arm) -> Vec<Need> {
+        let is_salvage = arm.name == SALVAGE;
+        let missing = |why: &str| vec![Need::Missing(why.to_owned())];
+        match is_salvage {
+            true if cell.at("format") == "directory" => {
+                missing("salvage writes all objects into one tar file; that is its run at custom")
+            }
+            true if own_program().is_none() => missing("salvage is run by the program pgclinic"),
+            _ => Vec::new(),
+        }
     }
 
     fn cost(&self, cell: &Cell, _scale: Scale) -> Cost {
@@ -151,6 +179,9 @@ impl Experiment for LargeObjectDump {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        if bench.arm().name == SALVAGE {
+            return salvage(bench);
+        }
         let tools =
             tools_of(&bench.arm().name).ok_or_else(|| Error::Skip(missing(&bench.arm().name)))?;
         bench.fact(
@@ -180,6 +211,7 @@ impl Experiment for LargeObjectDump {
     fn advice(&self, arm: &Arm) -> String {
         match arm.name.as_str() {
             "pg-dump-16" => "either pg_dump will do",
+            SALVAGE => "stop the server, or take a copy or a backup of it, and: pgclinic salvage PGDATA --to FOLDER (a tar file of the objects by number, without owners and rights)",
             _ => "dump with pg_dump 17 or later: it also dumps older servers, and pg_restore must be as new",
         }
         .to_owned()
@@ -282,6 +314,45 @@ fn missing(arm: &str) -> String {
         "17 or 18"
     };
     format!("no pg_dump {which} is here; `cargo xtask servers` fetches 16.2 and 18.6")
+}
+
+/// This program, unless it is one of tests.
+fn own_program() -> Option<PathBuf> {
+    let program = std::fs::read_link("/proc/self/exe").ok()?;
+    (program.file_name()? == "pgclinic").then_some(program)
+}
+
+/// Our own way: the server is stopped, and its files are read.
+fn salvage(bench: &mut Bench<'_>) -> Result<Measured> {
+    let program = own_program().ok_or_else(|| Error::Skip("this is not pgclinic".to_owned()))?;
+    bench.server()?;
+    bench.stop(StopMode::Fast)?;
+    let place = bench.site.scratch()?;
+    let saved = place.path().join("saved");
+    let complaints = bench.folder().join("salvage.log");
+    let log = std::fs::File::create(&complaints).map_err(Error::io("create", &complaints))?;
+    let mut command = Command::new(program);
+    command
+        .arg("salvage")
+        .arg(bench.pgdata())
+        .arg("--to")
+        .arg(&saved)
+        .args(["--database", "postgres", "--quiet", "--progress", "none"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    let dumped = watch(bench, command)?.map_err(|status| {
+        let said = std::fs::read_to_string(&complaints).unwrap_or_default();
+        Error::Refused(format!("salvage ended with {status}: {}", said.trim_end()))
+    })?;
+    let (size, objects) = archive::salvaged(&saved)?;
+    Ok(Measured::default()
+        .with("peak_memory_kb", dumped.peak_kb as f64)
+        .with("dump_s", dumped.seconds)
+        .with("entries", objects as f64)
+        .with("archive_bytes", size.bytes as f64)
+        .with("files", size.files as f64)
+        .with_series("memory_kb", dumped.memory_kb))
 }
 
 struct Dumped {

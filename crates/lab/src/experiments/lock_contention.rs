@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::bench::Bench;
 use crate::bench_load::script;
+use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
 use crate::error::Result;
@@ -94,6 +95,10 @@ impl Experiment for LockContention {
         let loaded = bench.load(&load, &samplers)?;
         let xids = next_xid(bench)? - before;
         Ok(loaded.measured().with("xids", xids))
+    }
+
+    fn by_url(&self) -> ByUrl {
+        ByUrl::Never("it compares two minor releases, which it starts itself")
     }
 
     fn advice(&self, arm: &Arm) -> String {

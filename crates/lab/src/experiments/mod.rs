@@ -8,10 +8,10 @@ registry! {
     /// Every experiment, in the order of `lab list`.
     pub static EXPERIMENTS: [Experiment] = [
         duplicate_inserts::DuplicateInserts,
-        catalog_churn::CatalogChurn,
-        uuid_keys::UuidKeys,
-        checksum_cost::ChecksumCost,
-        toast_compression::ToastCompression,
+        catalog_churn::CATALOG_CHURN,
+        uuid_keys::UUID_KEYS,
+        checksum_cost::CHECKSUM_COST,
+        toast_compression::TOAST_COMPRESSION,
         lock_contention::LockContention,
         jit_memory::JitMemory,
         connection_memory::ConnectionMemory,

@@ -8,14 +8,22 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
+use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::{Parts, SEED, TableShape};
 use crate::need::Need;
 
 /// See the module.
-pub struct UuidKeys;
+#[derive(Debug, Clone)]
+pub struct UuidKeys {
+    shape: Option<TableShape>,
+}
+
+/// On rows of a key and a bigint.
+pub static UUID_KEYS: UuidKeys = UuidKeys { shape: None };
 
 impl Experiment for UuidKeys {
     fn name(&self) -> &str {
@@ -32,7 +40,7 @@ impl Experiment for UuidKeys {
          would make them, so that the price of the generator is not in the answer: v4 from a hash of a counter, v7 from a \
          clock that goes forward by 10 microseconds a row and the same hash, bigint from the counter.\n\n\
          Counted are the index's bytes a row, its leaf density and fragmentation (pgstatindex), the WAL a row and the \
-         correlation between key order and row order; timed are the insert and a read of all rows in key order. WAL a row \
+         correlation between key order and row order (with --learn-from, rows carry columns of your table's shape beside the key); timed are the insert and a read of all rows in key order. WAL a row \
          grows with the number of checkpoints in the run, as a page is written whole after each.\n\n\
          Published, 50 million rows on PostgreSQL 18: 20:39 and 1:46 minutes for v4 and v7, indexes of 1981 and 1504 MB; the \
          next 50 million took 46:16 and 1:40."
@@ -95,7 +103,8 @@ impl Experiment for UuidKeys {
     fn cost(&self, cell: &Cell, _scale: Scale) -> Cost {
         let rows = cell.number_at::<u64>("rows").unwrap_or(0);
         let per_row = if cell.arm == "v4" { 12e-6 } else { 5e-6 };
-        Cost::seconds(1.5 + rows as f64 * per_row).with_data(rows.saturating_mul(300))
+        Cost::seconds(1.5 + rows as f64 * per_row)
+            .with_data(rows.saturating_mul(300 + 2 * self.payload_bytes()))
     }
 
     fn base(&self, cell: &Cell, arm: &Arm, _scale: Scale) -> Base {
@@ -114,20 +123,19 @@ impl Experiment for UuidKeys {
             kind => (uuid_of(kind, seed), "uuid"),
         };
         let total = if table == "full" { 2 * rows } else { rows };
+        let (columns, new) = self.rows(&key, [total - rows + 1, total]);
         session
             .execute(&format!(
-                "CREATE EXTENSION pgstattuple; \
-                 CREATE TABLE key_new (id {column} NOT NULL, ord bigint NOT NULL); \
-                 CREATE TABLE demo (id {column} PRIMARY KEY, ord bigint NOT NULL); \
-                 INSERT INTO key_new SELECT {key}, i FROM generate_series({}, {total}) AS i",
-                total - rows + 1
+                "{SEED}; CREATE EXTENSION IF NOT EXISTS pgstattuple; \
+                 CREATE TABLE key_new (id {column} NOT NULL, ord bigint NOT NULL{columns}); \
+                 CREATE TABLE demo (id {column} PRIMARY KEY, ord bigint NOT NULL{columns}); \
+                 INSERT INTO key_new {new}"
             ))
             .map_err(Error::sql("making the keys"))?;
         if table == "full" {
-            let half =
-                format!("INSERT INTO demo SELECT {key}, i FROM generate_series(1, {rows}) AS i");
+            let (_, half) = self.rows(&key, [1, rows]);
             session
-                .execute(&half)
+                .execute(&format!("INSERT INTO demo {half}"))
                 .map_err(Error::sql("filling the table"))?;
         }
         for vacuum in [
@@ -142,7 +150,8 @@ impl Experiment for UuidKeys {
     fn fill_cost(&self, base: &str, _scale: Scale) -> Cost {
         let (_, table, rows) = parts(base).unwrap_or(("", "", 0));
         let made = if table == "full" { 3 * rows } else { rows };
-        Cost::seconds(3.0 + made as f64 * 6e-6).with_data(made.saturating_mul(90))
+        Cost::seconds(3.0 + made as f64 * 6e-6)
+            .with_data(made.saturating_mul(90 + self.payload_bytes()))
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
@@ -150,7 +159,7 @@ impl Experiment for UuidKeys {
         let mut session = bench.connect()?;
         let rows = number(&mut session, "SELECT count(*) FROM key_new")?;
         let before = wal_bytes(&mut session)?;
-        let insert = "INSERT INTO demo SELECT id, ord FROM key_new ORDER BY ord";
+        let insert = "INSERT INTO demo SELECT * FROM key_new ORDER BY ord";
         let insert_s = timed(&mut session, "inserting", insert)?;
         let wal = wal_bytes(&mut session)? - before;
         let read = "SET enable_sort = off; SET enable_seqscan = off; SET enable_bitmapscan = off; \
@@ -163,8 +172,7 @@ impl Experiment for UuidKeys {
         let index = |column: &str| format!("SELECT {column} FROM pgstatindex('demo_pkey')");
         let total = number(&mut session, "SELECT count(*) FROM demo")?;
         let index_bytes = number(&mut session, "SELECT pg_relation_size('demo_pkey')")?;
-        let correlation =
-            "SELECT correlation FROM pg_stats WHERE tablename = 'demo' AND attname = 'id'";
+        let correlation = "SELECT correlation FROM pg_stats WHERE schemaname = current_schema() AND tablename = 'demo' AND attname = 'id'";
         Ok(Measured::default()
             .with("index_bytes_row", index_bytes / total.max(1.0))
             .with("wal_bytes_row", wal / rows.max(1.0))
@@ -191,11 +199,45 @@ impl Experiment for UuidKeys {
         .to_owned()
     }
 
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let shape = Some(shape.renamed());
+        Ok(Box::new(Self { shape }))
+    }
+
+    fn by_url(&self) -> ByUrl {
+        ByUrl::InASchema
+    }
+
     fn remarks(&self, _results: &[RunResult]) -> Vec<String> {
         vec![
             "a UUIDv7 tells when its row was made to everybody who sees it; where that must stay private, v4 is the price"
                 .to_owned(),
         ]
+    }
+}
+
+impl UuidKeys {
+    /// More columns of both tables, with a comma in front, and a query for the rows with these numbers.
+    fn rows(&self, key: &str, [from, to]: [u64; 2]) -> (String, String) {
+        let Some(shape) = &self.shape else {
+            let rows = format!("SELECT {key}, i FROM generate_series({from}, {to}) AS i");
+            return (String::new(), rows);
+        };
+        let parts = Parts::of(shape);
+        let columns: String = parts
+            .declared
+            .iter()
+            .map(|column| format!(", {column}"))
+            .collect();
+        (
+            columns,
+            parts.rows(&[key.to_owned(), "i".to_owned()], [from, to]),
+        )
+    }
+
+    /// What a row holds beside key and number.
+    fn payload_bytes(&self) -> u64 {
+        self.shape.as_ref().map_or(0, TableShape::row_bytes)
     }
 }
 
@@ -232,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_base_says_what_it_holds() {
-        let name = UuidKeys.base(
+        let name = UUID_KEYS.base(
             &Cell {
                 id: String::new(),
                 arm: "v7".to_owned(),

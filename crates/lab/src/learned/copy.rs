@@ -5,34 +5,62 @@ use super::{ColumnShape, Quartiles, TableShape};
 /// Characters of one random piece: 32 bytes as base 64.
 const PIECE: u64 = 44;
 
+/// Makes random values the same again.
+pub(crate) const SEED: &str = "SELECT setseed(0.5)";
+
 /// Neighbours rise at least this often in a column that is filled in order.
 const IN_ORDER: f64 = 0.9;
+
+/// The columns of a copy, as parts of statements.
+pub(crate) struct Parts {
+    /// Name and type of each.
+    pub(crate) declared: Vec<String>,
+    values: Vec<String>,
+    drawn: String,
+}
+
+impl Parts {
+    pub(crate) fn of(shape: &TableShape) -> Self {
+        let columns = shape.columns.iter();
+        let drawn =
+            (0..shape.columns.len()).map(|at| format!(", random() AS n{at}, random() AS u{at}"));
+        Self {
+            declared: columns
+                .clone()
+                .map(|column| format!("{} {}", quoted(&column.name), kind(column).sql))
+                .collect(),
+            drawn: drawn.collect(),
+            values: columns
+                .enumerate()
+                .map(|(at, column)| value(column, at))
+                .collect(),
+        }
+    }
+
+    /// A query for the rows with these numbers; `first` are columns before the others, out of the row's number `i`.
+    pub(crate) fn rows(&self, first: &[String], [from, to]: [u64; 2]) -> String {
+        let all: Vec<&str> = first
+            .iter()
+            .chain(&self.values)
+            .map(String::as_str)
+            .collect();
+        format!(
+            "SELECT {} FROM (SELECT i{} FROM generate_series({from}, {to}) AS i) AS drawn",
+            all.join(", "),
+            self.drawn
+        )
+    }
+}
 
 /// The statements, in order. `table` is a name that is free; at most `rows_max` rows. Runs on 13 and later, needs no
 /// extension; `setseed` makes it the same again.
 pub fn statements(shape: &TableShape, table: &str, rows_max: u64) -> Vec<String> {
     let rows = shape.rows.min(rows_max).max(1);
-    let table = quoted(table);
-    let columns = shape.columns.iter();
-    let declared: Vec<String> = columns
-        .clone()
-        .map(|column| format!("{} {}", quoted(&column.name), kind(column).sql))
-        .collect();
-    let drawn: Vec<String> = (0..shape.columns.len())
-        .map(|at| format!("random() AS n{at}, random() AS u{at}"))
-        .collect();
-    let values: Vec<String> = columns
-        .enumerate()
-        .map(|(at, column)| value(column, at))
-        .collect();
+    let (table, parts) = (quoted(table), Parts::of(shape));
     vec![
-        format!("CREATE TABLE {table} ({})", declared.join(", ")),
-        "SELECT setseed(0.5)".to_owned(),
-        format!(
-            "INSERT INTO {table} SELECT {} FROM (SELECT i, {} FROM generate_series(1, {rows}) AS i) AS drawn",
-            values.join(", "),
-            drawn.join(", ")
-        ),
+        format!("CREATE TABLE {table} ({})", parts.declared.join(", ")),
+        SEED.to_owned(),
+        format!("INSERT INTO {table} {}", parts.rows(&[], [1, rows])),
         format!("VACUUM (ANALYZE) {table}"),
     ]
 }

@@ -13,6 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use copy::statements;
+pub(crate) use copy::{Parts, SEED};
 pub use look::look;
 
 /// Smallest, quarter, half, three quarters, largest.
@@ -58,6 +59,33 @@ pub struct TableShape {
     pub rows: u64,
     /// Columns that are not dropped, in order.
     pub columns: Vec<ColumnShape>,
+}
+
+impl TableShape {
+    /// The same with the columns called c1, c2 and so on, so that none is called as a column of an experiment.
+    pub(crate) fn renamed(&self) -> Self {
+        let mut renamed = self.clone();
+        for (number, column) in (1..).zip(&mut renamed.columns) {
+            column.name = format!("c{number}");
+        }
+        renamed
+    }
+
+    /// Bytes of a usual row, long values unpacked.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        let median = |column: &ColumnShape| column.bytes[2];
+        28 + self.columns.iter().map(median).sum::<u64>()
+    }
+
+    /// The column of any length whose values are longest.
+    pub(crate) fn longest(&self) -> Option<(usize, &ColumnShape)> {
+        let long = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.is_long);
+        long.max_by_key(|(_, column)| column.bytes[2])
+    }
 }
 
 impl fmt::Display for TableShape {

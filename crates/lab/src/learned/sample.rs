@@ -128,15 +128,15 @@ impl Sample {
             name: name.to_owned(),
             type_name: type_name.to_owned(),
             is_long,
-            nulls: share(count(self.nulls), count(self.rows)),
+            nulls: short(share(count(self.nulls), count(self.rows))),
             bytes,
             kept: if self.kept.raw > 0.0 {
-                share(self.kept.stored, self.kept.raw)
+                short(share(self.kept.stored, self.kept.raw))
             } else {
                 1.0
             },
-            elsewhere: share(count(self.elsewhere), count(self.rows)),
-            rises: (self.pairs > 0).then(|| share(count(self.rising), count(self.pairs))),
+            elsewhere: short(share(count(self.elsewhere), count(self.rows))),
+            rises: (self.pairs > 0).then(|| short(share(count(self.rising), count(self.pairs)))),
         }
     }
 }
@@ -162,6 +162,11 @@ fn repeated(value: &[u8]) -> usize {
             .min(value.len());
     }
     saved
+}
+
+/// Four decimals: more are not known, and fewer come back from JSON as they went in.
+fn short(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
 }
 
 fn float(number: usize) -> f64 {

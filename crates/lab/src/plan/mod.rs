@@ -19,6 +19,7 @@ use crate::cell::{Arm, Cell, Metric};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Scale, Use};
+use crate::yours::Yours;
 
 pub use budget::LeftOut;
 pub use order::block_seed;
@@ -41,6 +42,8 @@ pub struct PlanOptions {
     pub folders: Vec<PathBuf>,
     /// Only these values of an axis, as (axis, values).
     pub only: Vec<(String, Vec<String>)>,
+    /// What the person brings; the experiment was tailored to it already.
+    pub yours: Yours,
     /// All of it must fit in this time.
     pub minutes: Option<f64>,
     /// Everything that lies on disk at the same time must fit in this.
@@ -56,6 +59,7 @@ impl Default for PlanOptions {
             arms: Vec::new(),
             folders: Vec::new(),
             only: Vec::new(),
+            yours: Yours::default(),
             minutes: None,
             disk_bytes: None,
         }
@@ -72,6 +76,9 @@ pub struct Plan {
     /// The text of a person's own experiment; absent for those of the register.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<String>,
+    /// What the person brought to it.
+    #[serde(default, skip_serializing_if = "Yours::is_empty")]
+    pub yours: Yours,
     /// Sizes.
     pub scale: Scale,
     /// Orders the runs and makes the data.
@@ -118,6 +125,7 @@ impl Plan {
             schema: PLAN_SCHEMA.to_owned(),
             experiment: experiment.name().to_owned(),
             own,
+            yours: options.yours.clone(),
             scale: options.scale,
             seed: options.seed,
             matrix,
@@ -136,7 +144,8 @@ impl Plan {
     /// Over everything that is asked: not over prices, and not over the machine.
     fn count_hash(&self) -> String {
         let asked = (
-            (&self.experiment, &self.own, self.scale, self.seed),
+            (&self.experiment, &self.own, &self.yours),
+            (self.scale, self.seed),
             (&self.matrix, &self.metrics, &self.cells),
         );
         let text = serde_json::to_vec(&asked).expect("plain data can be written as JSON");

@@ -74,6 +74,14 @@ fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
+/// What is to be said where nothing was published that can be drawn.
+pub fn without_series(experiment: &str) -> Option<&'static str> {
+    let found = series::WITHOUT_SERIES
+        .iter()
+        .find(|(name, _)| *name == experiment);
+    found.map(|(_, words)| *words)
+}
+
 /// All published series of a metric along an axis (empty for none).
 pub fn of<'a>(
     experiment: &'a str,

@@ -37,6 +37,31 @@ static CATALOGS: Source = Source {
     machine: "counted from the statements of the article",
 };
 
+static VOLUMES: Source = Source {
+    title: "credativ, talk on PostgreSQL on ext4, XFS and ZFS, 2024",
+    machine: "pgbench 16.2, scale 500, 50 clients, 120 s, filler of blanks, on a Google e2-highmem-8 with 62 GB of memory and persistent SSD disks",
+};
+
+/// What was published without figures to draw, by experiment.
+pub(super) const WITHOUT_SERIES: &[(&str, &str)] = &[
+    (
+        "async-io",
+        "published is advice and no series: workers for a quarter to a half of the threads, and effective_io_concurrency up to 200 on fast disks",
+    ),
+    (
+        "checksum-cost",
+        "published is a rule of thumb and no series: data checksums usually cost under 2 %",
+    ),
+    (
+        "connection-memory",
+        "nothing is published to hold this against: the talk on it is known by its name only",
+    ),
+    (
+        "oauth-login",
+        "published is the way to set it up, and no figures",
+    ),
+];
+
 /// What was measured, in which unit.
 type Measure = (&'static str, &'static str);
 
@@ -139,7 +164,7 @@ const fn toast(arm: &'static str, values: Values) -> Series {
 
 const fn churn(metric: &'static str, values: Values) -> Series {
     Series {
-        held: &[("snapshot", "none")],
+        held: &[("snapshot", "none"), ("rate", "max")],
         ..along(
             "catalog-churn",
             (metric, ""),
@@ -148,6 +173,11 @@ const fn churn(metric: &'static str, values: Values) -> Series {
             &CATALOGS,
         )
     }
+}
+
+/// Data of blanks, as pgbench fills its tables.
+const fn volumes(arm: &'static str, measure: Measure, values: Values) -> Series {
+    along("filesystem", measure, (arm, "filler"), values, &VOLUMES)
 }
 
 const fn uuid(arm: &'static str, measure: Measure, values: Values) -> Series {
@@ -172,6 +202,9 @@ const FRAGMENTS: Measure = ("fragmentation", "%");
 const CORRELATION: Measure = ("correlation", "");
 const READ: Measure = ("ordered_read_s", "s");
 const MILLIONS: &str = "50000000";
+
+const STEADY: Measure = ("steady_tps", "1/s");
+const SPACE: Measure = ("disk_bytes", "bytes");
 
 const CUSTOM: &[(&str, &str)] = &[("format", "custom"), ("object-bytes", "0")];
 const DIRECTORY: &[(&str, &str)] = &[("format", "directory"), ("object-bytes", "0")];
@@ -225,6 +258,17 @@ pub static SERIES: &[Series] = &[
     churn("attribute_rows", &[("reporting", 62.0), ("shop", 173.0)]),
     churn("attrdef_rows", &[("reporting", 27.0), ("shop", 3.0)]),
     churn("class_rows", &[("reporting", 9.0), ("shop", 32.0)]),
+    volumes("ext4", STEADY, &[("blanks", 4_913.0)]),
+    volumes("ext4-noatime", STEADY, &[("blanks", 5_371.0)]),
+    volumes("ext4-noatime-writeback", STEADY, &[("blanks", 5_432.0)]),
+    volumes("zfs", STEADY, &[("blanks", 1_776.0)]),
+    volumes("zfs-noatime", STEADY, &[("blanks", 1_835.0)]),
+    volumes("zfs-noatime-lz4", STEADY, &[("blanks", 4_268.0)]),
+    volumes("zfs-noatime-lz4-16k", STEADY, &[("blanks", 6_288.0)]),
+    volumes("zfs-module-and-log", STEADY, &[("blanks", 6_268.0)]),
+    volumes("ext4-noatime", SPACE, &[("blanks", 7.5e9)]),
+    volumes("zfs-noatime-lz4", SPACE, &[("blanks", 986e6)]),
+    volumes("zfs-noatime-lz4-16k", SPACE, &[("blanks", 2.2e9)]),
     uuid("v4", INSERT, &[(MILLIONS, 1_239.840)]),
     uuid("v7", INSERT, &[(MILLIONS, 106.343)]),
     uuid_again("v4", &[(MILLIONS, 2_776.881)]),

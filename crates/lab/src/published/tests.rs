@@ -22,8 +22,10 @@ fn series_name_metrics_arms_and_axes_of_their_experiment() {
             "{said}"
         );
         let matrix = experiment.matrix(Scale::Published);
+        // Arms that are a person's folders are called by what lies there.
+        let are_folders = experiment.arms_in(&[]).is_some();
         assert!(
-            matrix.arms.iter().any(|arm| arm.name == series.arm),
+            are_folders || matrix.arms.iter().any(|arm| arm.name == series.arm),
             "{said}: no such arm"
         );
         let axis = matrix.axes.iter().find(|axis| axis.name == series.axis);

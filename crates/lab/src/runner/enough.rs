@@ -15,7 +15,30 @@ const SPARE_BYTES: u64 = 512 << 20;
 const FILES_BESIDE: u64 = 200;
 
 /// Refuses a plan that this machine cannot hold, with what is short by how much.
-pub(super) fn check(plan: &Plan, site: &Site) -> Result<()> {
+pub(super) fn check(plan: &Plan, site: &mut Site) -> Result<()> {
+    match &mut site.given {
+        None => room_for_servers(plan, site)?,
+        Some(given) => {
+            let free = given.free_connections()?;
+            let needs = u64::from(plan.cost.connections);
+            refuse(needs, free, |needs, has| {
+                format!(
+                    "the plan needs {needs} connections and the server at the URL has {has} free: leave the largest values out with --only"
+                )
+            })?;
+        }
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = u64::from(plan.cost.connections);
+    refuse(connections + FILES_BESIDE, files, |_, has| {
+        format!(
+            "the plan needs {connections} connections and this process may open {has} files: raise the limit with ulimit -n, or leave the largest values out with --only"
+        )
+    })
+}
+
+/// Disk and memory for servers of our own.
+fn room_for_servers(plan: &Plan, site: &Site) -> Result<()> {
     let folder = existing(&site.data_folder()?);
     let found = rustix::fs::statvfs(&folder)
         .map_err(|error| Error::io("look at the disk of", &folder)(error.into()))?;
@@ -37,13 +60,6 @@ pub(super) fn check(plan: &Plan, site: &Site) -> Result<()> {
             "the plan needs {} MB of memory and {} MB are available: choose a smaller --scale or fewer values with --only",
             needs >> 20,
             has >> 20
-        )
-    })?;
-    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let connections = u64::from(plan.cost.connections);
-    refuse(connections + FILES_BESIDE, files, |_, has| {
-        format!(
-            "the plan needs {connections} connections and this process may open {has} files: raise the limit with ulimit -n, or leave the largest values out with --only"
         )
     })
 }

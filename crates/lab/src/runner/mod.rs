@@ -19,6 +19,7 @@ mod spare;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::by_url;
 use crate::cell::{Cell, RunResult};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
@@ -71,9 +72,12 @@ pub fn carry_out(
                 .any(|result| result.cell == **cell && counts(result))
         })
         .collect();
+    if let Some(given) = &options.site.url {
+        by_url::check(experiment, given)?;
+    }
     let mut site = Site::open(options.site.clone(), interrupted)?;
     if todo.iter().any(|(_, cell)| !plan.is_spare(cell)) {
-        enough::check(plan, &site)?;
+        enough::check(plan, &mut site)?;
     }
     let event = if done.is_empty() {
         Event::Began

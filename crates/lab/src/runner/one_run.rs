@@ -11,7 +11,7 @@ use crate::plan::{Plan, block_seed};
 use crate::runner::calm::{self, CalmOptions};
 use crate::runner::folder::RunFolder;
 use crate::runner::{Audience, journal};
-use crate::servers_of_arms::{Site, Wish, settings_of};
+use crate::servers_of_arms::{Site, Wish, settings_of, wanted};
 
 /// The machine's clock and the steady one may differ by this much in one run before it is a jump.
 const JUMP: Duration = Duration::from_secs(2);
@@ -144,9 +144,19 @@ fn open_bench<'a>(
             return Err(Error::Skip(missing));
         }
     }
+    let wanted = wanted(&plan.matrix, cell, arm);
+    let given = site.given.as_ref();
+    if let Some(missing) = given.and_then(|given| given.missing(arm, &wanted)) {
+        return Err(Error::Skip(missing));
+    }
+    let settings = match given {
+        Some(_) => wanted,
+        None => {
+            let connections = experiment.cost(cell, plan.scale).connections;
+            settings_of(wanted, installation.major, connections)
+        }
+    };
     let data = site.data(&wish)?;
-    let connections = experiment.cost(cell, plan.scale).connections;
-    let settings = settings_of(&plan.matrix, cell, arm, installation.major, connections);
     Ok(Bench {
         site,
         cell,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::by_url;
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
 use crate::plan::Plan;
@@ -16,13 +17,23 @@ pub fn skipped_here(
     options: &SiteOptions,
     interrupted: Arc<AtomicBool>,
 ) -> Result<Vec<(String, String)>> {
+    if let Some(given) = &options.url {
+        by_url::check(experiment, given)?;
+    }
     let mut site = Site::open(options.clone(), interrupted)?;
     let mut skipped: Vec<(String, String)> = Vec::new();
     for arm in &plan.matrix.arms {
-        let Some(installation) = site.installation_here(arm)? else {
+        let found = match site.installation_here(arm) {
+            Err(Error::Skip(why)) => {
+                skipped.push((arm.name.clone(), why));
+                continue;
+            }
+            found => found?,
+        };
+        let Some(installation) = found else {
             let version = arm.version.as_deref().unwrap_or("18");
-            let why = format!("PostgreSQL {version} is not installed and will be fetched");
-            skipped.push((arm.name.clone(), format!("unless it can be had: {why}")));
+            let why = format!("only if it cannot be fetched: PostgreSQL {version} is not here yet");
+            skipped.push((arm.name.clone(), why));
             continue;
         };
         match site.learn(&installation) {

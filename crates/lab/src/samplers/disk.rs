@@ -45,7 +45,7 @@ impl Sampler for Disk {
 
     fn missing(&self, place: &Place) -> Option<String> {
         let Some(pgdata) = &place.pgdata else {
-            return Some("the server is on another machine".to_owned());
+            return place.not_ours();
         };
         let known = device_of(pgdata).is_some_and(|device| {
             let text = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();

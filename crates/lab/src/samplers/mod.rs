@@ -43,11 +43,17 @@ registry! {
 pub struct Place {
     /// 13 to 18.
     pub major: u16,
-    /// The data directory; `None` when the server is on another machine.
+    /// The data directory; `None` when the server is not ours and may be on another machine.
     pub pgdata: Option<PathBuf>,
 }
 
 impl Place {
+    /// Why processes and disks of this server cannot be looked at; `None` for a server of ours.
+    pub(crate) fn not_ours(&self) -> Option<String> {
+        let words = || "the server was given by URL and may be on another machine".to_owned();
+        self.pgdata.is_none().then(words)
+    }
+
     /// A server that we started.
     pub fn of(server: &Server) -> Self {
         Self {

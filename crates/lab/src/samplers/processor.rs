@@ -43,8 +43,7 @@ impl Sampler for Processor {
     }
 
     fn missing(&self, place: &Place) -> Option<String> {
-        let away = || "the server is on another machine".to_owned();
-        place.pgdata.is_none().then(away)
+        place.not_ours()
     }
 
     fn open(&self, _place: &Place) -> Box<dyn Sampling> {

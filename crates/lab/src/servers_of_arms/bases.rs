@@ -1,5 +1,6 @@
 //! Bases: clusters that are made and filled once, then copied for each run or shared by runs that only read.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pgclinic_servers::{
@@ -15,19 +16,32 @@ use crate::servers_of_arms::Site;
 /// The parameter of an arm that names the folder of its data.
 const FOLDER: &str = "folder";
 
-/// The data directory of one run.
+/// Where the data of one run is.
 #[derive(Debug)]
-pub(crate) struct Data {
-    /// Where it is.
-    pub(crate) pgdata: PathBuf,
-    /// Holds a copy; a shared one belongs to the site.
-    scratch: Option<Scratch>,
+pub(crate) enum Data {
+    /// A data directory of ours.
+    Files {
+        /// Where it is.
+        pgdata: PathBuf,
+        /// Holds a copy; a shared one belongs to the site.
+        scratch: Option<Scratch>,
+    },
+    /// A schema on a server that is not ours.
+    Schema {
+        /// Its name.
+        name: String,
+        /// Whether other runs use it too.
+        is_shared: bool,
+    },
 }
 
 impl Data {
     /// Whether other runs use it too.
     pub(crate) fn is_shared(&self) -> bool {
-        self.scratch.is_none()
+        match self {
+            Self::Files { scratch, .. } => scratch.is_none(),
+            Self::Schema { is_shared, .. } => *is_shared,
+        }
     }
 }
 
@@ -42,6 +56,19 @@ pub(crate) struct Wish<'a> {
 }
 
 impl Wish<'_> {
+    /// Tells bases apart.
+    fn key(&self) -> String {
+        format!(
+            "{} {} {:?} {:?} {} {}",
+            self.experiment.name(),
+            self.installation.bindir.display(),
+            self.arm.initdb,
+            self.folder(),
+            self.base.name,
+            self.scale.name()
+        )
+    }
+
     /// The folder of an arm that is one.
     fn folder(&self) -> Option<&Path> {
         self.arm.parameters.get(FOLDER).map(Path::new)
@@ -51,44 +78,75 @@ impl Wish<'_> {
 impl Site {
     /// The data directory for a run, its base made now if it is not there yet.
     pub(crate) fn data(&mut self, wish: &Wish<'_>) -> Result<Data> {
+        if self.given.is_some() {
+            return self.schema(wish);
+        }
         let pgdata = self.base(wish)?;
         if wish.base.used_as == Use::Shared {
-            return Ok(Data {
+            return Ok(Data::Files {
                 pgdata,
                 scratch: None,
             });
         }
         let scratch = self.scratch_in(wish.folder())?;
         let copied = copy_cluster(&pgdata, scratch.path())?;
-        Ok(Data {
+        Ok(Data::Files {
             pgdata: copied.pgdata,
             scratch: Some(scratch),
         })
     }
 
+    /// A schema filled for this wish on the server that was given; one that runs share is filled once.
+    fn schema(&mut self, wish: &Wish<'_>) -> Result<Data> {
+        let is_shared = wish.base.used_as == Use::Shared;
+        let given = self.given.as_mut().ok_or_else(no_url)?;
+        let key = wish.key();
+        if let Some(name) = given.shared(&key).filter(|_| is_shared) {
+            return Ok(Data::Schema { name, is_shared });
+        }
+        let name = given.new_schema()?;
+        let settings = given.session_settings(&name, &BTreeMap::new());
+        let mut session = given.connect(&given.target().database, &settings)?;
+        wish.experiment
+            .fill(&wish.base.name, wish.scale, wish.seed, &mut session)?;
+        if is_shared {
+            given.share(key, name.clone());
+        }
+        Ok(Data::Schema { name, is_shared })
+    }
+
     fn base(&mut self, wish: &Wish<'_>) -> Result<PathBuf> {
-        let key = format!(
-            "{} {} {:?} {:?} {} {}",
-            wish.experiment.name(),
-            wish.installation.bindir.display(),
-            wish.arm.initdb,
-            wish.folder(),
-            wish.base.name,
-            wish.scale.name()
-        );
+        let key = wish.key();
         if let Some((_, pgdata)) = self.bases.get(&key) {
             return Ok(pgdata.clone());
         }
+        let pristine = self.pristine(wish.installation, &wish.arm.initdb)?;
         let scratch = self.scratch_in(wish.folder())?;
-        let pgdata = scratch.folder("data")?;
-        self.make_base(wish, &pgdata)?;
+        let pgdata = copy_cluster(&pristine, scratch.path())?.pgdata;
+        self.fill_base(wish, &pgdata)?;
         self.bases.insert(key, (scratch, pgdata.clone()));
         Ok(pgdata)
     }
 
-    fn make_base(&mut self, wish: &Wish<'_>, pgdata: &Path) -> Result<()> {
+    /// A cluster that nobody has used, made once for each installation and arguments of `initdb`.
+    pub(crate) fn pristine(
+        &mut self,
+        installation: &Installation,
+        arguments: &[String],
+    ) -> Result<PathBuf> {
         self.check_interrupted()?;
-        initdb(wish.installation, self.run_as(), pgdata, &options(wish.arm))?;
+        let key = format!("{} {arguments:?}", installation.bindir.display());
+        if let Some((_, pgdata)) = self.pristine.get(&key) {
+            return Ok(pgdata.clone());
+        }
+        let scratch = self.scratch()?;
+        let pgdata = scratch.folder("data")?;
+        initdb(installation, self.run_as(), &pgdata, &options(arguments))?;
+        self.pristine.insert(key, (scratch, pgdata.clone()));
+        Ok(pgdata)
+    }
+
+    fn fill_base(&mut self, wish: &Wish<'_>, pgdata: &Path) -> Result<()> {
         // Filling is quick and quiet: what the runs measure comes later, on their own settings.
         let start = StartOptions::default()
             .with("max_wal_size", "8GB")
@@ -111,14 +169,18 @@ impl Site {
     }
 }
 
+fn no_url() -> Error {
+    Error::Refused("no server was given by URL".to_owned())
+}
+
 /// Checksums are on unless the arm's arguments of `initdb` say otherwise.
-fn options(arm: &Arm) -> InitOptions {
+fn options(arguments: &[String]) -> InitOptions {
     let off = "--no-data-checksums";
-    let checksums = match arm.initdb.iter().any(|argument| argument == off) {
+    let checksums = match arguments.iter().any(|argument| argument == off) {
         true => Checksums::Off,
         false => Checksums::On,
     };
-    let own = arm.initdb.iter();
+    let own = arguments.iter();
     InitOptions {
         checksums,
         extra: own.filter(|argument| *argument != off).cloned().collect(),

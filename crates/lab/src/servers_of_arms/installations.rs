@@ -1,9 +1,8 @@
 //! Which installation an arm runs on, and what it can do.
 
-use pgclinic_servers::{
-    InitOptions, Installation, Server, StartOptions, Wanted, find, initdb, installed,
-};
+use pgclinic_servers::{Installation, Server, StartOptions, StopMode, Wanted, find, here};
 
+use crate::by_url::Given;
 use crate::cell::Arm;
 use crate::error::{Error, Result};
 use crate::need::Features;
@@ -25,16 +24,17 @@ impl Site {
         }
     }
 
-    /// The installation for an arm, if it is given or installed; nothing is fetched.
+    /// The installation for an arm, if it is given, installed, or was fetched before.
     pub(crate) fn installation_here(&self, arm: &Arm) -> Result<Option<Installation>> {
         let (major, minor) = numbers(arm.version.as_deref())?;
+        if let Some(given) = &self.given {
+            return by_url(given, major, minor).map(Some);
+        }
         let major = major.or(self.options.major);
         if let Some(given) = self.given(major, minor)? {
             return Ok(Some(given));
         }
-        Ok(installed()
-            .into_iter()
-            .find(|installation| fits(installation, major, minor)))
+        Ok(here(&wanted(major, minor)))
     }
 
     fn given(&self, major: Option<u16>, minor: Option<u16>) -> Result<Option<Installation>> {
@@ -49,44 +49,59 @@ impl Site {
 
     fn look_for(&self, arm: &Arm, tell: &mut dyn FnMut(&str)) -> Result<Installation> {
         let (major, minor) = numbers(arm.version.as_deref())?;
+        if let Some(given) = &self.given {
+            return by_url(given, major, minor);
+        }
         let major = major.or(self.options.major);
         if let Some(given) = self.given(major, minor)? {
             return Ok(given);
         }
-        let wanted = Wanted {
-            major,
-            minor,
-            ..Wanted::default()
-        };
-        Ok(find(&wanted, tell)?)
+        Ok(find(&wanted(major, minor), tell)?)
     }
 
     /// What was found out about this installation when it first ran.
     pub(crate) fn known_features(&self, installation: &Installation) -> Option<&Features> {
-        self.features.get(&installation.bindir)
+        let by_url = self.given.as_ref().map(|given| &given.features);
+        by_url.or_else(|| self.features.get(&installation.bindir))
     }
 
     /// Starts the installation once on an empty cluster and asks what it can do.
     pub(crate) fn learn(&mut self, installation: &Installation) -> Result<()> {
-        if self.features.contains_key(&installation.bindir) {
+        if self.known_features(installation).is_some() {
             return Ok(());
         }
-        let scratch = self.scratch()?;
-        let pgdata = scratch.folder("data")?;
-        initdb(
-            installation,
-            self.run_as(),
-            &pgdata,
-            &InitOptions::default(),
-        )?;
+        let pgdata = self.pristine(installation, &[])?;
         let start = StartOptions::default();
-        let server = Server::start(installation, self.run_as(), &pgdata, &start)?;
+        let mut server = Server::start(installation, self.run_as(), &pgdata, &start)?;
         let mut session = server
             .connect("postgres")
             .map_err(Error::sql("connecting to ask the server what it can do"))?;
         let features = Features::probe(installation, &mut session)?;
+        drop(session);
+        // Bases are copied from it: it must not need recovery.
+        server.stop(StopMode::Fast)?;
         self.features.insert(installation.bindir.clone(), features);
         Ok(())
+    }
+}
+
+fn wanted(major: Option<u16>, minor: Option<u16>) -> Wanted {
+    Wanted {
+        major,
+        minor,
+        ..Wanted::default()
+    }
+}
+
+/// The server at the URL, if an arm of this version may run on it.
+fn by_url(given: &Given, major: Option<u16>, minor: Option<u16>) -> Result<Installation> {
+    let found = given.installation();
+    match fits(&found, major, minor) {
+        true => Ok(found),
+        false => Err(Error::Skip(format!(
+            "the server at the URL is PostgreSQL {}",
+            found.version
+        ))),
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgclinic_servers::{Installation, RunAs, Scratch, sweep, sweep_in};
 
+use crate::by_url::{Given, GivenServer};
 use crate::error::{Error, Result};
 use crate::load::Driver;
 use crate::need::Features;
@@ -29,7 +30,7 @@ pub(crate) use bases::{Data, Wish};
 pub use cold::ColdStart;
 pub(crate) use cold::files_below;
 pub use device::Device;
-pub(crate) use settings::settings_of;
+pub(crate) use settings::{settings_of, wanted};
 pub(crate) use warm::warm;
 
 /// What the person says about servers and places.
@@ -45,6 +46,8 @@ pub struct SiteOptions {
     pub data_folder: Option<PathBuf>,
     /// Who makes the load of experiments that have one.
     pub driver: Driver,
+    /// Run on this server instead of starting any.
+    pub url: Option<GivenServer>,
 }
 
 /// The machine's servers and data, for as long as the laboratory runs.
@@ -54,7 +57,10 @@ pub struct Site {
     run_as: RunAs,
     installations: BTreeMap<String, std::result::Result<Installation, String>>,
     features: BTreeMap<PathBuf, Features>,
+    /// Clusters as `initdb` makes them, by installation and arguments: bases begin as copies.
+    pristine: BTreeMap<String, (Scratch, PathBuf)>,
     bases: BTreeMap<String, (Scratch, PathBuf)>,
+    pub(crate) given: Option<Given>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -67,11 +73,15 @@ impl Site {
             refuse_data_directory(folder)?;
             sweep_in(folder)?;
         }
+        let url = options.url.as_ref();
+        let given = url.map(|given| Given::open(&given.target)).transpose()?;
         Ok(Self {
             options,
             run_as,
+            given,
             installations: BTreeMap::new(),
             features: BTreeMap::new(),
+            pristine: BTreeMap::new(),
             bases: BTreeMap::new(),
             interrupted,
         })

@@ -27,11 +27,20 @@ const SHIPPED: &[(&str, &str)] = &[
 /// Connections that the laboratory itself needs beside those of the load.
 const OWN_CONNECTIONS: u32 = 15;
 
-/// The settings of a cell's server: shipped values, then the arm's, then those that are axes.
+/// What the experiment asks for: the arm's settings, then those that are axes.
+pub(crate) fn wanted(matrix: &Matrix, cell: &Cell, arm: &Arm) -> BTreeMap<String, String> {
+    let mut settings = arm.settings.clone();
+    for axis in &matrix.axes {
+        if let Some(setting) = &axis.setting {
+            settings.insert(setting.clone(), cell.at(&axis.name).to_owned());
+        }
+    }
+    settings
+}
+
+/// The settings of a cell's server: shipped values, then what is wanted.
 pub(crate) fn settings_of(
-    matrix: &Matrix,
-    cell: &Cell,
-    arm: &Arm,
+    wanted: BTreeMap<String, String>,
     major: u16,
     connections: u32,
 ) -> BTreeMap<String, String> {
@@ -44,11 +53,6 @@ pub(crate) fn settings_of(
         let connections = (connections + OWN_CONNECTIONS).to_string();
         settings.insert("max_connections".to_owned(), connections);
     }
-    settings.extend(arm.settings.clone());
-    for axis in &matrix.axes {
-        if let Some(setting) = &axis.setting {
-            settings.insert(setting.clone(), cell.at(&axis.name).to_owned());
-        }
-    }
+    settings.extend(wanted);
     settings
 }

@@ -20,16 +20,26 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
+use crate::by_url::ByUrl;
 use crate::cell::{Arm, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::{self, TableShape};
 use crate::load::{Load, Pace, Protocol, Script};
 
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
 
+pub(crate) use names::statements;
+
 pub use template::TEMPLATE;
+
+/// The table of a learned shape; [setup] and what follows may use it.
+const LEARNED: &str = "learned";
+
+/// Rows that it has at most.
+const LEARNED_ROWS: u64 = 100_000;
 
 /// Separates the parts of a base's name; no name and no value holds it.
 const APART: char = '\u{1f}';
@@ -40,6 +50,7 @@ pub struct OwnExperiment {
     file: File,
     matrix: Matrix,
     metrics: Vec<Metric>,
+    shape: Option<TableShape>,
 }
 
 impl OwnExperiment {
@@ -52,6 +63,7 @@ impl OwnExperiment {
             file,
             matrix,
             metrics,
+            shape: None,
         };
         own.check_scripts()?;
         Ok(own)
@@ -151,6 +163,12 @@ impl Experiment for OwnExperiment {
     }
 
     fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
+        if let Some(shape) = &self.shape {
+            for statement in learned::statements(shape, LEARNED, LEARNED_ROWS) {
+                let made = session.execute(&statement);
+                made.map_err(Error::sql("making a table of the learned shape"))?;
+            }
+        }
         let mut parts = base.split(APART);
         let arm = parts.next().unwrap_or_default();
         let pair = |part: &str| {
@@ -163,7 +181,7 @@ impl Experiment for OwnExperiment {
             ("sql of the arm", self.own_sql(arm)),
         ] {
             // VACUUM and its like stand alone.
-            for statement in names::statements(&fill_in(sql, &point)) {
+            for statement in statements(&fill_in(sql, &point)) {
                 session.execute(&statement).map_err(Error::sql(what))?;
             }
         }
@@ -206,6 +224,21 @@ impl Experiment for OwnExperiment {
             bench.overlap(doubt);
         }
         Ok(measured)
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let shape = Some(shape.clone());
+        Ok(Box::new(Self {
+            shape,
+            ..self.clone()
+        }))
+    }
+
+    fn by_url(&self) -> ByUrl {
+        match self.file.setup.cold {
+            true => ByUrl::Never("cold = true restarts the server before each run"),
+            false => ByUrl::WithTheWord("the SQL of your own file may do anything there"),
+        }
     }
 
     fn advice(&self, arm: &Arm) -> String {

@@ -11,6 +11,8 @@ question = "Does a covering index pay for its size?"
 # explain = "What a reader should know."
 blocks = 5                      # how often each combination is run, in random order
 
+# `--learn-from PGDATA --relation schema.table` makes a table learned first, with columns, sizes and compressibility like those
+# of a table of yours and values made up; [setup] can go on from it.
 # Once for each arm, and for each value of an axis that it names in braces. Runs work on copies of the result.
 [setup]
 sql = """

@@ -44,8 +44,8 @@ struct Row {
 
 pub(super) fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
-    let seconds = args.number("--seconds", 3)?.max(1);
-    let runs = args.number("--runs", 5)?.max(1);
+    let seconds = args.number("--seconds", 2)?.max(1);
+    let runs = args.number("--runs", 3)?.max(1);
     let protocol = args
         .value("--protocol")?
         .unwrap_or_else(|| "prepared".into());

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::About;
-use pgclinic_lab::load::Driver;
-use pgclinic_lab::{PlanOptions, Scale, SiteOptions};
+use pgclinic_lab::learned::look;
+use pgclinic_lab::load::{Driver, Target};
+use pgclinic_lab::{GivenServer, Plan, PlanOptions, Scale, SiteOptions, Yours};
 
+use super::experiment::{Known, find};
 use crate::args::size;
+use crate::exit::Failure;
+use crate::target::open_cluster;
 
 /// A scale by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -53,6 +57,19 @@ pub(super) struct PlanArgs {
     /// Only these values of an axis: rows=1000,100000
     #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
     only: Vec<(String, Vec<String>)>,
+    /// Data of the shape of a table in this data directory, whose server is stopped: its columns, sizes, nulls, compressibility
+    /// and order, with values made up; for experiments on the shape of data
+    #[arg(long, value_name = "PGDATA", requires = "relation")]
+    learn_from: Option<PathBuf>,
+    /// With --learn-from: the table, as schema.name
+    #[arg(long, value_name = "NAME", requires = "learn_from")]
+    relation: Option<String>,
+    /// With --learn-from: its database, where more than one has such a table
+    #[arg(long, value_name = "NAME", requires = "learn_from")]
+    database: Option<String>,
+    /// Statements of your own as the cycle of catalog-churn
+    #[arg(long, value_name = "FILE.sql")]
+    ddl: Option<PathBuf>,
     /// Take what fits in this time, and spend what is left of it where the decision is uncertain
     #[arg(long, value_name = "N", value_parser = minutes)]
     minutes: Option<f64>,
@@ -62,9 +79,33 @@ pub(super) struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// The experiment of this name with what the person brings, and its plan.
+    pub(super) fn plan(&self, name: &str) -> Result<(Known, Plan), Failure> {
+        let yours = self.yours()?;
+        let known = find(name)?.with(&yours)?;
+        let plan = Plan::make(known.experiment(), known.text(), &self.options(yours))?;
+        Ok((known, plan))
+    }
+
+    /// Looks at the table and reads the file, where they are named.
+    fn yours(&self) -> Result<Yours, Failure> {
+        let mut yours = Yours::default();
+        if let (Some(target), Some(relation)) = (&self.learn_from, &self.relation) {
+            let cluster = open_cluster(target, None)?;
+            yours.shape = Some(look(&cluster, self.database.as_deref(), relation)?);
+        }
+        if let Some(file) = &self.ddl {
+            let text = std::fs::read_to_string(file);
+            let failed = |error| Failure::new(format!("cannot read {}: {error}", file.display()));
+            yours.ddl = Some(text.map_err(failed)?);
+        }
+        Ok(yours)
+    }
+
     /// For the planner.
-    pub(super) fn options(&self) -> PlanOptions {
+    fn options(&self, yours: Yours) -> PlanOptions {
         PlanOptions {
+            yours,
             scale: self.scale.into(),
             seed: self.seed,
             blocks: self.blocks,
@@ -117,6 +158,12 @@ pub(super) struct SiteArgs {
     /// Put data directories below this folder, to measure its disk; pgclinic's cache folder
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
+    /// Run on this server instead of starting one: in schemas of its own, with nothing restarted
+    #[arg(long, value_name = "URL", value_parser = Target::from_url, conflicts_with_all = ["server", "pg", "data_folder"])]
+    url: Option<Target>,
+    /// With --url: the server may suffer, for experiments that do more than work in a schema of their own
+    #[arg(long, requires = "url")]
+    this_is_not_production: bool,
     /// Who makes the load, for experiments that have one
     #[arg(long, value_enum, value_name = "DRIVER", default_value_t = DriverName::BuiltIn)]
     driver: DriverName,
@@ -149,6 +196,10 @@ impl SiteArgs {
             run_as: self.run_as.clone(),
             data_folder: self.data_folder.clone(),
             driver: self.driver.into(),
+            url: self.url.clone().map(|target| GivenServer {
+                target,
+                is_not_production: self.this_is_not_production,
+            }),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgclinic_lab::{EXPERIMENTS, Experiment, OwnExperiment, Plan, experiment_named};
+use pgclinic_lab::{EXPERIMENTS, Experiment, OwnExperiment, Plan, Yours, experiment_named};
 
 use crate::exit::Failure;
 
@@ -12,6 +12,8 @@ pub(super) enum Known {
     Listed(&'static dyn Experiment),
     /// Out of a file, with the file's text.
     Own(Box<OwnExperiment>, String),
+    /// One of them with what a person brought, with the text of its file.
+    Tailored(Box<dyn Experiment>, Option<String>),
 }
 
 impl Known {
@@ -20,6 +22,7 @@ impl Known {
         match self {
             Known::Listed(experiment) => *experiment,
             Known::Own(own, _) => own.as_ref(),
+            Known::Tailored(experiment, _) => experiment.as_ref(),
         }
     }
 
@@ -28,6 +31,16 @@ impl Known {
         match self {
             Known::Listed(_) => None,
             Known::Own(_, text) => Some(text.clone()),
+            Known::Tailored(_, text) => text.clone(),
+        }
+    }
+
+    /// The same with what a person brings.
+    pub(super) fn with(self, yours: &Yours) -> Result<Self, Failure> {
+        let text = self.text();
+        match yours.tailor(self.experiment())? {
+            Some(tailored) => Ok(Known::Tailored(tailored, text)),
+            None => Ok(self),
         }
     }
 }
@@ -53,11 +66,9 @@ pub(super) fn find(name: &str) -> Result<Known, Failure> {
 
 /// The experiment of a folder's plan.
 pub(super) fn of_plan(plan: &Plan) -> Result<Known, Failure> {
-    match &plan.own {
-        None => find(&plan.experiment),
-        Some(text) => Ok(Known::Own(
-            Box::new(OwnExperiment::parse(text)?),
-            text.clone(),
-        )),
-    }
+    let known = match &plan.own {
+        None => find(&plan.experiment)?,
+        Some(text) => Known::Own(Box::new(OwnExperiment::parse(text)?), text.clone()),
+    };
+    known.with(&plan.yours)
 }

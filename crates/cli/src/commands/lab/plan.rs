@@ -4,7 +4,6 @@ use clap::Args;
 use pgclinic_lab::{Cost, Plan, skipped_here};
 
 use super::arguments::{PlanArgs, SiteArgs};
-use super::experiment::find;
 use crate::exit::{Exit, Failure};
 use crate::world::World;
 
@@ -22,9 +21,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let known = find(&arguments.name)?;
+    let (known, plan) = arguments.plan.plan(&arguments.name)?;
     let experiment = known.experiment();
-    let plan = Plan::make(experiment, known.text(), &arguments.plan.options())?;
     let text = if arguments.json {
         let mut text = serde_json::to_string_pretty(&plan)?;
         text.push('\n');
@@ -36,8 +34,9 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
             .iter()
             .map(|(what, why)| (what.as_str(), why.as_str()));
         format!(
-            "{}{}",
+            "{}{}{}",
             words(experiment.question(), &plan),
+            learned(&plan),
             table("Skipped on this machine", skipped)
         )
     };
@@ -90,6 +89,14 @@ fn words(question: &str, plan: &Plan) -> String {
         left_out.map(|left| (left.what.as_str(), left.why.as_str())),
     ));
     text
+}
+
+/// The shape that was learned.
+fn learned(plan: &Plan) -> String {
+    let shape = plan.yours.shape.as_ref();
+    shape.map_or(String::new(), |shape| {
+        format!("\nLearned, without any value\n{shape}")
+    })
 }
 
 /// What it costs, in one line.

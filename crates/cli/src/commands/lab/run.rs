@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgclinic_lab::{Error, Experiment, Outcome, Plan, RunFolder, RunOptions, RunResult, carry_out};
+use pgclinic_lab::{Error, Experiment, Outcome, RunFolder, RunOptions, RunResult, carry_out};
 
 use super::arguments::{JudgeArgs, PlanArgs, SiteArgs};
 use super::audience::Telling;
-use super::experiment::{find, of_plan};
+use super::experiment::of_plan;
 use super::plan::price;
 use super::report;
 use crate::exit::{Exit, Failure};
@@ -50,8 +50,7 @@ struct WorkArgs {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let known = find(&arguments.name)?;
-    let plan = Plan::make(known.experiment(), known.text(), &arguments.plan.options())?;
+    let (known, plan) = arguments.plan.plan(&arguments.name)?;
     let short = plan.hash.get(..8).unwrap_or(&plan.hash);
     let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
     let path = arguments.into.clone().unwrap_or_else(usual);

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-/// One cycle, in three statements.
+use crate::user_experiment::statements;
+
+/// One cycle: statements that create, one that fills and one that drops; the latter two may be empty.
 pub(super) struct Workload {
-    pub(super) create: String,
+    pub(super) create: Vec<String>,
     pub(super) fill: String,
     pub(super) drop: String,
 }
@@ -15,16 +17,27 @@ pub(super) fn named(name: &str) -> Workload {
         "shop" => shop(),
         _ => vec![reporting()],
     };
+    let mut create = String::new();
     let mut workload = Workload {
-        create: String::new(),
+        create: Vec::new(),
         fill: "BEGIN; ".to_owned(),
         drop: String::new(),
     };
     for table in &tables {
-        table.write(&mut workload);
+        table.write(&mut create, &mut workload);
     }
+    workload.create.push(create);
     workload.fill.push_str("COMMIT");
     workload
+}
+
+/// A person's own cycle, a statement at a time.
+pub(super) fn own(sql: &str) -> Workload {
+    Workload {
+        create: statements(sql),
+        fill: String::new(),
+        drop: String::new(),
+    }
 }
 
 /// A table with its columns as SQL, a row, and the columns that have an index of their own.
@@ -36,18 +49,18 @@ struct Table {
 }
 
 impl Table {
-    fn write(&self, workload: &mut Workload) {
+    fn write(&self, create: &mut String, workload: &mut Workload) {
         let (name, columns, row) = (self.name, &self.columns, &self.row);
         let put = |text: &mut String, sql: std::fmt::Arguments<'_>| {
             text.write_fmt(sql).expect("a string takes everything");
         };
         put(
-            &mut workload.create,
+            create,
             format_args!("CREATE TEMP TABLE {name} ({columns}) ON COMMIT DELETE ROWS; "),
         );
         for column in &self.indexes {
             put(
-                &mut workload.create,
+                create,
                 format_args!("CREATE INDEX {name}_{column} ON {name} ({column}); "),
             );
         }

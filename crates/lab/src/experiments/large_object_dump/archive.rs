@@ -4,7 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
+use crate::servers_of_arms::files_below;
 
 /// Lines at the head of a listing that may come before the number of entries.
 const HEAD_LINES_MAX: usize = 50;
@@ -42,6 +45,27 @@ pub(super) fn measure(archive: &Path) -> Result<Size> {
         files,
         catalogue_bytes: Some(length(&archive.join("toc.dat"))?),
     })
+}
+
+/// What `pgclinic salvage` left in a folder, and the number of large objects by its account.
+pub(super) fn salvaged(folder: &Path) -> Result<(Size, u64)> {
+    let account = folder.join("salvage.json");
+    let text = std::fs::read(&account).map_err(Error::io("read", &account))?;
+    let strange = || Error::Empty("the account of the salvage names no large objects".to_owned());
+    let account: Value = serde_json::from_slice(&text).map_err(|_| strange())?;
+    let databases = account["large_objects"].as_array().ok_or_else(strange)?;
+    let objects = databases
+        .iter()
+        .filter_map(|one| one["objects"].as_u64())
+        .sum();
+    let files = files_below(folder);
+    let lengths = files.iter().filter_map(|file| file.metadata().ok());
+    let size = Size {
+        bytes: lengths.map(|found| found.len()).sum(),
+        files: u64::try_from(files.len()).unwrap_or(u64::MAX),
+        catalogue_bytes: None,
+    };
+    Ok((size, objects))
 }
 
 /// The number of entries that `pg_restore -l` names at the head of its listing; the rest is not waited for.

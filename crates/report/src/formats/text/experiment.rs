@@ -99,9 +99,7 @@ fn measurements(figure: &MetricFigure, sheet: &mut Sheet<'_>) -> io::Result<()> 
     let axis = figure.axis.as_ref().map_or("", |axis| axis.name.as_str());
     let rows = figure.lines.iter().flat_map(|line| {
         line.points.iter().map(|point| {
-            let [low, high] = point
-                .interval
-                .map_or_else(Default::default, |ends| ends.map(measured::figure));
+            let [low, high] = measured::ends(point);
             let runs = point.dots.len().to_string();
             let median = measured::figure(point.median);
             vec![clean(&line.arm), clean(&point.x), median, low, high, runs]
@@ -130,11 +128,7 @@ fn measurements(figure: &MetricFigure, sheet: &mut Sheet<'_>) -> io::Result<()> 
         sheet.text(2, &clean(&about))?;
     }
     if let Some(noise) = figure.noise {
-        let times = measured::times(noise.times);
-        sheet.text(
-            2,
-            &format!("noise floor: two equal runs differ by up to {times} times"),
-        )?;
+        sheet.text(2, &measured::noise(noise))?;
     }
     Ok(())
 }

@@ -163,6 +163,9 @@ fn values(
         lines,
     };
     let mut caption = "Marks are medians with their intervals, every dot is a run".to_owned();
+    if let Some(noise) = figure.noise.filter(|noise| !measured::has_ratio(*noise)) {
+        caption = format!("{caption}; {}", measured::noise(noise));
+    }
     if chart.spacing() == Spacing::Even {
         caption.push_str("; the places stand side by side, not to scale");
     }
@@ -189,6 +192,8 @@ fn measured_points(
                 measured::figure(low),
                 measured::value(high, unit)
             );
+        } else if measured::is_exact(point) {
+            words.push_str(" in every run");
         }
         Some(Point {
             place: place_of(places, place_name(figure, arm, &point.x))?,
@@ -349,19 +354,11 @@ fn effect_places(figure: &MetricFigure, published: &[&[(String, f64)]]) -> Vec<S
 /// The noise floor and what does not matter.
 fn bands(document: &ExperimentDocument, figure: &MetricFigure) -> Vec<Band> {
     let mut bands = Vec::new();
-    if let Some(noise) = figure
-        .noise
-        .filter(|noise| noise.times.is_finite() && noise.times >= 1.0)
-    {
-        let pairs = noise.pairs;
+    if let Some(noise) = figure.noise.filter(|noise| measured::has_ratio(*noise)) {
         bands.push(Band {
             class: "noise",
             values: [1.0 / noise.times, noise.times],
-            words: format!(
-                "noise floor: two equal runs differ by up to {} times ({pairs} control pair{})",
-                measured::times(noise.times),
-                if pairs == 1 { "" } else { "s" }
-            ),
+            words: measured::noise(noise),
         });
     }
     let margin = document.plan.margin;
@@ -439,9 +436,7 @@ fn numbers(
     )?;
     for line in &figure.lines {
         for point in &line.points {
-            let [low, high] = point
-                .interval
-                .map_or_else(Default::default, |ends| ends.map(measured::figure));
+            let [low, high] = measured::ends(point);
             write!(
                 out,
                 "<tr><td>{}</td><td>{}</td><td class=n>{}</td><td class=n>{low}</td><td class=n>{high}</td><td class=runs>",

@@ -1,0 +1,50 @@
+//! What a person brings to an experiment: the shape of a table of theirs, or statements of their own. It is part of the
+//! plan, so that a folder can be resumed without the table and without the file.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::experiment::Experiment;
+use crate::learned::TableShape;
+
+/// What is taken from outside.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Yours {
+    /// The shape of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<TableShape>,
+    /// Statements, as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ddl: Option<String>,
+}
+
+impl Yours {
+    /// Nothing was brought.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The experiment with what was brought; `None` when nothing was.
+    ///
+    /// # Errors
+    /// When the experiment has no place for it.
+    pub fn tailor(&self, experiment: &dyn Experiment) -> Result<Option<Box<dyn Experiment>>> {
+        let shaped = self
+            .shape
+            .as_ref()
+            .map(|shape| experiment.with_shape(shape));
+        let shaped = shaped.transpose()?;
+        let so_far = shaped.as_deref().unwrap_or(experiment);
+        match self.ddl.as_deref().map(|sql| so_far.with_ddl(sql)) {
+            Some(tailored) => tailored.map(Some),
+            None => Ok(shaped),
+        }
+    }
+}
+
+/// Says that an experiment has no place for what was brought, and which have.
+pub(crate) fn no_place(experiment: &str, option: &str, others: &str) -> Error {
+    Error::Refused(format!(
+        "{experiment} has no use for {option}; {others} has"
+    ))
+}
