@@ -1,15 +1,42 @@
 //! The experiment's comparisons, decided.
 
-use pgclinic_diagnose::document::{DecisionCard, Side};
+use pgclinic_diagnose::document::{DecisionCard, RunSummary, RunWord, Side};
 
 use super::{Design, Study, figures, noise};
 use crate::decision::{Comparison, Question, decide};
 use crate::published;
 
-pub(super) fn all(study: &Study<'_>) -> Vec<DecisionCard> {
-    let comparisons = study.comparisons.iter();
-    let cards = comparisons.filter_map(|comparison| card(study, comparison));
-    cards.collect()
+/// Sides without a result say why they have none, by what became of their runs.
+pub(super) fn all(study: &Study<'_>, runs: &[RunSummary]) -> Vec<DecisionCard> {
+    let mut cards = Vec::new();
+    for comparison in &study.comparisons {
+        let Some(mut card) = card(study, comparison) else {
+            continue;
+        };
+        let sides = [&comparison.candidate, &comparison.baseline];
+        let why = sides.into_iter().find_map(|side| why_not(runs, side));
+        if let Some(why) = why.filter(|_| card.effect.is_none()) {
+            card.headline = format!("whether to {} is open: {why}", comparison.action);
+        }
+        cards.push(card);
+    }
+    cards
+}
+
+/// Why no run of this side has a result; `None` when one has, or its turn did not come.
+fn why_not(runs: &[RunSummary], side: &Side) -> Option<String> {
+    let same =
+        |(axis, value): (&String, &String)| side.point.get(axis).is_none_or(|own| own == value);
+    let mut own = runs
+        .iter()
+        .filter(|run| run.arm == side.arm && run.point.iter().all(same))
+        .peekable();
+    if own.clone().any(|run| run.outcome == RunWord::Done) {
+        return None;
+    }
+    let first = own.find(|run| run.why.is_some())?;
+    let why = first.why.as_deref().unwrap_or_default();
+    Some(format!("{} was {}: {why}", side.arm, first.outcome.name()))
 }
 
 /// One card. `None` where the experiment has no such metric.

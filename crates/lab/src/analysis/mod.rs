@@ -124,7 +124,7 @@ pub(crate) fn compose(
         complete: summary::is_complete(plan, machines),
         machines: environment::machines(machines),
         arms: environment::arms(plan, machines),
-        cards: cards::all(study),
+        cards: cards::all(study, &runs),
         figures: figures::all(study),
         remarks,
         elapsed_s: runs.iter().map(|run| run.elapsed_s).sum(),

@@ -9,8 +9,9 @@ use std::time::Instant;
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;
-use crate::cell::{Arm, Better, Cell, Metric};
+use crate::cell::{Arm, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
+use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -21,6 +22,9 @@ use crate::statistics::theil_sen;
 const QUERY: &str = "DO $$BEGIN FOR i IN 1..%N% LOOP \
     PERFORM id, (SELECT count(*) FROM leak_test x WHERE x.id = l.id), \
     (SELECT count(*) FROM leak_test y WHERE y.id = l.id) FROM leak_test l; END LOOP; END$$";
+
+/// Queries after which 15.6 and later drop what LLVM has gathered (`LLVMJIT_LLVM_CONTEXT_REUSE_MAX` in `llvmjit.c`).
+const QUERIES_A_CONTEXT: f64 = 100.0;
 
 /// Readings of the session's memory in one run.
 const READINGS: u32 = 40;
@@ -152,14 +156,50 @@ impl Experiment for JitMemory {
         Ok(measured(&readings).with("query_ms", seconds * 1e3 / f64::from(queries)))
     }
 
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        let advice = |arm: &Arm| self.advice(arm);
+        let metric = "private_kb_per_1000";
+        let subject = "growth of private memory for each 1,000 queries";
+        let settings = sides_by_side(matrix, "jit-on", &["no-inlining", "jit-off"]);
+        let releases = sides_by_side(matrix, "15.5", &["15.6"]);
+        let decided = [settings, releases];
+        let all = decided
+            .iter()
+            .flat_map(|matrix| with_the_first_arm(matrix, metric, subject, &advice));
+        all.collect()
+    }
+
+    fn remarks(&self, results: &[RunResult]) -> Vec<String> {
+        let readings = |result: &RunResult| Some(result.series.get("private_bytes")?.last()?[0]);
+        let queries = results.iter().filter_map(readings).fold(0.0, f64::max);
+        let short = queries > 0.0 && queries < 3.0 * QUERIES_A_CONTEXT;
+        let words = "from 15.6 on the server lets go of LLVM's memory every 100 queries: these runs are too short to tell a leak from what it keeps until then; \
+                     use --scale quick";
+        short.then(|| words.to_owned()).into_iter().collect()
+    }
+
     fn advice(&self, arm: &Arm) -> String {
         match arm.name.as_str() {
-            "jit-off" => "set jit = off",
-            "no-inlining" => "set jit_inline_above_cost = -1",
+            "jit-off" => "ALTER SYSTEM SET jit = off; SELECT pg_reload_conf();",
+            "no-inlining" => {
+                "ALTER SYSTEM SET jit_inline_above_cost = -1; SELECT pg_reload_conf();"
+            }
             "15.6" => "run PostgreSQL 15.6 or later",
             _ => "leave JIT as it is",
         }
         .to_owned()
+    }
+}
+
+/// Releases against each other, and ways to set JIT against each other; the one says nothing of the other.
+fn sides_by_side(matrix: &Matrix, base: &str, others: &[&str]) -> Matrix {
+    let named = |name: &str| matrix.arms.iter().find(|arm| arm.name == name).cloned();
+    let names = std::iter::once(base).chain(others.iter().copied());
+    let arms: Vec<Arm> = names.filter_map(named).collect();
+    let has_base = arms.first().is_some_and(|arm| arm.name == base);
+    Matrix {
+        arms: if has_base { arms } else { Vec::new() },
+        ..matrix.clone()
     }
 }
 

@@ -145,14 +145,18 @@ fn without_result(document: &ExperimentDocument, sheet: &mut Sheet<'_>) -> io::R
     sheet.gap()?;
     let title = sheet.ink(Ink::Warn, "WITHOUT A RESULT");
     sheet.raw(&title)?;
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for run in missing {
         let why = run.why.as_deref().unwrap_or("its turn did not come");
-        sheet.entry(
-            2,
-            &clean(&run.id),
-            32,
-            &clean(&format!("{}: {why}", run.outcome.name())),
-        )?;
+        let reason = format!("{}: {why}", run.outcome.name());
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, ids)) => ids.push(&run.id),
+            None => reasons.push((reason, vec![&run.id])),
+        }
+    }
+    for (reason, ids) in &reasons {
+        sheet.text(2, &clean(reason))?;
+        sheet.text(4, &clean(&ids.join(", ")))?;
     }
     Ok(())
 }
