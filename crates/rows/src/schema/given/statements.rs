@@ -67,6 +67,15 @@ pub(super) fn read(text: &str) -> Result<Vec<GivenTable>, String> {
     Ok(known.tables)
 }
 
+/// Columns of one name are one, where the first of them stands.
+fn add_new(columns: &mut Vec<GivenColumn>, more: Vec<GivenColumn>) {
+    for column in more {
+        if !columns.iter().any(|known| known.name == column.name) {
+            columns.push(column);
+        }
+    }
+}
+
 impl Known {
     fn statement(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
         if !reader.takes("create") {
@@ -100,8 +109,14 @@ impl Known {
             reader.takes("exists");
         }
         let (schema, name) = reader.name()?;
+        if reader.takes("partition") && reader.takes("of") {
+            let parent = reader.name()?;
+            let columns = self.columns_of(&parent).unwrap_or_default();
+            self.push(schema, name, columns);
+            return Ok(());
+        }
         if !reader.takes_sign('(') {
-            // `PARTITION OF`, `OF type`, `AS SELECT`: no columns are told here.
+            // `OF type`, `AS SELECT`: no columns are told here.
             return Ok(());
         }
         let mut table = GivenTable {
@@ -113,14 +128,37 @@ impl Known {
         for mut part in reader.parts()? {
             self.column(&mut part, &mut table)?;
         }
-        if reader.takes("inherits") {
-            return Err(format!(
-                "table {} has columns of another one: give all of them",
-                table.name
-            ));
+        if reader.takes("inherits") && reader.takes_sign('(') {
+            let mut columns = Vec::new();
+            for mut part in reader.parts()? {
+                // A table whose parent is not told is passed over.
+                let Some(inherited) = self.columns_of(&part.name()?) else {
+                    return Ok(());
+                };
+                add_new(&mut columns, inherited);
+            }
+            add_new(&mut columns, std::mem::take(&mut table.columns));
+            table.columns = columns;
         }
         self.tables.push(table);
         Ok(())
+    }
+
+    fn columns_of(&self, (schema, name): &(Option<String>, String)) -> Option<Vec<GivenColumn>> {
+        let is_parent = |table: &&GivenTable| table.name == *name && table.schema == *schema;
+        let parent = self.tables.iter().find(is_parent)?;
+        Some(parent.columns.clone())
+    }
+
+    fn push(&mut self, schema: Option<String>, name: String, columns: Vec<GivenColumn>) {
+        if !columns.is_empty() {
+            self.tables.push(GivenTable {
+                schema,
+                name,
+                columns,
+                notes: Vec::new(),
+            });
+        }
     }
 
     fn column(&self, reader: &mut Reader<'_>, table: &mut GivenTable) -> Result<(), String> {
@@ -445,6 +483,23 @@ mod tests {
         assert_eq!(names, ["oid", "p", "_pair", "timestamptz"]);
         assert_eq!(table.notes.len(), 1);
         assert!(table_in(dump, None).is_err(), "two tables");
+    }
+
+    #[test]
+    fn columns_of_a_parent_come_first() {
+        let text = "CREATE TABLE a (x int, y text); CREATE TABLE b (z int, x int) INHERITS (a); \
+            CREATE TABLE c PARTITION OF a FOR VALUES IN (1); CREATE TABLE d (q int) INHERITS (nobody);";
+        let names = |table: &str| -> Vec<String> {
+            let table = table_in(text, Some(table)).expect("a table");
+            table
+                .columns
+                .into_iter()
+                .map(|column| column.name)
+                .collect()
+        };
+        assert_eq!(names("b"), ["x", "y", "z"]);
+        assert_eq!(names("c"), ["x", "y"]);
+        assert!(table_in(text, Some("d")).is_err());
     }
 
     #[test]
