@@ -76,3 +76,158 @@ fn dead_versions_come_with_their_fate() {
     assert_eq!(of("live"), 202);
     assert_eq!(of("aborted"), 15);
 }
+
+/// The files of `public.docs` and of its long values.
+fn docs_files(pgdata: &std::path::Path) -> [std::path::PathBuf; 2] {
+    let source = pgclinic_source::DataDirectory::open(pgdata).expect("a folder");
+    let cluster = pgclinic_cluster::Cluster::open(std::sync::Arc::new(source)).expect("a cluster");
+    let mut databases = cluster.databases.values();
+    let clinic = databases.find(|known| known.name.as_deref() == Some("clinic"));
+    let catalog = cluster.catalog(clinic.expect("the database").oid);
+    let mut relations = catalog.relations.values();
+    let docs = relations.find(|known| known.name == "docs").expect("docs");
+    let toast = catalog.relations.get(&docs.toast).expect("its TOAST");
+    [docs, toast]
+        .map(|relation| pgdata.join(format!("base/{}/{}", catalog.database, relation.filenode)))
+}
+
+const DOCS: &str = "id bigint, title text, body text, extra jsonb, note text, words tsvector";
+
+/// One file, with its columns and without its cluster, gives what the cluster gives.
+#[test]
+fn one_relation_file_gives_its_rows() {
+    let pgdata = seed(&server(15), Checksums::On).pgdata;
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = folder.path().join("whole");
+    let words = ["--relation", "public.docs", "--format", "copy", "--to"];
+    let to = [&["salvage", text(&pgdata)], &words[..], &[text(&whole)]].concat();
+    pgclinic(&to).exits(0);
+    let lines = |path: &std::path::Path| {
+        let rows = fs::read_to_string(path).expect("a file");
+        let mut rows: Vec<String> = rows.lines().map(str::to_owned).collect();
+        rows.sort();
+        rows
+    };
+    let expected = lines(&whole.join("clinic/public.docs.copy"));
+
+    // Far from the cluster, the values in another folder.
+    let [docs, toast] = docs_files(&pgdata);
+    let (far, long) = (folder.path().join("docs"), folder.path().join("sub/77"));
+    fs::create_dir(folder.path().join("sub")).expect("a folder");
+    fs::copy(docs, &far).expect("copied");
+    fs::copy(toast, &long).expect("copied");
+    let out = folder.path().join("out");
+    let target = ["salvage", text(&far), "--format", "copy", "--columns", DOCS];
+    let with = ["--toast", text(&long), "--to", text(&out)];
+    let ran = pgclinic(&[&target[..], &with].concat());
+    assert!(ran.exit < 2, "{}{}", ran.out, ran.err);
+    assert_eq!(lines(&out.join("public.docs.copy")), expected);
+
+    let statements = folder.path().join("schema.sql");
+    fs::write(
+        &statements,
+        format!("CREATE TABLE sales.papers ({DOCS});\nSELECT 1;"),
+    )
+    .expect("written");
+    let out = folder.path().join("with schema");
+    let with = [
+        "--schema",
+        text(&statements),
+        "--toast",
+        text(&long),
+        "--to",
+        text(&out),
+    ];
+    pgclinic(&[&["salvage", text(&far), "--format", "copy"], &with[..]].concat());
+    assert_eq!(lines(&out.join("sales.papers.copy")), expected);
+
+    // Without the values they are null, and told.
+    let out = folder.path().join("without");
+    let ran = pgclinic(&[&target[..], &["--to", text(&out)]].concat()).exits(1);
+    assert!(ran.out.contains("is missing"), "{}", ran.out);
+    assert_eq!(lines(&out.join("public.docs.copy")).len(), expected.len());
+}
+
+/// Wrong columns and files that are no table's are refused before anything is written.
+#[test]
+fn columns_that_are_not_those_of_the_file_are_refused() {
+    let pgdata = seed(&server(15), Checksums::On).pgdata;
+    let [docs, _] = docs_files(&pgdata);
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let refused = |columns: &[&str]| {
+        let to = ["salvage", text(&docs), "--to", text(&out)];
+        let ran = pgclinic(&[&to[..], columns].concat()).exits(2);
+        assert!(!out.exists());
+        ran.err
+    };
+    let fewer = refused(&["--columns", "id bigint, title text"]);
+    assert!(fewer.contains("has 6 columns where 2 are given"), "{fewer}");
+    let other = refused(&[
+        "--columns",
+        "id uuid, a text, b text, c jsonb, d text, e text",
+    ]);
+    assert!(other.contains("contradict them"), "{other}");
+    assert!(refused(&[]).contains("--columns"));
+    assert!(refused(&["--columns", "id nonsense("]).contains("--columns"));
+
+    let index = folder.path().join("index");
+    let mut page = vec![0; 8192];
+    page[12..20].copy_from_slice(&[24, 0, 0xF0, 0x1F, 0xF0, 0x1F, 4, 0x20]);
+    page[8184..8192].fill(0);
+    fs::write(&index, page).expect("written");
+    let to = [
+        "salvage",
+        text(&index),
+        "--to",
+        text(&out),
+        "--columns",
+        "id int4",
+    ];
+    let ran = pgclinic(&to).exits(2);
+    assert!(
+        ran.err.contains("no rows of a table") || ran.err.contains("no relation file"),
+        "{}",
+        ran.err
+    );
+}
+
+/// What a real server makes of a copy is what the write-ahead log gives in memory.
+#[test]
+fn a_recovery_by_a_server_gives_the_same_rows() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    running
+        .connect("clinic")
+        .and_then(|mut session| {
+            session.execute(
+                "CREATE TABLE public.late AS SELECT generate_series(1, 1000) AS id, 'late' AS word",
+            )
+        })
+        .expect("a table");
+    running.kill();
+    let before = files(&copy.pgdata);
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let words = [
+            "--format",
+            "copy",
+            "--relation",
+            "public.*",
+            "--to",
+            text(&out),
+        ];
+        pgclinic(&[&["salvage", text(&copy.pgdata)], &words[..], more].concat()).exits(0);
+        let found = files(&out).into_iter().filter_map(|(path, bytes)| {
+            let name = path.file_name()?.to_str()?.to_owned();
+            let is_of_both = name.ends_with(".copy") && !name.contains("scratchpad");
+            is_of_both.then_some((name, bytes))
+        });
+        found.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (in_memory, by_server) = (rows("memory", &[]), rows("server", &["--recover"]));
+    assert!(!in_memory.is_empty());
+    assert!(in_memory == by_server, "the rows differ");
+    assert!(files(&copy.pgdata) == before, "the target was written to");
+}

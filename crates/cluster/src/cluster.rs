@@ -154,24 +154,49 @@ impl Cluster {
         let mut cluster = Cluster {
             transactions: TransactionLog::new(Arc::clone(&source), page_bytes, next_xid),
             multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, next_multi),
+            homes,
+            troubles,
+            labelled,
+            ..Cluster::unknown(source, layout, control, build)
+        };
+        cluster.databases = cluster.read_databases();
+        Ok(cluster)
+    }
+
+    /// Stands for the unknown cluster of some relation files: pages have this layout and size. Of transactions only what rows
+    /// say themselves is known, unless `pg_xact` lies beside the files.
+    pub fn of_files(source: Arc<dyn Source>, layout: &'static Layout, build: Build) -> Self {
+        let control = ControlState::Unreadable("there are relation files only".into());
+        Cluster::unknown(source, layout, control, build)
+    }
+
+    /// Nothing was looked at yet.
+    fn unknown(
+        source: Arc<dyn Source>,
+        layout: &'static Layout,
+        control: ControlState,
+        build: Build,
+    ) -> Self {
+        let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
+        Cluster {
+            transactions: TransactionLog::new(Arc::clone(&source), page_bytes, None),
+            multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, None),
             source,
             layout,
             control,
             build,
             databases: BTreeMap::new(),
-            homes,
-            troubles,
+            homes: Vec::new(),
+            troubles: Vec::new(),
             machine: MachineCollations::default(),
             collator: None,
-            labelled,
+            labelled: false,
             is_replayed: false,
             recovery: OnceLock::new(),
             replay: OnceLock::new(),
             survey: OnceLock::new(),
             older: OnceLock::new(),
-        };
-        cluster.databases = cluster.read_databases();
-        Ok(cluster)
+        }
     }
 
     /// With the limits of a recovery whose work the files already show.

@@ -91,6 +91,11 @@ impl TransactionLog {
         }
     }
 
+    /// Its folder is not there.
+    pub fn is_absent(&self) -> bool {
+        self.pages.source.list(self.pages.folder).is_err()
+    }
+
     /// What became of `xid`; nothing when the log does not tell.
     pub fn status(&self, xid: Xid) -> Option<XactStatus> {
         if let Some(status) = self.without_log(xid) {

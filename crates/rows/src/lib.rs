@@ -8,6 +8,7 @@ mod carve;
 mod charset;
 mod file_names;
 pub mod forms;
+mod live;
 mod readable;
 mod salvage;
 pub mod schema;
@@ -18,10 +19,11 @@ mod visible;
 
 pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
+pub use live::salvage_live;
 pub use salvage::{
-    Account, Durability, Encoding, LargeObjectsAccount, LossPlace, Outcome, PLACES_MAX,
-    ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions, SequenceAccount, TableAccount,
-    salvage,
+    Account, BareTable, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace, Outcome,
+    PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions, SequenceAccount,
+    TableAccount, salvage, salvage_file,
 };
 pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
 pub use texts::Texts;

@@ -58,7 +58,8 @@ impl Readable {
         }
         match varlena::parse(value) {
             Ok((Varlena::External(pointer), _)) => {
-                self.toast == Some(pointer.va_toastrelid)
+                let is_own = |oid| oid == Table::ANY_TOAST || oid == pointer.va_toastrelid;
+                self.toast.is_some_and(is_own)
                     && pointer.va_rawsize <= MAX_VALUE_BYTES
                     && pointer.va_extsize <= pointer.va_rawsize
             }

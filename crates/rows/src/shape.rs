@@ -148,13 +148,47 @@ impl Table {
             ..relation.clone()
         };
         let mut table = Table::of(files, catalog, &described, choice)?;
+        table.take_given(given, choice);
+        Ok(table)
+    }
+
+    /// A table whose files are all that there is of it.
+    pub(crate) fn of_files(files: ForkFiles, choice: ColumnChoice, given: &GivenTable) -> Self {
+        let nowhere = ForkFiles {
+            segments: Vec::new(),
+            ..files.clone()
+        };
+        let mut table = Table {
+            database_oid: 0,
+            database: String::new(),
+            schema: given.schema.clone().unwrap_or_else(|| "public".into()),
+            name: given.name.clone(),
+            oid: 0,
+            is_materialized_view: false,
+            files,
+            toast: Some((Table::ANY_TOAST, nowhere)),
+            columns: Vec::new(),
+            layouts: given.columns.iter().map(GivenColumn::layout).collect(),
+            notes: Vec::new(),
+        };
+        if choice.system {
+            table.columns.extend(system_columns());
+        }
+        table.take_given(given, choice);
+        table
+    }
+
+    /// Stands for the number of a TOAST relation that nothing tells.
+    pub(crate) const ANY_TOAST: Oid = 0;
+
+    fn take_given(&mut self, given: &GivenTable, choice: ColumnChoice) {
         for (column, index) in given.columns.iter().zip(0..) {
             let ty = match is_printed(&column.ty) {
                 true => Arc::clone(&column.ty),
                 false => Arc::new(bytes_of(column.layout())),
             };
             if !column.dropped || choice.dropped {
-                table.columns.push(Column {
+                self.columns.push(Column {
                     name: column.name.clone(),
                     origin: Origin::Attribute(index),
                     ty,
@@ -162,11 +196,16 @@ impl Table {
                 });
             }
         }
-        table
-            .notes
+        self.notes
             .push("its columns are those that were given".into());
-        table.notes.extend(given.notes.iter().cloned());
-        Ok(table)
+        self.notes.extend(given.notes.iter().cloned());
+    }
+
+    /// The written column that holds this attribute.
+    pub(crate) fn name_of_attribute(&self, index: usize) -> Option<&str> {
+        let of_attribute = |column: &&Column| column.origin == Origin::Attribute(index);
+        let column = self.columns.iter().find(of_attribute)?;
+        Some(&column.name)
     }
 
     fn add(

@@ -79,6 +79,11 @@ fn of_13() {
 }
 
 #[test]
+fn of_14() {
+    committed_rows_survive(14, 3000);
+}
+
+#[test]
 fn of_15() {
     committed_rows_survive(15, 100_000);
 }

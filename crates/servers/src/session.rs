@@ -1,18 +1,22 @@
 //! A session with a server over the simple query protocol: rows as text, COPY as bytes, every message kept.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::message::{Message, SqlError};
 use crate::target::Target;
 use crate::wire::{Limit, Wire};
 
 mod bearer;
+mod copy_in;
 mod password;
 
 pub use bearer::Login;
 
 /// Notices of one session that are kept; a damaged relation can cause one for each page.
 const MESSAGES_MAX: usize = 1000;
+
+/// Between two tries to reach a server that is starting.
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
 /// Limits and settings of a session.
 #[derive(Debug, Clone)]
@@ -46,6 +50,7 @@ pub struct Session {
     messages: Vec<Message>,
     messages_omitted: u64,
     is_over: bool,
+    last_count: Option<u64>,
 }
 
 /// One row as text, `None` for null.
@@ -65,6 +70,23 @@ impl Session {
         Ok(session)
     }
 
+    /// As [`Session::open`]; a server that does not take connections now is asked again for so long.
+    pub fn open_when_ready(
+        target: &Target,
+        options: &ConnectOptions,
+        patience: Duration,
+    ) -> Result<Self, SqlError> {
+        let end = Instant::now() + patience;
+        loop {
+            match Self::open(target, options) {
+                Err(error) if is_passing(&error) && Instant::now() < end => {
+                    std::thread::sleep(BETWEEN_TRIES);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
     /// Says who we are; the server's answer is still to be read.
     fn begin(target: &Target, options: &ConnectOptions) -> Result<(Self, Limit), SqlError> {
         let wall_limit = options.wall_limit;
@@ -76,6 +98,7 @@ impl Session {
             messages: Vec::new(),
             messages_omitted: 0,
             is_over: false,
+            last_count: None,
         };
         let timeout = options
             .statement_timeout
@@ -150,6 +173,11 @@ impl Session {
         self.messages_omitted
     }
 
+    /// How many rows the last statement was about, as the server said when it was done.
+    pub fn last_count(&self) -> Option<u64> {
+        self.last_count
+    }
+
     /// Whether the session has ended: the server hung up, or a limit passed.
     pub fn is_over(&self) -> bool {
         self.is_over
@@ -201,8 +229,9 @@ impl Session {
                 b'G' => self
                     .wire
                     .send_text(b'f', "no data is sent from here", limit)?,
-                // Parameter status, key data, row description, completion, copy start and end, notification.
-                b'S' | b'K' | b'T' | b'C' | b'I' | b'H' | b'c' | b'A' => {}
+                b'C' => self.last_count = count_of(body),
+                // Parameter status, key data, row description, copy start and end, notification.
+                b'S' | b'K' | b'T' | b'I' | b'H' | b'c' | b'A' => {}
                 other => {
                     self.is_over = true;
                     return Err(SqlError::Protocol(format!(
@@ -212,6 +241,23 @@ impl Session {
             }
         }
     }
+}
+
+/// A server that starts, recovers or has no room says so; one that is down does not answer.
+fn is_passing(error: &SqlError) -> bool {
+    match error {
+        SqlError::Server(message) => ["57P", "53"]
+            .iter()
+            .any(|class| message.sqlstate.starts_with(class)),
+        SqlError::Gone | SqlError::Io(_) => true,
+        _ => false,
+    }
+}
+
+/// The last word of `COPY 12` or `INSERT 0 12`.
+fn count_of(tag: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(tag.strip_suffix(b"\0")?).ok()?;
+    text.rsplit(' ').next()?.parse().ok()
 }
 
 /// `DataRow`: a count, then for each value its length (-1 is null) and bytes.

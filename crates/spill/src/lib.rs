@@ -4,10 +4,12 @@
 
 mod budget;
 mod folder;
+mod lookup;
 mod merge;
 mod record;
 mod run_file;
 mod sorted_runs;
 
 pub use budget::{Budget, Lease};
+pub use lookup::{Lookup, LookupBlock, LookupWriter};
 pub use sorted_runs::{SortedRecords, SortedRuns};

@@ -1,16 +1,22 @@
 //! `pgclinic salvage TARGET --to DEST`: the rows out of files that no server opens.
 
+mod file;
+mod recover;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
+use pgclinic_diagnose::Progress;
 use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
-    Account, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, salvage,
+    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, salvage,
+    salvage_live,
 };
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
+use pgclinic_servers::Target;
 
 use crate::args::{LoadArgs, SelectionArgs};
 use crate::commands::Command;
@@ -41,20 +47,32 @@ enum EncodingName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped
+    /// A data directory whose server is stopped; one relation file, with --columns or --schema; or a database of a running server,
+    /// postgres://user:password@host:port/name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
-    /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json
+    /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
+    /// database, postgres://user:password@host:port/name: the schema is made there and loaded, where its schemas are empty; given
+    /// again after a failure it goes on
     #[arg(long, value_name = "DEST")]
     to: PathBuf,
+    /// Where the account goes; DEST/salvage.json for a folder
+    #[arg(long, value_name = "FILE")]
+    account: Option<PathBuf>,
     /// Also the schema, as SQL that psql takes: types, tables, functions and views before the place of the data; indexes,
     /// constraints and triggers after it
     #[arg(long, value_name = "FILE")]
     ddl: Option<PathBuf>,
-    /// CREATE TABLE statements for tables whose columns the catalogs no longer give; other statements are passed over, so that
-    /// the output of pg_dump -s serves
+    /// CREATE TABLE statements for tables whose columns the catalogs no longer give, or for one relation file; other statements
+    /// are passed over, so that the output of pg_dump -s serves
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
+    /// The columns of one relation file, dropped ones too: 'id int4, old dropped(4, 4), body text'
+    #[arg(long, value_name = "COLUMNS", conflicts_with = "schema")]
+    columns: Option<String>,
+    /// The file of its TOAST relation, with the values that do not fit in a row
+    #[arg(long, value_name = "FILE")]
+    toast: Option<PathBuf>,
     /// Form of the files
     #[arg(long, value_name = "FORM", default_value = FORMS.first().map_or("", |form| form.name()),
         value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name())))]
@@ -74,6 +92,13 @@ struct Arguments {
     /// Encoding of the files
     #[arg(long, value_enum, value_name = "ENCODING", default_value_t = EncodingName::Utf8)]
     encoding: EncodingName,
+    /// Of a cluster that crashed: let a server of its major recover a copy, and salvage that, instead of applying the write-ahead
+    /// log in memory
+    #[arg(long)]
+    recover: bool,
+    /// Folder for the copy of --recover; it needs as much room as the cluster
+    #[arg(long, value_name = "DIR", requires = "recover")]
+    recover_in: Option<PathBuf>,
     /// Do not force the files to the disk
     #[arg(long)]
     no_sync: bool,
@@ -109,22 +134,23 @@ impl Command for Salvage {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let cluster = target::open_cluster(&arguments.target, Some(&arguments.load))?;
         let options = options(&arguments, &world.temp_folder)?;
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
-        let account = salvage(&cluster, &options, &bar);
+        let account = salvaged(&arguments, options, &bar);
         bar.finish();
         let mut account = account?;
         account.elapsed_s = start.elapsed().as_secs_f64();
         let exit = exit_of(&account);
         let document = Document::Salvage(account);
-        let json = OutputArgs {
-            format: "json".into(),
-            output: Some(arguments.to.join(ACCOUNT)),
-            ..arguments.summary()
-        };
-        json.write(&document, world)?;
+        if let Some(path) = arguments.account_path() {
+            let json = OutputArgs {
+                format: "json".into(),
+                output: Some(path),
+                ..arguments.summary()
+            };
+            json.write(&document, world)?;
+        }
         if !arguments.quiet {
             summary.write(&document, world)?;
         }
@@ -132,7 +158,52 @@ impl Command for Salvage {
     }
 }
 
+fn salvaged(
+    arguments: &Arguments,
+    mut options: SalvageOptions,
+    progress: &dyn Progress,
+) -> Result<Account, Failure> {
+    if let Some(target) = server_of(&arguments.target)? {
+        options.spec = target.to_string();
+        return Ok(salvage_live(&target, &options, progress)?);
+    }
+    if arguments.target.is_file() {
+        return file::run(arguments, &options, progress);
+    }
+    if arguments.columns.is_some() || arguments.toast.is_some() {
+        let why = "--columns and --toast are for one relation file; for tables of a data directory there is --schema";
+        return Err(Failure::new(why));
+    }
+    options.given = given(arguments)?;
+    let recovered = match arguments.recover {
+        true => Some(recovered(arguments)?),
+        false => None,
+    };
+    let pgdata = recovered
+        .as_ref()
+        .map_or(&arguments.target, |copy| &copy.pgdata);
+    let cluster = target::open_cluster(pgdata, Some(&arguments.load))?;
+    Ok(salvage(&cluster, &options, progress)?)
+}
+
+fn recovered(arguments: &Arguments) -> Result<recover::Recovered, Failure> {
+    // Refuses what a server is running on, and what is no cluster.
+    target::open_cluster(&arguments.target, None)?;
+    recover::recover(
+        &arguments.target,
+        arguments.recover_in.as_deref(),
+        &mut |_| {},
+    )
+}
+
 impl Arguments {
+    /// Where the account goes; none for a server that has no file for it.
+    fn account_path(&self) -> Option<PathBuf> {
+        let is_server = self.to.to_str().is_some_and(is_url);
+        let usual = || (!is_server).then(|| self.to.join(ACCOUNT));
+        self.account.clone().or_else(usual)
+    }
+
     /// The account as text on stdout.
     fn summary(&self) -> OutputArgs {
         OutputArgs {
@@ -149,8 +220,12 @@ impl Arguments {
 fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, Failure> {
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;
+    let destination = match server_of(&arguments.to)? {
+        Some(target) => Destination::Server(Box::new(target)),
+        None => Destination::Folder(arguments.to.clone()),
+    };
     Ok(SalvageOptions {
-        destination: arguments.to.clone(),
+        destination,
         form,
         rows: match arguments.rows {
             RowsName::Live => Rows::Live,
@@ -159,7 +234,7 @@ fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, 
         generated: arguments.generated,
         dropped: arguments.dropped,
         ddl: arguments.ddl.clone(),
-        given: given(arguments)?,
+        given: Vec::new(),
         partial: match arguments.partial_values {
             true => Partial::Kept,
             false => Partial::Null,
@@ -186,8 +261,24 @@ fn given(arguments: &Arguments) -> Result<Vec<GivenTable>, Failure> {
         return Ok(Vec::new());
     };
     let failure = |why: String| Failure::new(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failure(error.to_string()))?;
-    tables_in(&text).map_err(failure)
+    tables_in(&read_text(path)?).map_err(failure)
+}
+
+fn read_text(path: &Path) -> Result<String, Failure> {
+    let failure = |error| Failure::new(format!("cannot read {}: {error}", path.display()));
+    std::fs::read_to_string(path).map_err(failure)
+}
+
+/// The server that is named, if it is one.
+fn server_of(name: &Path) -> Result<Option<Target>, Failure> {
+    match name.to_str().filter(|name| is_url(name)) {
+        Some(url) => Target::from_url(url).map(Some).map_err(Failure::new),
+        None => Ok(None),
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
 fn exit_of(account: &Account) -> Exit {

@@ -20,14 +20,7 @@ impl Form for Csv {
     }
 
     fn head(&self, table: &Table, out: &mut Vec<u8>) {
-        let columns = &table.columns;
-        for (column, number) in columns.iter().zip(0..) {
-            if number > 0 {
-                out.push(b',');
-            }
-            field(column.name.as_bytes(), columns.len() == 1, out);
-        }
-        out.push(b'\n');
+        header(table.columns.iter().map(|column| column.name.as_str()), out);
     }
 
     fn row(&self, _table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>) {
@@ -47,6 +40,18 @@ impl Form for Csv {
     }
 
     fn tail(&self, _out: &mut Vec<u8>) {}
+}
+
+/// The names of the columns, as one line.
+pub(crate) fn header<'n>(names: impl ExactSizeIterator<Item = &'n str>, out: &mut Vec<u8>) {
+    let is_alone = names.len() == 1;
+    for (number, name) in names.enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        field(name.as_bytes(), is_alone, out);
+    }
+    out.push(b'\n');
 }
 
 /// A text, between quotes where it needs them: the empty one would be null, and `\.` alone on a line an end.

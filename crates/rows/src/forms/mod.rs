@@ -28,6 +28,8 @@ pgclinic_format::registry! {
     ];
 }
 
+pub(crate) use csv::header as csv_header;
+
 /// The form of this name.
 pub fn form_named(name: &str) -> Option<&'static dyn Form> {
     FORMS.iter().copied().find(|form| form.name() == name)

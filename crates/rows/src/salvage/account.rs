@@ -166,7 +166,7 @@ pub struct TableAccount {
     pub oid: u32,
     /// `table` or `materialized-view`.
     pub kind: String,
-    /// Its file, from the destination; null if it was not written whole.
+    /// Its file, from the destination, or its name on the server; null if it was not written whole.
     pub file: Option<String>,
     /// Bytes of the file.
     pub file_bytes: u64,
@@ -230,6 +230,12 @@ impl TableAccount {
         if self.places.len() > 2 * PLACES_MAX {
             self.settle();
         }
+    }
+
+    /// So many of the rows that were read were not taken by the destination.
+    pub(crate) fn refuse(&mut self, rows: u64) {
+        self.rows.lost += rows;
+        self.rows.written = self.rows.written.saturating_sub(rows);
     }
 
     /// Sorts the places and keeps the first.

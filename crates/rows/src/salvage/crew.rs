@@ -1,21 +1,25 @@
 //! The threads of a salvage: they take pieces of tables in order, find the rows and print them.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
+use pgclinic_format::BlockNo;
 
 use super::account::{TableAccount, Tally};
-use super::folder::Folder;
-use super::lines::Lines;
+use super::outlet::Outlet;
 use super::pieces::Pieces;
 use super::plan::Planned;
 use super::worker::Worker;
 use super::{SalvageError, SalvageOptions};
 use crate::charset::Charset;
 use crate::shape::Table;
-use crate::values::{ChunkIndex, ChunkRun};
+use crate::values::{ChunkIndex, ChunkRun, RunCollector};
 
 /// A table at work.
 pub(super) struct TableWork {
@@ -24,6 +28,8 @@ pub(super) struct TableWork {
     pub(super) blocks: u64,
     pub(super) toast: Option<ToastWork>,
     account: Mutex<TableAccount>,
+    /// Pieces of the table that are not printed yet.
+    left: AtomicU64,
 }
 
 /// The TOAST relation of a table: its pieces, and the index that they give together.
@@ -33,9 +39,9 @@ pub(super) struct ToastWork {
     is_ready: Condvar,
 }
 
-#[derive(Default)]
 struct Gathered {
-    runs: Vec<ChunkRun>,
+    /// Until the last piece comes.
+    collector: Option<RunCollector>,
     left: u64,
     index: Option<Arc<ChunkIndex>>,
 }
@@ -61,57 +67,84 @@ pub(crate) struct Crew<'a> {
     pub(super) progress: &'a dyn Progress,
     pub(super) charset: Charset,
     pub(super) tables: Vec<TableWork>,
-    pub(super) lines: Lines<'a>,
+    pub(super) outlet: Outlet<'a>,
     cursor: Mutex<Cursor>,
+    /// Nothing but these blocks.
+    only: Option<BTreeSet<BlockNo>>,
 }
 
 impl<'a> Crew<'a> {
+    /// `outlet` is made for tables, each with the number of its pieces.
     pub(crate) fn new(
         cluster: &'a Cluster,
         options: &'a SalvageOptions,
         progress: &'a dyn Progress,
-        folder: &'a Folder,
         planned: Vec<Planned>,
         charset: Charset,
+        outlet: impl FnOnce(&[(&Table, u64)]) -> Outlet<'a>,
     ) -> Self {
-        let names: Vec<String> = planned
-            .iter()
-            .map(|planned| format!("{}.{}", planned.file, options.form.extension()))
-            .collect();
         let tables: Vec<TableWork> = planned
             .into_iter()
-            .map(|planned| TableWork::of(planned, cluster))
+            .map(|planned| TableWork::of(planned, cluster, options))
             .collect();
         for work in &tables {
             let toast = work.toast.as_ref().map_or(0, |toast| toast.pieces.bytes());
             progress.expect(work.pieces.bytes() + toast);
         }
-        let pieces = tables.iter().map(TableWork::piece_count);
-        let lines = Lines::new(folder, names.into_iter().zip(pieces), options.threads.get());
+        let pieces: Vec<(&Table, u64)> = tables
+            .iter()
+            .map(|work| (&work.table, work.piece_count()))
+            .collect();
+        let outlet = outlet(&pieces);
         Crew {
             cluster,
             options,
             progress,
             charset,
             tables,
-            lines,
+            outlet,
             cursor: Mutex::default(),
+            only: None,
         }
     }
 
-    /// Does all the work; the account of every table, with its file where that is whole.
+    /// The same for some blocks of its tables; heads and tails of files are left out.
+    pub(crate) fn only(mut self, blocks: BTreeSet<BlockNo>) -> Self {
+        self.only = Some(blocks);
+        self
+    }
+
+    /// Rows are all that is wanted.
+    pub(super) fn is_partial(&self) -> bool {
+        self.only.is_some()
+    }
+
+    pub(super) fn takes_block(&self, block: BlockNo) -> bool {
+        let is_one = |only: &BTreeSet<BlockNo>| only.contains(&block);
+        self.only.as_ref().is_none_or(is_one) && self.options.selection.takes_block(block.into())
+    }
+
+    /// Some of these blocks are wanted.
+    pub(super) fn takes_some(&self, blocks: Range<BlockNo>) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|only| only.range(blocks).next().is_some())
+    }
+
+    /// Does all the work; the account of every table, with its place at the destination where that is whole.
     pub(crate) fn run(self) -> Result<Vec<TableAccount>, SalvageError> {
         let threads = self.options.threads;
         self.run_on(threads);
-        let names: Vec<String> = self.lines.names().to_vec();
-        let finished = self.lines.results()?;
+        let names = self.outlet.names();
+        let finished = self.outlet.results()?;
         let accounts = self.tables.into_iter().zip(names).zip(finished);
         Ok(accounts
-            .map(|((work, name), bytes)| {
+            .map(|((work, name), finished)| {
                 let account = work.account.into_inner();
                 let mut account = account.unwrap_or_else(PoisonError::into_inner);
-                account.file = bytes.is_some().then_some(name);
-                account.file_bytes = bytes.unwrap_or(0);
+                account.file = finished.bytes.is_some().then_some(name);
+                account.file_bytes = finished.bytes.unwrap_or(0);
+                account.refuse(finished.refused);
+                account.notes.extend(finished.notes);
                 account
             })
             .collect())
@@ -133,9 +166,9 @@ impl<'a> Crew<'a> {
 
     pub(super) fn next(&self) -> Option<Job> {
         if self.progress.is_interrupted() {
-            self.lines.stop(None);
+            self.outlet.stop(None);
         }
-        if self.lines.is_stopped() {
+        if self.outlet.is_stopped() {
             return None;
         }
         let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +195,7 @@ impl<'a> Crew<'a> {
 }
 
 impl TableWork {
-    fn of(planned: Planned, cluster: &Cluster) -> Self {
+    fn of(planned: Planned, cluster: &Cluster, options: &SalvageOptions) -> Self {
         let Planned { table, account, .. } = planned;
         let toast = table.toast.as_ref().and_then(|(_, files)| {
             let pieces = Pieces::of(files, cluster.build);
@@ -170,14 +203,21 @@ impl TableWork {
             (left > 0).then(|| ToastWork {
                 pieces,
                 gathered: Mutex::new(Gathered {
+                    // Tables come one after the other, and the end of one overlaps with the beginning of the next.
+                    collector: Some(RunCollector::new(
+                        usize::try_from(options.memory_bytes / 8).unwrap_or(usize::MAX),
+                        &options.spill_folder,
+                    )),
                     left,
-                    ..Gathered::default()
+                    index: None,
                 }),
                 is_ready: Condvar::new(),
             })
         });
+        let pieces = Pieces::of(&table.files, cluster.build);
         TableWork {
-            pieces: Pieces::of(&table.files, cluster.build),
+            left: AtomicU64::new(pieces.count().max(1)),
+            pieces,
             blocks: blocks_of(&table.files, cluster),
             table,
             toast,
@@ -188,6 +228,16 @@ impl TableWork {
     /// An empty table has a file too.
     pub(super) fn piece_count(&self) -> u64 {
         self.pieces.count().max(1)
+    }
+
+    /// A piece was printed; after the last one nobody asks for long values of the table.
+    pub(super) fn piece_is_done(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(toast) = &self.toast
+        {
+            let gathered = toast.gathered.lock();
+            gathered.unwrap_or_else(PoisonError::into_inner).index = None;
+        }
     }
 
     pub(super) fn add(&self, tally: Tally) {
@@ -207,16 +257,30 @@ fn blocks_of(files: &ForkFiles, cluster: &Cluster) -> u64 {
 }
 
 impl ToastWork {
-    /// Takes in the runs of a piece; the last piece makes the index.
-    pub(super) fn gather(&self, runs: Vec<ChunkRun>) {
+    /// Takes in the runs of a piece; the last piece makes the index. After an error there is an index all the same, for those
+    /// who wait for it.
+    pub(super) fn gather(&self, runs: Vec<ChunkRun>) -> io::Result<()> {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        gathered.runs.extend(runs);
-        gathered.left -= 1;
-        if gathered.left == 0 {
-            let runs = std::mem::take(&mut gathered.runs);
-            gathered.index = Some(Arc::new(ChunkIndex::new(runs)));
-            self.is_ready.notify_all();
-        }
+        gathered.left = gathered.left.saturating_sub(1);
+        let is_last = gathered.left == 0;
+        let Some(mut collector) = gathered.collector.take() else {
+            return Ok(());
+        };
+        let index = match collector.add(runs) {
+            Ok(()) if !is_last => {
+                gathered.collector = Some(collector);
+                return Ok(());
+            }
+            Ok(()) => collector.finish(),
+            Err(error) => Err(error),
+        };
+        let (index, outcome) = match index {
+            Ok(index) => (index, Ok(())),
+            Err(error) => (ChunkIndex::new(Vec::new()), Err(error)),
+        };
+        gathered.index = Some(Arc::new(index));
+        self.is_ready.notify_all();
+        outcome
     }
 
     /// The index, once it is there: the pieces that make it were all taken before any piece of the table.

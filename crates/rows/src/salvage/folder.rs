@@ -1,7 +1,7 @@
 //! The folder that rows are written to: each file appears under its name when it is whole.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::SalvageError;
@@ -136,6 +136,20 @@ impl PartFile {
         let written = self.file.write_all(bytes);
         written.map_err(|source| SalvageError::destination(&self.part, "write", source))?;
         self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes away what was added since it had so many bytes.
+    pub(crate) fn back_to(&mut self, bytes: u64) -> Result<(), SalvageError> {
+        let cut = self.file.set_len(bytes);
+        let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
+        cut.map_err(|source| SalvageError::destination(&self.part, "cut", source))?;
+        self.bytes = bytes;
         Ok(())
     }
 

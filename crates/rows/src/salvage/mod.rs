@@ -1,14 +1,21 @@
 //! All rows of a cluster, written to a folder, with an account of what could not be had.
 
 mod account;
+mod bare;
+mod blocks;
+mod coverage;
 mod crew;
 mod error;
+mod fitting;
 mod folder;
 mod large_objects;
 mod lines;
+mod outlet;
 mod pieces;
 mod plan;
+mod reading;
 mod sequences;
+mod server;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -19,14 +26,20 @@ pub use account::{
     Account, LargeObjectsAccount, LossPlace, Outcome, PLACES_MAX, ReplayAccount, RowCounts,
     SequenceAccount, TableAccount,
 };
+pub use bare::{BareTable, salvage_file};
+pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub use folder::Durability;
+pub(crate) use folder::{Folder, PartFile};
+pub(crate) use plan::not_salvaged;
 
 use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster};
-use pgclinic_diagnose::document::{NotChecked, Tool};
+use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
 use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
+use pgclinic_format::wal::FileNumber;
+use pgclinic_servers::Target;
 
 use crate::charset::Charset;
 use crate::file_names::FileNames;
@@ -36,8 +49,9 @@ use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks};
 use crate::values::Partial;
 use crew::Crew;
-use folder::Folder;
-use plan::{Plan, not_salvaged};
+use lines::Lines;
+use outlet::Outlet;
+use plan::Plan;
 
 /// Which row versions are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,11 +71,20 @@ pub enum Encoding {
     Raw,
 }
 
+/// Where the rows go.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// A new or empty folder.
+    Folder(PathBuf),
+    /// A database in which no schema of the source holds anything.
+    Server(Box<Target>),
+}
+
 /// What to do.
 #[derive(Clone)]
 pub struct SalvageOptions {
-    /// A new or empty folder.
-    pub destination: PathBuf,
+    /// Where to.
+    pub destination: Destination,
     /// The form of the files.
     pub form: &'static dyn Form,
     /// Which row versions.
@@ -98,66 +121,54 @@ pub fn salvage(
     options: &SalvageOptions,
     progress: &dyn Progress,
 ) -> Result<Account, SalvageError> {
-    let folder = Folder::prepare(&options.destination, options.durability)?;
+    let folder = match &options.destination {
+        Destination::Folder(path) => Some(Folder::prepare(path, options.durability)?),
+        Destination::Server(_) => None,
+    };
     // Half of the memory is left for reading.
     let replayed = match cluster.needs_recovery() {
         true => cluster.replayed(options.memory_bytes / 2),
         false => None,
     };
     let mut account = open_account(cluster, options);
-    let mut not_replayed = BTreeMap::new();
+    let none = BTreeMap::new();
+    let mut replaying = Replaying { not_applied: &none };
     if let Some((_, replayed)) = &replayed {
         account.replay = Some(replay_account(replayed));
-        not_replayed.clone_from(&replayed.not_applied);
+        replaying.not_applied = &replayed.not_applied;
     }
     if cluster.needs_recovery() {
         account.not_salvaged.extend(gaps(account.replay.as_ref()));
     }
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
-    let mut schema = SchemaFile::default();
-    for (database, name) in databases(cluster, &options.selection) {
-        if options.ddl.is_some() {
-            schema.add(cluster, database);
+    match (&options.destination, folder) {
+        (Destination::Server(target), _) => {
+            let database = only_database(cluster, &options.selection)?;
+            server::load(
+                cluster,
+                database,
+                target,
+                options,
+                progress,
+                &replaying,
+                &mut account,
+            )?;
         }
-        let choice = ColumnChoice {
-            generated: options.generated,
-            dropped: options.dropped,
-            system: options.rows == Rows::All,
-        };
-        let catalog = cluster.catalog(database);
-        let files = MainForks::of_database(cluster, database);
-        let mut plan = Plan::of(
-            cluster,
-            &catalog,
-            &files,
-            &name,
-            &options.selection,
-            choice,
-            &options.given,
-        );
-        beside_tables(
-            cluster,
-            &catalog,
-            &files,
-            options,
-            &folder,
-            &name,
-            &mut account,
-        )?;
-        plan.count_not_replayed(&not_replayed);
-        account.not_salvaged.extend(plan.not_salvaged);
-        let charset = match options.encoding {
-            Encoding::Raw => Charset::Raw,
-            Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
-        };
-        let crew = Crew::new(cluster, options, progress, &folder, plan.tables, charset);
-        account.tables.extend(crew.run()?);
-        if progress.is_interrupted() {
-            account.interrupted = true;
-            break;
+        (Destination::Folder(_), folder) => {
+            let folder = folder.expect("made above");
+            let to = FolderWork {
+                folder: &folder,
+                options,
+                progress,
+            };
+            to.write(cluster, &replaying, &mut account)?;
         }
     }
     if let Some(path) = &options.ddl {
+        let mut schema = SchemaFile::default();
+        for (database, _) in databases(cluster, &options.selection) {
+            schema.add(cluster, database);
+        }
         folder::write_text(path, &schema.text(), options.durability)?;
         account.not_salvaged.append(&mut schema.not_written);
     }
@@ -166,6 +177,127 @@ pub fn salvage(
     }
     account.close();
     Ok(account)
+}
+
+/// What the write-ahead log left undone.
+struct Replaying<'a> {
+    /// Changes that could not be applied, by file.
+    not_applied: &'a BTreeMap<FileNumber, u64>,
+}
+
+/// Writing into a folder.
+struct FolderWork<'a> {
+    folder: &'a Folder,
+    options: &'a SalvageOptions,
+    progress: &'a dyn Progress,
+}
+
+impl FolderWork<'_> {
+    fn write(
+        &self,
+        cluster: &Cluster,
+        replaying: &Replaying<'_>,
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        let options = self.options;
+        for (database, name) in databases(cluster, &options.selection) {
+            let catalog = cluster.catalog(database);
+            let mut plan = plan_of(cluster, &catalog, &name, options);
+            let files = MainForks::of_database(cluster, database);
+            beside_tables(
+                cluster,
+                &catalog,
+                &files,
+                options,
+                self.folder,
+                &name,
+                account,
+            )?;
+            plan.count_not_replayed(replaying.not_applied);
+            account.not_salvaged.extend(plan.not_salvaged);
+            let charset = charset_of(cluster, database, options);
+            let crew = self.crew(cluster, plan.tables, charset);
+            account.tables.extend(crew.run()?);
+            if self.progress.is_interrupted() {
+                account.interrupted = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The threads, each table in a file of its own.
+    fn crew<'c>(
+        &'c self,
+        cluster: &'c Cluster,
+        planned: Vec<plan::Planned>,
+        charset: Charset,
+    ) -> Crew<'c> {
+        let extension = self.options.form.extension();
+        let names: Vec<String> = planned
+            .iter()
+            .map(|planned| format!("{}.{extension}", planned.file))
+            .collect();
+        let threads = self.options.threads.get();
+        Crew::new(
+            cluster,
+            self.options,
+            self.progress,
+            planned,
+            charset,
+            |tables| {
+                let pieces = tables.iter().map(|(_, pieces)| *pieces);
+                Outlet::Files(Lines::new(
+                    self.folder,
+                    names.into_iter().zip(pieces),
+                    threads,
+                ))
+            },
+        )
+    }
+}
+
+fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Charset {
+    match options.encoding {
+        Encoding::Raw => Charset::Raw,
+        Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
+    }
+}
+
+fn choice_of(options: &SalvageOptions) -> ColumnChoice {
+    ColumnChoice {
+        generated: options.generated,
+        dropped: options.dropped,
+        system: options.rows == Rows::All,
+    }
+}
+
+/// The tables of a database, with their files in `folder`.
+fn plan_of(cluster: &Cluster, catalog: &Catalog, folder: &str, options: &SalvageOptions) -> Plan {
+    Plan::of(
+        cluster,
+        catalog,
+        &MainForks::of_database(cluster, catalog.database),
+        folder,
+        &options.selection,
+        choice_of(options),
+        &options.given,
+    )
+}
+
+/// The one database of the selection, beside those that every cluster has and nobody filled.
+fn only_database(cluster: &Cluster, selection: &Selection) -> Result<Oid, SalvageError> {
+    let found = databases(cluster, selection);
+    match found.as_slice() {
+        [(database, _)] => Ok(*database),
+        _ => {
+            let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
+            let names = names.join(", ");
+            let why =
+                format!("one database goes into one database: name it with --database ({names})");
+            Err(SalvageError::Unsuitable(why))
+        }
+    }
 }
 
 /// Sequences and large objects.
@@ -220,14 +352,24 @@ fn encoding_of(cluster: &Cluster, database: Oid) -> Option<i32> {
 }
 
 fn open_account(cluster: &Cluster, options: &SalvageOptions) -> Account {
+    let mut account = new_account(target_of(cluster, &options.spec), options);
+    let troubles = cluster.troubles.iter();
+    account
+        .not_salvaged
+        .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
+    account
+}
+
+/// An account in which nothing stands yet.
+pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> Account {
     let rows = match options.rows {
         Rows::Live => "live",
         Rows::All => "all",
     };
-    let mut account = Account {
+    Account {
         schema: "pgclinic.salvage/1".into(),
         tool: Tool::this(),
-        target: target_of(cluster, &options.spec),
+        target,
         form: options.form.name().into(),
         rows: rows.into(),
         outcome: Outcome::Whole,
@@ -239,12 +381,7 @@ fn open_account(cluster: &Cluster, options: &SalvageOptions) -> Account {
         large_objects: Vec::new(),
         not_salvaged: Vec::new(),
         elapsed_s: 0.0,
-    };
-    let troubles = cluster.troubles.iter();
-    account
-        .not_salvaged
-        .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
-    account
+    }
 }
 
 fn replay_account(replayed: &Replayed) -> ReplayAccount {

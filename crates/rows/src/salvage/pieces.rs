@@ -1,5 +1,7 @@
 //! A fork cut into pieces of whole pages, by their numbers.
 
+use std::ops::Range;
+
 use pgclinic_cluster::{Build, ForkFiles};
 use pgclinic_format::BlockNo;
 
@@ -13,6 +15,15 @@ pub(crate) struct Piece {
     pub(crate) offset: u64,
     pub(crate) len: u64,
     pub(crate) first_block: BlockNo,
+}
+
+impl Piece {
+    /// Its blocks, the last of which may be cut.
+    pub(crate) fn blocks(&self, build: Build) -> Range<BlockNo> {
+        let count = self.len.div_ceil(u64::from(build.block_size));
+        let count = BlockNo::try_from(count).unwrap_or(BlockNo::MAX);
+        self.first_block..self.first_block.saturating_add(count)
+    }
 }
 
 /// The pieces of a fork.

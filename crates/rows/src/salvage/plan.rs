@@ -157,7 +157,7 @@ fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
         }
 }
 
-fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
+pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
     let kind = match table.is_materialized_view {
         true => "materialized-view",
         false => "table",
@@ -187,7 +187,8 @@ fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
 fn lost_end(files: &ForkFiles, relation: &Relation, cluster: &Cluster, account: &mut TableAccount) {
     let there = files.bytes() / u64::from(cluster.build.block_size);
     let counted = u64::try_from(relation.relpages).unwrap_or(0);
-    if counted > there {
+    // A crash empties an unlogged table, and leaves what pg_class says of it.
+    if counted > there && relation.persistence != Persistence::Unlogged {
         let why = format!(
             "pg_class counts {counted} pages, and the files have {there}: the end may be lost"
         );

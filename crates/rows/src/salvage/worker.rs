@@ -3,18 +3,19 @@
 use std::mem::take;
 
 use pgclinic_cluster::fork_path;
-use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::datum::Limits;
-use pgclinic_format::heap_tuple::MOVED_PARTITIONS_OFFSET;
 use pgclinic_format::page::{HEADER_BYTES, PD_ALL_VISIBLE};
 use pgclinic_format::types::Tid;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
-use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Page, Xid};
+use pgclinic_format::{BlockNo, Fork, HeapTuple, LpFlags, Page};
 
 use super::Rows;
 use super::account::{LossPlace, Tally};
+use super::coverage::{Coverage, Covered};
 use super::crew::{Crew, Job, TableWork};
+use super::error::SalvageError;
 use super::pieces::Piece;
+use super::reading::{Of, look, pages, read_piece};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::shape::Table;
@@ -92,7 +93,11 @@ impl<'c> Worker<'c> {
             }
             self.buffer = buffer;
         }
-        toast.gather(gatherer.finish());
+        if let Err(source) = toast.gather(gatherer.finish()) {
+            let folder = &self.crew.options.spill_folder;
+            let failure = SalvageError::destination(folder, "sort in", source);
+            self.crew.outlet.stop(Some(failure));
+        }
         work.add(tally);
     }
 
@@ -140,24 +145,26 @@ impl<'c> Worker<'c> {
             tally: Tally::default(),
         };
         let form = crew.options.form;
-        if number == 0 {
+        if number == 0 && !crew.is_partial() {
             form.head(&work.table, &mut printing.out);
         }
-        if let Some(piece) = work.pieces.get(number) {
+        let wanted = |piece: &Piece| crew.takes_some(piece.blocks(crew.cluster.build));
+        if let Some(piece) = work.pieces.get(number).filter(wanted) {
             let memory = take(&mut self.buffer);
             let buffer = read_piece(crew, &piece, Of::Table, memory, &mut printing.tally);
             for (block, page) in pages(&buffer, &piece, crew) {
-                if crew.options.selection.takes_block(block.into()) {
+                if crew.takes_block(block) {
                     self.print_page(page, block, &mut printing);
                 }
             }
             self.buffer = buffer;
         }
-        if number + 1 == work.piece_count() {
+        if number + 1 == work.piece_count() && !crew.is_partial() {
             form.tail(&mut printing.out);
         }
         work.add(printing.tally);
-        crew.lines.hand_in(table, number, printing.out);
+        crew.outlet.hand_in(table, number, printing.out);
+        work.piece_is_done();
     }
 
     fn set_up(&mut self, table: usize, work: &'c TableWork) {
@@ -207,8 +214,8 @@ impl<'c> Worker<'c> {
             }
         }
         if printing.out.len() > AHEAD_BYTES {
-            let lines = &self.crew.lines;
-            lines.write_ahead(printing.table, printing.piece, &mut printing.out);
+            let outlet = &self.crew.outlet;
+            outlet.write_ahead(printing.table, printing.piece, &mut printing.out);
         }
     }
 
@@ -388,153 +395,6 @@ impl<'c> Worker<'c> {
             printing.tally.lose(LossPlace::row(place, why));
         }
     }
-}
-
-/// How far the line pointers of a page account for its rows.
-struct Covered {
-    is_whole: bool,
-    rejected: u64,
-}
-
-/// The rows of a page that were met.
-struct Coverage {
-    /// A bit for each eighth byte of the largest page where a row may begin.
-    starts: [u64; 64],
-    bytes: usize,
-    rejected: u64,
-    /// Rows that never were updated and say that they stand on this page, and those that say another one.
-    here: u64,
-    elsewhere: u64,
-}
-
-impl Default for Coverage {
-    fn default() -> Self {
-        Coverage {
-            starts: [0; 64],
-            bytes: 0,
-            rejected: 0,
-            here: 0,
-            elsewhere: 0,
-        }
-    }
-}
-
-impl Coverage {
-    /// A row without `xmax` points to itself; where freezing took an `xmax` away, to a version that was rolled back.
-    fn ask_place(&mut self, tuple: HeapTuple<'_>, block: BlockNo) {
-        let own = tuple.t_ctid();
-        let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();
-        if is_settled || own.offset >= MOVED_PARTITIONS_OFFSET {
-            return;
-        }
-        match own.block == block {
-            true => self.here += 1,
-            false => self.elsewhere += 1,
-        }
-    }
-
-    /// Counts an item in; not one that begins where another does.
-    fn take(&mut self, pointer: LinePointer) -> bool {
-        let eighth = usize::from(pointer.lp_off() / 8);
-        let Some(word) = self.starts.get_mut(eighth / 64) else {
-            return false;
-        };
-        let bit = 1 << (eighth % 64);
-        if *word & bit != 0 {
-            return false;
-        }
-        *word |= bit;
-        self.bytes += usize::from(pointer.lp_len()).next_multiple_of(8);
-        true
-    }
-}
-
-/// Which of a table's two forks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Table,
-    Toast,
-}
-
-/// Reads a piece into memory; what could not be read is a loss.
-fn read_piece(
-    crew: &Crew<'_>,
-    piece: &Piece,
-    of: Of,
-    mut buffer: Vec<u8>,
-    tally: &mut Tally,
-) -> Vec<u8> {
-    buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
-    let source = crew.cluster.source();
-    let read = source.read_at(&piece.path, piece.offset, &mut buffer);
-    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
-    let mut lose = |from: usize, pages: usize, why: String| {
-        tally.damaged_pages += pages as u64;
-        let behind = u32::try_from(from / page_bytes).unwrap_or(0);
-        tally.lose(LossPlace {
-            in_toast: of == Of::Toast,
-            ..LossPlace::page(piece.first_block.saturating_add(behind), why)
-        });
-    };
-    match read {
-        Err(error) => {
-            let pages = buffer.len().div_ceil(page_bytes);
-            lose(
-                0,
-                pages,
-                format!("{pages} blocks from here cannot be read: {error}"),
-            );
-            buffer.clear();
-        }
-        Ok(count) if count < buffer.len() => {
-            let pages = (buffer.len() - count).div_ceil(page_bytes);
-            lose(
-                count,
-                pages,
-                format!("{pages} blocks from here are gone: the file became shorter"),
-            );
-            buffer.truncate(count);
-        }
-        Ok(_) => {}
-    }
-    // A page that is cut short by the end of the file: what is missing is taken for zeros.
-    let whole = buffer.len().next_multiple_of(page_bytes);
-    if whole > buffer.len() {
-        let why = "the file ends within this block".to_owned();
-        lose(buffer.len(), 1, why);
-        buffer.resize(whole, 0);
-    }
-    crew.progress.advance(piece.len);
-    buffer
-}
-
-/// The pages of a piece.
-fn pages<'b>(
-    buffer: &'b [u8],
-    piece: &Piece,
-    crew: &Crew<'_>,
-) -> impl Iterator<Item = (BlockNo, Page<'b>)> {
-    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
-    let blocks = piece.first_block..;
-    let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
-    blocks.zip(pages)
-}
-
-/// What a page is, and what is wrong with it as a whole.
-fn look(crew: &Crew<'_>, page: Page<'_>, block: BlockNo) -> (PageState, Option<&'static str>) {
-    let state = PageState::of(page);
-    let why = match state {
-        PageState::Empty => None,
-        PageState::Broken => {
-            Some("the header of the page makes no sense: its rows were found by their structure")
-        }
-        PageState::Sound if crew.cluster.checksums() != Some(true) => None,
-        PageState::Sound if page.pd_checksum() == page_checksum(page.bytes(), block) => None,
-        PageState::Sound => {
-            Some("the checksum of the page is wrong: its rows were taken as they are")
-        }
-    };
-    (state, why)
 }
 
 fn count(verdict: Verdict, tally: &mut Tally) {

@@ -16,5 +16,7 @@ mod names;
 mod refusal;
 
 pub use ddl::{Ddl, Refused};
+pub(crate) use ddl::{SESSION, Step};
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::SchemaFile;
+pub(crate) use identifier::{Quoting, literal};

@@ -3,9 +3,13 @@
 //! Chunks of one value nearly always follow each other in the file, so that a run of them needs one entry: where the
 //! first stands, and how many follow.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use pgclinic_cluster::TransactionLog;
 use pgclinic_format::heap_tuple::HEAP_HASNULL;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
+use pgclinic_spill::{Lookup, LookupBlock, LookupWriter, SortedRuns};
 
 use crate::carve::{self, PageState, Probe};
 use crate::visible::Verdict;
@@ -154,22 +158,128 @@ impl RunGatherer {
     }
 }
 
+/// Bytes of a run in a file.
+const RUN_BYTES: usize = 19;
+
+impl ChunkRun {
+    /// So that bytes sort as runs do.
+    fn to_bytes(self) -> [u8; RUN_BYTES] {
+        let mut bytes = [0; RUN_BYTES];
+        let (head, tail) = bytes.split_at_mut(9);
+        head[..4].copy_from_slice(&self.value.to_be_bytes());
+        head[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        head[8] = self.rank;
+        tail[..2].copy_from_slice(&self.item.to_be_bytes());
+        tail[2..6].copy_from_slice(&self.block.to_be_bytes());
+        tail[6..].copy_from_slice(&self.count.to_be_bytes());
+        bytes
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let four = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+        Some(ChunkRun {
+            value: four(0)?,
+            seq: four(4)?,
+            rank: *bytes.get(8)?,
+            item: u16::from_be_bytes(*bytes.get(9..)?.first_chunk()?),
+            block: four(11)?,
+            count: four(15)?,
+        })
+    }
+}
+
+/// Takes the runs of a TOAST relation in any order; those that do not fit in memory are sorted on disk.
+pub(crate) struct RunCollector {
+    runs: Vec<ChunkRun>,
+    sorter: Option<SortedRuns>,
+    folder: PathBuf,
+    memory_bytes: usize,
+}
+
+impl RunCollector {
+    /// With about so many bytes of memory.
+    pub(crate) fn new(memory_bytes: usize, folder: &Path) -> Self {
+        RunCollector {
+            runs: Vec::new(),
+            sorter: None,
+            folder: folder.to_owned(),
+            memory_bytes,
+        }
+    }
+
+    pub(crate) fn add(&mut self, runs: Vec<ChunkRun>) -> io::Result<()> {
+        self.runs.extend(runs);
+        // A vector that grows holds up to twice its bytes.
+        let held = self.runs.len() * size_of::<ChunkRun>() * 2;
+        if self.sorter.is_some() || held > self.memory_bytes {
+            self.sort_away()?;
+        }
+        Ok(())
+    }
+
+    fn sort_away(&mut self) -> io::Result<()> {
+        let sorter = match &mut self.sorter {
+            Some(sorter) => sorter,
+            none => none.insert(SortedRuns::new(self.memory_bytes, &self.folder)?),
+        };
+        for run in std::mem::take(&mut self.runs) {
+            sorter.push(&run.to_bytes(), &[])?;
+        }
+        Ok(())
+    }
+
+    /// All runs are there.
+    pub(crate) fn finish(mut self) -> io::Result<ChunkIndex> {
+        let Some(sorter) = self.sorter.take() else {
+            return Ok(ChunkIndex::new(self.runs));
+        };
+        let mut writer = LookupWriter::create(&self.folder, RUN_BYTES, 4)?;
+        for record in sorter.finish()? {
+            writer.push(&record?.0)?;
+        }
+        Ok(ChunkIndex::Spilled(writer.finish()?))
+    }
+}
+
 /// All runs of a TOAST relation, by value and number.
+#[derive(Debug)]
+pub(crate) enum ChunkIndex {
+    Memory(Vec<ChunkRun>),
+    Spilled(Lookup),
+}
+
+/// What one reader keeps between look-ups.
 #[derive(Default, Debug)]
-pub(crate) struct ChunkIndex {
+pub(crate) struct KeptRuns {
+    block: LookupBlock,
     runs: Vec<ChunkRun>,
 }
 
 impl ChunkIndex {
     pub(crate) fn new(mut runs: Vec<ChunkRun>) -> Self {
         runs.sort_unstable();
-        ChunkIndex { runs }
+        ChunkIndex::Memory(runs)
     }
 
     /// The runs of a value, by number, the better ones first.
-    pub(crate) fn runs(&self, value: u32) -> &[ChunkRun] {
-        let start = self.runs.partition_point(|run| run.value < value);
-        let rest = self.runs.get(start..).unwrap_or_default();
+    pub(crate) fn runs<'a>(&'a self, value: u32, kept: &'a mut KeptRuns) -> &'a [ChunkRun] {
+        let runs = match self {
+            ChunkIndex::Memory(runs) => runs,
+            ChunkIndex::Spilled(lookup) => {
+                let KeptRuns { block, runs } = kept;
+                runs.clear();
+                let read = lookup.find(&value.to_be_bytes(), block, |record| {
+                    runs.extend(ChunkRun::of_bytes(record));
+                });
+                if read.is_err() {
+                    // What cannot be read back is missing, and told with the value.
+                    runs.clear();
+                }
+                return runs;
+            }
+        };
+        let start = runs.partition_point(|run| run.value < value);
+        let rest = runs.get(start..).unwrap_or_default();
         let len = rest.partition_point(|run| run.value == value);
         rest.get(..len).unwrap_or_default()
     }
@@ -205,12 +315,22 @@ mod tests {
         ]) {
             gatherer.push(chunk(value, seq), 3, place, verdict);
         }
-        let index = ChunkIndex::new(gatherer.finish());
-        assert_eq!(index.runs(9).len(), 1);
-        let runs = index.runs(7);
-        assert_eq!(run_with(runs, 0).map(|run| run.item), Some(5));
-        assert_eq!(run_with(runs, 1).map(|run| run.item), Some(1));
-        assert_eq!(run_with(runs, 2), None);
-        assert_eq!(index.runs(8), []);
+        let runs = gatherer.finish();
+        let folder = tempfile::tempdir().expect("a folder");
+        let spilled = |memory_bytes| {
+            let mut collector = RunCollector::new(memory_bytes, folder.path());
+            collector.add(runs.clone()).expect("taken");
+            collector.finish().expect("an index")
+        };
+        for index in [spilled(1 << 20), spilled(0)] {
+            let mut kept = KeptRuns::default();
+            assert_eq!(index.runs(9, &mut kept).len(), 1);
+            let runs = index.runs(7, &mut kept);
+            assert_eq!(run_with(runs, 0).map(|run| run.item), Some(5));
+            assert_eq!(run_with(runs, 1).map(|run| run.item), Some(1));
+            assert_eq!(run_with(runs, 2), None);
+            assert_eq!(index.runs(8, &mut kept), []);
+        }
+        assert!(matches!(spilled(0), ChunkIndex::Spilled(_)));
     }
 }

@@ -1,12 +1,13 @@
 //! Puts long values together from their chunks, through a window over the TOAST relation's file.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::{BlockNo, Page};
 
-use super::chunk_index::{Chunk, ChunkIndex, chunk_rows, run_with};
+use super::chunk_index::{Chunk, ChunkIndex, KeptRuns, chunk_rows, run_with};
 
 /// Bytes read at once.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -30,6 +31,7 @@ pub(crate) struct ChunkReader<'a> {
     cluster: &'a Cluster,
     files: &'a ForkFiles,
     index: Arc<ChunkIndex>,
+    kept: KeptRuns,
     window: Vec<u8>,
     window_start: u64,
     window_len: usize,
@@ -41,6 +43,7 @@ impl<'a> ChunkReader<'a> {
             cluster,
             files,
             index,
+            kept: KeptRuns::default(),
             window: Vec::new(),
             window_start: 0,
             window_len: 0,
@@ -51,8 +54,8 @@ impl<'a> ChunkReader<'a> {
     pub(crate) fn fetch(&mut self, pointer: ToastPointer, out: &mut Vec<u8>) -> Found {
         let chunk_bytes = self.cluster.build.toast_chunk.max(1);
         let expected = pointer.va_extsize.div_ceil(chunk_bytes);
-        let index = Arc::clone(&self.index);
-        let runs = index.runs(pointer.va_valueid);
+        let (index, mut kept) = (Arc::clone(&self.index), take(&mut self.kept));
+        let runs = index.runs(pointer.va_valueid, &mut kept);
         let mut next = 0;
         while next < expected {
             let Some(run) = run_with(runs, next) else {
@@ -65,6 +68,7 @@ impl<'a> ChunkReader<'a> {
                 break;
             }
         }
+        self.kept = kept;
         match next < expected {
             false => Found::Whole,
             true => Found::UpTo {

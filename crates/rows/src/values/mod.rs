@@ -8,6 +8,6 @@ mod mending;
 
 pub(crate) use cells::Taking;
 pub use cells::{Cells, Partial, Row};
-pub(crate) use chunk_index::{ChunkIndex, ChunkRun};
+pub(crate) use chunk_index::{ChunkIndex, ChunkRun, RunCollector};
 pub(crate) use chunk_reader::ChunkReader;
 pub use fault::{Fault, FaultKind};

@@ -8,7 +8,7 @@ use std::path::Path;
 use pgclinic_diagnose::Selection;
 use pgclinic_rows::forms::form_named;
 use pgclinic_rows::{
-    Account, Durability, Encoding, Partial, Rows, SalvageOptions, encoded, salvage,
+    Account, Destination, Durability, Encoding, Partial, Rows, SalvageOptions, encoded, salvage,
 };
 use pgclinic_servers::{ConnectOptions, Server, Session};
 use pgclinic_testkit::{Quiet, open};
@@ -19,7 +19,7 @@ pub(crate) type Lines = Vec<Vec<u8>>;
 /// The salvage of a cluster in this form.
 pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
     SalvageOptions {
-        destination: destination.to_owned(),
+        destination: Destination::Folder(destination.to_owned()),
         form: form_named(form).expect("a form"),
         rows: Rows::Live,
         generated: false,

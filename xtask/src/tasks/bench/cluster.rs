@@ -10,6 +10,7 @@ use crate::task::Outcome;
 const CACHE: &str = "/var/cache/pgclinic/bench";
 const FILL: &str = include_str!("fill.sql");
 const FILL_LARGE_TABLE: &str = include_str!("fill_large_table.sql");
+const FILL_LARGE_OBJECTS: &str = include_str!("fill_large_objects.sql");
 
 /// Small rows and long values for each GiB of files: half of the bytes are small rows.
 const ROWS_PER_GIB: u64 = 6_500_000;
@@ -34,6 +35,8 @@ pub(super) enum Recipe {
     Mixed { gib: u64 },
     /// One table of so many million rows, some with long values, in 2 btrees.
     LargeTable { million: u64 },
+    /// So many thousand large objects of 100 bytes, and nothing else.
+    LargeObjects { thousand: u64 },
 }
 
 impl Recipe {
@@ -41,6 +44,7 @@ impl Recipe {
         match self {
             Recipe::Mixed { gib } => format!("pg15-{gib}G"),
             Recipe::LargeTable { million } => format!("pg15-{million}M-rows"),
+            Recipe::LargeObjects { thousand } => format!("pg15-{thousand}k-objects"),
         }
     }
 
@@ -48,6 +52,7 @@ impl Recipe {
         match self {
             Recipe::Mixed { .. } => FILL,
             Recipe::LargeTable { .. } => FILL_LARGE_TABLE,
+            Recipe::LargeObjects { .. } => FILL_LARGE_OBJECTS,
         }
     }
 
@@ -58,6 +63,7 @@ impl Recipe {
                 format!("docs={}", gib * DOCS_PER_GIB),
             ],
             Recipe::LargeTable { million } => vec![format!("rows={}", million * 1_000_000)],
+            Recipe::LargeObjects { thousand } => vec![format!("objects={}", thousand * 1000)],
         }
     }
 }

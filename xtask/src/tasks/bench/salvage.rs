@@ -25,7 +25,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let given = args.value("--pgdata")?.map(PathBuf::from);
     let size = cluster::size(args.value("--size")?.as_deref().unwrap_or("2G"))?;
-    let runs = args.number("--runs", 5)?.max(1);
+    let runs = args.number("--runs", 3)?.max(1);
+    let thousand = args.number("--objects", 200)?;
     let program = args.value("--pgclinic")?.map(PathBuf::from);
     args.finish()?;
 
@@ -48,7 +49,10 @@ pub(super) fn run(words: &[String]) -> Outcome {
     for table in TABLES {
         println!("{table}: {}", bench.table(table, runs)?);
     }
-    Ok(())
+    match thousand {
+        0 => Ok(()),
+        _ => bench.objects(thousand),
+    }
 }
 
 impl Bench {
@@ -70,6 +74,47 @@ impl Bench {
             cache: Cache::Warm,
             contestants: vec![dump, copy, csv],
         })
+    }
+
+    /// One run of each: the other one takes minutes for a million.
+    fn objects(&self, thousand: u64) -> Outcome {
+        let cluster = cluster::ensure(&self.tools, cluster::Recipe::LargeObjects { thousand })?;
+        let mut dump = Contestant::new("pg_dump --format directory");
+        let mut tar = Contestant::new("pgclinic salvage");
+        dump.samples.push(self.dump_objects(&cluster)?);
+        let folder = self.scratch.path().join("objects");
+        let mut command = self.salvage_command(&cluster, &folder);
+        command.args(["--database", "postgres", "--no-sync", "--quiet"]);
+        tar.samples.push(measure::run(&mut command, Cache::Warm)?);
+        let file = folder.join("postgres/large_objects.tar");
+        let bytes = file.metadata().map_err(at(&file))?.len();
+        remove(&folder)?;
+        let table = Table {
+            bytes,
+            runs: 1,
+            cache: Cache::Warm,
+            contestants: vec![dump, tar],
+        };
+        println!("{thousand},000 large objects: {table}");
+        Ok(())
+    }
+
+    fn dump_objects(&self, cluster: &Path) -> Result<measure::Sample, String> {
+        let server = self.tools.start(cluster, &["autovacuum=off"])?;
+        let folder = self.scratch.path().join("dump");
+        let mut command = server.client("pg_dump");
+        command.args(["--format", "directory", "--no-sync", "--compress", "0"]);
+        command.args(["-d", "postgres", "-f"]).arg(&folder);
+        let sample = measure::run(&mut command, Cache::Warm)?;
+        server.stop()?;
+        remove(&folder)?;
+        Ok(sample)
+    }
+
+    fn salvage_command(&self, cluster: &Path, folder: &Path) -> Command {
+        let mut command = Command::new(&self.pgclinic);
+        command.arg("salvage").arg(cluster).arg("--to").arg(folder);
+        command
     }
 
     /// The server runs for this alone, and its start and stop are not measured.
@@ -97,12 +142,7 @@ impl Bench {
     /// One run, and the bytes that it wrote.
     fn salvage(&self, table: &str, form: &str) -> Result<(measure::Sample, u64), String> {
         let folder = self.scratch.path().join("out");
-        let mut command = Command::new(&self.pgclinic);
-        command
-            .arg("salvage")
-            .arg(&self.cluster)
-            .arg("--to")
-            .arg(&folder);
+        let mut command = self.salvage_command(&self.cluster, &folder);
         command.args([
             "--format",
             form,

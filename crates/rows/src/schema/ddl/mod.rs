@@ -53,11 +53,25 @@ pub struct Ddl {
     pub after_data: String,
     /// Statements of both parts.
     pub statements: usize,
+    /// The same one by one, in order, for who runs them here.
+    pub(crate) steps: Vec<Step>,
     /// What was left out.
     pub refused: Vec<Refused>,
     /// What of the catalogs could not be read.
     pub troubles: Vec<String>,
 }
+
+/// A statement of a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// `TABLE public.t`, for messages.
+    pub(crate) what: String,
+    pub(crate) sql: String,
+    pub(crate) is_after_data: bool,
+}
+
+/// What makes the statements mean what they say in a session.
+pub(crate) const SESSION: &str = HEAD;
 
 impl Ddl {
     /// Both parts in one file.
@@ -96,15 +110,30 @@ impl Ddl {
         };
         ddl.before_data.push_str(HEAD);
         ddl.after_data.push_str(HEAD);
-        ddl.before_data
-            .push_str(&roles::missing_roles(catalogs, &items));
+        let roles = roles::missing_roles(catalogs, &items);
+        ddl.before_data.push_str(&roles);
+        ddl.step("the roles that own things", &roles, Stage::BeforeData);
         for item in order::sorted(catalogs, items) {
             ddl.write(&item);
         }
         ddl
     }
 
+    fn step(&mut self, what: &str, sql: &str, stage: Stage) {
+        if !sql.is_empty() {
+            self.steps.push(Step {
+                what: what.to_owned(),
+                sql: sql.to_owned(),
+                is_after_data: stage == Stage::AfterData,
+            });
+        }
+    }
+
     fn write(&mut self, item: &Item) {
+        let texts = std::iter::once(&item.text).chain(&item.details);
+        for text in texts.flatten() {
+            self.step(&item.what, text, item.stage);
+        }
         let part = match item.stage {
             Stage::BeforeData => &mut self.before_data,
             Stage::AfterData => &mut self.after_data,

@@ -1,0 +1,95 @@
+//! The rows of one relation file without a cluster around it: a person says what its columns are.
+
+use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_diagnose::Progress;
+use pgclinic_diagnose::document::Target;
+use pgclinic_format::index_page::AccessMethod;
+
+use super::error::SalvageError;
+use super::fitting;
+use super::folder::Folder;
+use super::plan::{Planned, account_of, not_salvaged};
+use super::{Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account};
+use crate::charset::Charset;
+use crate::file_names::FileNames;
+use crate::schema::given::GivenTable;
+use crate::shape::Table;
+
+/// A relation file, and what a person knows of it.
+pub struct BareTable {
+    /// The main fork.
+    pub files: ForkFiles,
+    /// The main fork of its TOAST relation, where it is at hand.
+    pub toast: Option<ForkFiles>,
+    /// What its pages look like.
+    pub method: Option<AccessMethod>,
+    /// Its columns.
+    pub given: GivenTable,
+    /// For the account.
+    pub target: Target,
+}
+
+/// Writes the rows of a relation file; `cluster` stands for the one that it came from. Columns that do not fit the rows are an
+/// error, and nothing is written.
+pub fn salvage_file(
+    cluster: &Cluster,
+    bare: &BareTable,
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+) -> Result<Account, SalvageError> {
+    if let Some(method) = bare.method.filter(|method| *method != AccessMethod::Heap) {
+        let path = bare.files.path(0);
+        return Err(SalvageError::NoHeap { path, method });
+    }
+    let table = table_of(bare, options);
+    let charset = match options.encoding {
+        Encoding::Raw => Charset::Raw,
+        Encoding::Utf8 => Charset::Utf8,
+    };
+    fitting::hold(cluster, &table, charset)?;
+    let Destination::Folder(path) = &options.destination else {
+        let why = "one file has no schema to be made on a server: name a folder";
+        return Err(SalvageError::Unsuitable(why.into()));
+    };
+    let folder = Folder::prepare(path, options.durability)?;
+    let to = FolderWork {
+        folder: &folder,
+        options,
+        progress,
+    };
+    let mut account = open_account(cluster, options);
+    account.target = bare.target.clone();
+    let why =
+        "there is no pg_xact: rows that nobody read after their transaction ended are uncertain";
+    account
+        .not_salvaged
+        .extend((cluster.transactions.is_absent()).then(|| {
+            let mut told = not_salvaged("what became of transactions", why);
+            told.inherent = true;
+            told
+        }));
+    let parts = [[table.schema.as_str(), table.name.as_str()]];
+    let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+    let planned = Planned {
+        file: names.name(&[&table.schema, &table.name], 0),
+        account: account_of(&table, cluster),
+        table,
+    };
+    account.tables = to.crew(cluster, vec![planned], charset).run()?;
+    account.interrupted = progress.is_interrupted();
+    account.close();
+    Ok(account)
+}
+
+fn table_of(bare: &BareTable, options: &SalvageOptions) -> Table {
+    let mut table = Table::of_files(bare.files.clone(), choice_of(options), &bare.given);
+    match &bare.toast {
+        Some(toast) => table.toast = Some((Table::ANY_TOAST, toast.clone())),
+        None => {
+            let note =
+                "no file of long values was given (--toast): values that stand there are lost";
+            table.notes.push(note.into());
+        }
+    }
+    table
+}

@@ -1,0 +1,40 @@
+//! The rows of some blocks of one table, as text in memory.
+
+use std::collections::BTreeSet;
+
+use pgclinic_cluster::{Catalog, Cluster, Relation};
+use pgclinic_diagnose::Progress;
+use pgclinic_format::BlockNo;
+
+use super::crew::Crew;
+use super::outlet::{Memory, Outlet};
+use super::plan::{Planned, account_of};
+use super::{SalvageOptions, TableAccount, charset_of, choice_of};
+use crate::shape::{MainForks, Table};
+
+/// Prints the rows of these blocks, and says what became of them; why that cannot be done, otherwise.
+pub(crate) fn blocks_of_table(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    relation: &Relation,
+    blocks: &[BlockNo],
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+) -> Result<(Vec<u8>, TableAccount), String> {
+    let files = MainForks::of_database(cluster, catalog.database);
+    let table = Table::of(&files, catalog, relation, choice_of(options))?;
+    let planned = Planned {
+        account: account_of(&table, cluster),
+        file: String::new(),
+        table,
+    };
+    let charset = charset_of(cluster, catalog.database, options);
+    let memory = Memory::default();
+    let crew = Crew::new(cluster, options, progress, vec![planned], charset, |_| {
+        Outlet::Memory(&memory)
+    });
+    let crew = crew.only(blocks.iter().copied().collect::<BTreeSet<_>>());
+    let accounts = crew.run().map_err(|error| error.to_string())?;
+    let account = accounts.into_iter().next().ok_or("nothing was read")?;
+    Ok((memory.into_bytes(), account))
+}

@@ -1,0 +1,107 @@
+//! Where the threads of a salvage hand in what they printed: files in order, or a server.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::error::SalvageError;
+use super::lines::Lines;
+use super::server::Loads;
+
+/// What became of one table's rows behind the threads.
+#[derive(Default, Debug)]
+pub(super) struct Finished {
+    /// All of it is there, and has so many bytes.
+    pub(super) bytes: Option<u64>,
+    /// Rows that the destination did not take.
+    pub(super) refused: u64,
+    /// What a person should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// The text of one table, in any order of its pieces.
+#[derive(Default)]
+pub(super) struct Memory {
+    bytes: Mutex<Vec<u8>>,
+    is_stopped: AtomicBool,
+}
+
+impl Memory {
+    fn add(&self, bytes: &[u8]) {
+        let held = self.bytes.lock();
+        held.unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(bytes);
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        let held = self.bytes.into_inner();
+        held.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See the module.
+pub(super) enum Outlet<'a> {
+    Files(Lines<'a>),
+    Server(Loads<'a>),
+    Memory(&'a Memory),
+}
+
+impl Outlet<'_> {
+    /// Nothing more is written, by anyone.
+    pub(super) fn stop(&self, failure: Option<SalvageError>) {
+        match self {
+            Outlet::Files(lines) => lines.stop(failure),
+            Outlet::Server(loads) => loads.stop(failure),
+            Outlet::Memory(memory) => memory.is_stopped.store(true, Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        match self {
+            Outlet::Files(lines) => lines.is_stopped(),
+            Outlet::Server(loads) => loads.is_stopped(),
+            Outlet::Memory(memory) => memory.is_stopped.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Hands in all that is left of a piece.
+    pub(super) fn hand_in(&self, table: usize, piece: u64, bytes: Vec<u8>) {
+        match self {
+            Outlet::Files(lines) => lines.hand_in(table, piece, bytes),
+            Outlet::Server(loads) => loads.hand_in(table, &bytes),
+            Outlet::Memory(memory) => memory.add(&bytes),
+        }
+    }
+
+    /// Hands in whole rows of a piece that is not at its end, and empties them.
+    pub(super) fn write_ahead(&self, table: usize, piece: u64, bytes: &mut Vec<u8>) {
+        match self {
+            Outlet::Files(lines) => lines.write_ahead(table, piece, bytes),
+            Outlet::Server(loads) => loads.write_ahead(table, bytes),
+            Outlet::Memory(memory) => memory.add(&std::mem::take(bytes)),
+        }
+    }
+
+    /// Under which name each table is at the destination.
+    pub(super) fn names(&self) -> Vec<String> {
+        match self {
+            Outlet::Files(lines) => lines.names().to_vec(),
+            Outlet::Server(loads) => loads.names(),
+            Outlet::Memory(_) => vec![String::new()],
+        }
+    }
+
+    /// For each table what became of it; or why nothing more could be written.
+    pub(super) fn results(self) -> Result<Vec<Finished>, SalvageError> {
+        match self {
+            Outlet::Files(lines) => {
+                let finished = |bytes| Finished {
+                    bytes,
+                    ..Finished::default()
+                };
+                Ok(lines.results()?.into_iter().map(finished).collect())
+            }
+            Outlet::Server(loads) => loads.results(),
+            Outlet::Memory(_) => Ok(vec![Finished::default()]),
+        }
+    }
+}

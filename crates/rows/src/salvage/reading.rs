@@ -1,0 +1,101 @@
+//! Pieces of a fork in memory, and what is wrong with a page as a whole.
+
+use pgclinic_format::checksum::page_checksum;
+use pgclinic_format::{BlockNo, Page};
+
+use super::account::{LossPlace, Tally};
+use super::crew::Crew;
+use super::pieces::Piece;
+use crate::carve::PageState;
+
+/// Which of a table's two forks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Table,
+    Toast,
+}
+
+/// Reads a piece into memory; what could not be read is a loss.
+pub(super) fn read_piece(
+    crew: &Crew<'_>,
+    piece: &Piece,
+    of: Of,
+    mut buffer: Vec<u8>,
+    tally: &mut Tally,
+) -> Vec<u8> {
+    buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
+    let source = crew.cluster.source();
+    let read = source.read_at(&piece.path, piece.offset, &mut buffer);
+    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
+    let mut lose = |from: usize, pages: usize, why: String| {
+        tally.damaged_pages += pages as u64;
+        let behind = u32::try_from(from / page_bytes).unwrap_or(0);
+        tally.lose(LossPlace {
+            in_toast: of == Of::Toast,
+            ..LossPlace::page(piece.first_block.saturating_add(behind), why)
+        });
+    };
+    match read {
+        Err(error) => {
+            let pages = buffer.len().div_ceil(page_bytes);
+            lose(
+                0,
+                pages,
+                format!("{pages} blocks from here cannot be read: {error}"),
+            );
+            buffer.clear();
+        }
+        Ok(count) if count < buffer.len() => {
+            let pages = (buffer.len() - count).div_ceil(page_bytes);
+            lose(
+                count,
+                pages,
+                format!("{pages} blocks from here are gone: the file became shorter"),
+            );
+            buffer.truncate(count);
+        }
+        Ok(_) => {}
+    }
+    // A page that is cut short by the end of the file: what is missing is taken for zeros.
+    let whole = buffer.len().next_multiple_of(page_bytes);
+    if whole > buffer.len() {
+        let why = "the file ends within this block".to_owned();
+        lose(buffer.len(), 1, why);
+        buffer.resize(whole, 0);
+    }
+    crew.progress.advance(piece.len);
+    buffer
+}
+
+/// The pages of a piece.
+pub(super) fn pages<'b>(
+    buffer: &'b [u8],
+    piece: &Piece,
+    crew: &Crew<'_>,
+) -> impl Iterator<Item = (BlockNo, Page<'b>)> {
+    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
+    let blocks = piece.first_block..;
+    let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
+    blocks.zip(pages)
+}
+
+/// What a page is, and what is wrong with it as a whole.
+pub(super) fn look(
+    crew: &Crew<'_>,
+    page: Page<'_>,
+    block: BlockNo,
+) -> (PageState, Option<&'static str>) {
+    let state = PageState::of(page);
+    let why = match state {
+        PageState::Empty => None,
+        PageState::Broken => {
+            Some("the header of the page makes no sense: its rows were found by their structure")
+        }
+        PageState::Sound if crew.cluster.checksums() != Some(true) => None,
+        PageState::Sound if page.pd_checksum() == page_checksum(page.bytes(), block) => None,
+        PageState::Sound => {
+            Some("the checksum of the page is wrong: its rows were taken as they are")
+        }
+    };
+    (state, why)
+}

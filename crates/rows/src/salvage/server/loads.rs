@@ -1,0 +1,257 @@
+//! Rows on their way into the tables of a server: each batch is a COPY of its own, in as many sessions as there are threads.
+//!
+//! A batch that the server refuses is halved until the rows stand alone that it does not take.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pgclinic_servers::{Session, SqlError, Target};
+
+use super::super::error::SalvageError;
+use super::super::outlet::Finished;
+use super::{ledger, open_session};
+
+/// Refused rows that are shown of one table, and bytes of each.
+const REFUSED_SHOWN: usize = 20;
+const SHOWN_BYTES: usize = 200;
+
+/// A table of the destination.
+pub(super) struct LoadTable {
+    /// Quoted, with its schema.
+    pub(super) name: String,
+    /// `COPY … FROM STDIN`.
+    pub(super) copy: String,
+    /// Pieces that are still to come.
+    pub(super) left: u64,
+}
+
+/// Where the loading of one table stands.
+struct Loading {
+    table: LoadTable,
+    bytes: u64,
+    finished: Finished,
+    /// The server takes nothing for this table.
+    has_failed: bool,
+}
+
+struct State {
+    tables: Vec<Loading>,
+    sessions: Vec<Session>,
+    failure: Option<SalvageError>,
+    is_stopped: bool,
+}
+
+/// The tables of one database.
+pub(crate) struct Loads<'a> {
+    target: &'a Target,
+    state: Mutex<State>,
+}
+
+impl<'a> Loads<'a> {
+    pub(super) fn new(target: &'a Target, tables: Vec<LoadTable>) -> Self {
+        let begun = |table| Loading {
+            table,
+            bytes: 0,
+            finished: Finished::default(),
+            has_failed: false,
+        };
+        Loads {
+            target,
+            state: Mutex::new(State {
+                tables: tables.into_iter().map(begun).collect(),
+                sessions: Vec::new(),
+                failure: None,
+                is_stopped: false,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn stop(&self, failure: Option<SalvageError>) {
+        let mut state = self.lock();
+        state.is_stopped = true;
+        if state.failure.is_none() {
+            state.failure = failure;
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let state = self.lock();
+        let names = state.tables.iter();
+        names.map(|loading| loading.table.name.clone()).collect()
+    }
+
+    pub(crate) fn write_ahead(&self, table: usize, bytes: &mut Vec<u8>) {
+        self.with_session(|session| self.load(session, table, bytes));
+        bytes.clear();
+    }
+
+    pub(crate) fn hand_in(&self, table: usize, bytes: &[u8]) {
+        self.with_session(|session| {
+            self.load(session, table, bytes)?;
+            self.count_piece(session, table)
+        });
+    }
+
+    /// What ends a session ends the whole work: it can be taken up again.
+    fn with_session(&self, work: impl FnOnce(&mut Session) -> Result<(), SqlError>) {
+        if self.is_stopped() {
+            return;
+        }
+        let kept = self.lock().sessions.pop();
+        let mut session = match kept.map_or_else(|| open_session(self.target), Ok) {
+            Ok(session) => session,
+            Err(error) => return self.stop(Some(error)),
+        };
+        match work(&mut session) {
+            Ok(()) => self.lock().sessions.push(session),
+            Err(source) => self.stop(Some(SalvageError::server("load rows", source))),
+        }
+    }
+
+    /// Loads whole rows.
+    fn load(&self, session: &mut Session, table: usize, bytes: &[u8]) -> Result<(), SqlError> {
+        let copy = match self.lock().tables.get(table) {
+            Some(loading) if !loading.has_failed => loading.table.copy.clone(),
+            _ => return Ok(()),
+        };
+        let mut open = vec![bytes];
+        while let Some(rows) = open.pop().filter(|rows| !rows.is_empty()) {
+            let Err(error) = session.copy_in(&copy, rows) else {
+                self.book(table, |loading| loading.bytes += rows.len() as u64);
+                continue;
+            };
+            match trouble(&error) {
+                Trouble::Session => return Err(error),
+                Trouble::Table => {
+                    self.book(table, |loading| loading.fail(&error));
+                    return Ok(());
+                }
+                Trouble::Row => match halves(rows) {
+                    Some((first, second)) => open.extend([second, first]),
+                    None => self.book(table, |loading| loading.refuse(rows, &error)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn book(&self, table: usize, what: impl FnOnce(&mut Loading)) {
+        if let Some(loading) = self.lock().tables.get_mut(table) {
+            what(loading);
+        }
+    }
+
+    /// The last piece makes the table whole.
+    fn count_piece(&self, session: &mut Session, table: usize) -> Result<(), SqlError> {
+        let name = {
+            let mut state = self.lock();
+            let Some(loading) = state.tables.get_mut(table) else {
+                return Ok(());
+            };
+            loading.table.left = loading.table.left.saturating_sub(1);
+            if loading.table.left > 0 || loading.has_failed {
+                return Ok(());
+            }
+            loading.table.name.clone()
+        };
+        session.execute(&ledger::table_is_whole(&name))?;
+        self.book(table, |loading| {
+            loading.finished.bytes = Some(loading.bytes)
+        });
+        Ok(())
+    }
+
+    pub(crate) fn results(self) -> Result<Vec<Finished>, SalvageError> {
+        let state = self.state.into_inner();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        match state.failure {
+            Some(failure) => Err(failure),
+            None => Ok(state
+                .tables
+                .into_iter()
+                .map(|loading| loading.finished)
+                .collect()),
+        }
+    }
+}
+
+impl Loading {
+    fn fail(&mut self, error: &SqlError) {
+        self.has_failed = true;
+        let note = format!("the server does not take its rows: {error}");
+        self.finished.notes.push(note);
+    }
+
+    fn refuse(&mut self, row: &[u8], error: &SqlError) {
+        self.finished.refused += 1;
+        if self.finished.notes.len() < REFUSED_SHOWN {
+            let row = row.get(..SHOWN_BYTES).unwrap_or(row);
+            let row = String::from_utf8_lossy(row);
+            let note = format!(
+                "the server refuses a row: {error}; it begins {:?}",
+                row.trim_end()
+            );
+            self.finished.notes.push(note);
+        }
+    }
+}
+
+/// What an error of a COPY is about.
+enum Trouble {
+    Row,
+    Table,
+    Session,
+}
+
+/// Classes of SQLSTATE: 22 is data, 23 a constraint, 53 resources, 57 and 58 the server itself.
+fn trouble(error: &SqlError) -> Trouble {
+    let Some(message) = error.message() else {
+        return Trouble::Session;
+    };
+    let is_over = matches!(message.severity.as_str(), "FATAL" | "PANIC");
+    match message.sqlstate.get(..2) {
+        _ if is_over => Trouble::Session,
+        Some("22" | "23" | "54" | "P0") => Trouble::Row,
+        Some("53" | "57" | "58") => Trouble::Session,
+        _ => Trouble::Table,
+    }
+}
+
+/// Two parts of several rows. A line break inside a value is escaped, so that each row is a line.
+fn halves(rows: &[u8]) -> Option<(&[u8], &[u8])> {
+    let middle = rows.len() / 2;
+    let is_break = |byte: &u8| *byte == b'\n';
+    let (before, after) = rows.split_at_checked(middle)?;
+    let from = match after.iter().position(is_break) {
+        Some(at) if middle + at + 1 < rows.len() => middle + at + 1,
+        _ => before.iter().rposition(is_break)? + 1,
+    };
+    rows.split_at_checked(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::halves;
+
+    #[test]
+    fn rows_are_halved_between_lines_until_one_is_left() {
+        assert_eq!(halves(b"a\nbb\nc\n"), Some((&b"a\nbb\n"[..], &b"c\n"[..])));
+        assert_eq!(
+            halves(b"a\nlong line\n"),
+            Some((&b"a\n"[..], &b"long line\n"[..]))
+        );
+        assert_eq!(
+            halves(b"long line\na\n"),
+            Some((&b"long line\n"[..], &b"a\n"[..]))
+        );
+        assert_eq!(halves(b"one\n"), None);
+        assert_eq!(halves(b"\n"), None);
+    }
+}

@@ -1,0 +1,279 @@
+//! A live server as the destination: the schema is made, rows are loaded by COPY, then indexes and constraints.
+//!
+//! Nothing is loaded into a schema that holds something. A run that was cut off can be given again: the ledger in the
+//! destination tells how far it came.
+
+mod ledger;
+mod loads;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use pgclinic_cluster::{Catalog, Cluster, RelKind};
+use pgclinic_diagnose::Progress;
+use pgclinic_format::Oid;
+use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
+
+use super::crew::Crew;
+use super::error::SalvageError;
+use super::outlet::Outlet;
+use super::plan::{Planned, not_salvaged};
+use super::{Account, Replaying, SalvageOptions, charset_of, plan_of, sequences};
+use crate::forms::form_named;
+use crate::schema::{Ddl, Quoting, SESSION, Step, literal};
+use crate::shape::{MainForks, Table};
+use ledger::Stage;
+use loads::LoadTable;
+pub(crate) use loads::Loads;
+
+/// One batch may take long on a busy server.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// Things that an earlier run made: a schema, a table or type, a function, anything else.
+const IS_THERE: [&str; 5] = ["42P06", "42P07", "42723", "42710", "42P16"];
+
+/// Makes the schema of one database on the server, and loads its rows.
+pub(super) fn load(
+    cluster: &Cluster,
+    database: Oid,
+    target: &Target,
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+    replaying: &Replaying<'_>,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    if options.rows == super::Rows::All {
+        let why = "dead rows have no place in a table: --rows all writes to files only";
+        return Err(SalvageError::Unsuitable(why.into()));
+    }
+    let mut options = options.clone();
+    options.form = form_named("copy").expect("a form of the register");
+    let ddl = Ddl::of_database(cluster, database);
+    let refused = ddl.refused.iter();
+    account
+        .not_salvaged
+        .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
+    let catalog = cluster.catalog(database);
+    let mut session = open_session(target)?;
+    let source = source_of(cluster, database);
+    let (stage, whole) = begin(&mut session, &catalog, &source)?;
+    let is_resumed = stage != Stage::Schema || !whole.is_empty();
+
+    if stage == Stage::Schema {
+        let steps = ddl.steps.iter().filter(|step| !step.is_after_data);
+        run_steps(&mut session, steps, account)?;
+        enter(&mut session, Stage::Rows)?;
+    }
+    if stage <= Stage::Rows {
+        let mut plan = plan_of(cluster, &catalog, "", &options);
+        plan.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.append(&mut plan.not_salvaged);
+        let mut tables = plan.tables;
+        // Materialised views are filled by their own queries.
+        tables.retain(|planned| !planned.table.is_materialized_view);
+        tables.retain(|planned| !whole.contains(&quoted(&planned.table)));
+        if is_resumed {
+            empty(&mut session, &tables)?;
+        }
+        let charset = charset_of(cluster, database, &options);
+        let crew = Crew::new(cluster, &options, progress, tables, charset, |tables| {
+            Outlet::Server(Loads::new(target, tables.iter().map(load_table).collect()))
+        });
+        account.tables.extend(crew.run()?);
+        if progress.is_interrupted() {
+            account.interrupted = true;
+            return Ok(());
+        }
+        enter(&mut session, Stage::Constraints)?;
+    }
+    set_sequences(cluster, &catalog, &options, &mut session, account)?;
+    let steps = ddl.steps.iter().filter(|step| step.is_after_data);
+    run_steps(&mut session, steps, account)?;
+    tell_objects(&catalog, cluster, account);
+    ledger::end(&mut session).map_err(|source| SalvageError::server("end the work", source))
+}
+
+/// A session that reads what the salvage prints.
+fn open_session(target: &Target) -> Result<Session, SalvageError> {
+    let settings = [
+        ("DateStyle", "ISO"),
+        ("IntervalStyle", "postgres"),
+        ("TimeZone", "UTC"),
+        ("lc_monetary", "C"),
+        ("search_path", ""),
+        ("statement_timeout", "0"),
+    ];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let options = ConnectOptions {
+        settings: settings.to_vec(),
+        wall_limit: PATIENCE,
+        ..ConnectOptions::default()
+    };
+    let connected = Session::open(target, &options);
+    connected.map_err(|source| SalvageError::server("connect", source))
+}
+
+/// What tells one source from another.
+fn source_of(cluster: &Cluster, database: Oid) -> String {
+    let control = cluster.control.trusted();
+    let system = control.map_or(0, |control| control.system_identifier);
+    format!("{system}/{database}")
+}
+
+/// Where to begin: with nothing, or where an earlier run with the same source ended.
+fn begin(
+    session: &mut Session,
+    catalog: &Catalog,
+    source: &str,
+) -> Result<(Stage, BTreeSet<String>), SalvageError> {
+    let failed = |source| SalvageError::server("look at the destination", source);
+    if let Some(found) = ledger::find(session).map_err(failed)? {
+        if found.source != source {
+            let why = "an unfinished salvage of another database lies there: drop its schemas and pgclinic_salvage first";
+            return Err(SalvageError::Unsuitable(why.into()));
+        }
+        return Ok((found.stage, found.whole));
+    }
+    let full = full_schemas(session, catalog).map_err(failed)?;
+    if !full.is_empty() {
+        return Err(SalvageError::SchemaHoldsSomething(full));
+    }
+    ledger::begin(session, source).map_err(failed)?;
+    Ok((Stage::Schema, BTreeSet::new()))
+}
+
+/// Schemas of the source that hold something in the destination; what belongs to an extension does not count.
+fn full_schemas(session: &mut Session, catalog: &Catalog) -> Result<Vec<String>, SqlError> {
+    let schemas: BTreeSet<&str> = catalog
+        .relations
+        .values()
+        .map(|relation| relation.schema.as_str())
+        .filter(|schema| !schema.starts_with("pg_") && *schema != "information_schema")
+        .collect();
+    let names: Vec<String> = schemas.into_iter().map(literal).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let question = format!(
+        "SELECT DISTINCT n.nspname FROM pg_catalog.pg_namespace n JOIN ( \
+           SELECT tableoid c, oid o, relnamespace s FROM pg_catalog.pg_class UNION ALL \
+           SELECT tableoid, oid, pronamespace FROM pg_catalog.pg_proc UNION ALL \
+           SELECT tableoid, oid, typnamespace FROM pg_catalog.pg_type) thing ON thing.s = n.oid \
+         WHERE n.nspname IN ({}) AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
+           WHERE d.classid = thing.c AND d.objid = thing.o AND d.deptype = 'e') ORDER BY 1",
+        names.join(", ")
+    );
+    let rows = session.query(&question)?;
+    Ok(rows.into_iter().flatten().flatten().collect())
+}
+
+/// Runs statements one by one; what fails is told, and the rest goes on.
+fn run_steps<'s>(
+    session: &mut Session,
+    steps: impl Iterator<Item = &'s Step>,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let prepared = session.execute(SESSION);
+    prepared.map_err(|source| SalvageError::server("prepare the session", source))?;
+    for step in steps {
+        let Err(error) = session.execute(&step.sql) else {
+            continue;
+        };
+        let Some(message) = error.message().filter(|_| !session.is_over()) else {
+            return Err(SalvageError::server(&step.what, error));
+        };
+        let is_there = IS_THERE.contains(&message.sqlstate.as_str());
+        if !is_there {
+            account
+                .not_salvaged
+                .push(not_salvaged(&step.what, &message.message));
+        }
+    }
+    Ok(())
+}
+
+fn enter(session: &mut Session, stage: Stage) -> Result<(), SalvageError> {
+    ledger::enter(session, stage).map_err(|source| SalvageError::server("note the stage", source))
+}
+
+/// Takes away the rows of tables that an earlier run did not finish.
+fn empty(session: &mut Session, tables: &[Planned]) -> Result<(), SalvageError> {
+    for planned in tables {
+        let truncate = format!("TRUNCATE ONLY {}", quoted(&planned.table));
+        match session.execute(&truncate) {
+            Err(error) if error.message().is_none() => {
+                return Err(SalvageError::server("empty a table", error));
+            }
+            // A table that is not there is told when its rows are refused.
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+const QUOTING: Quoting = Quoting { major: 18 };
+
+fn quoted(table: &Table) -> String {
+    let [schema, name] = [&table.schema, &table.name].map(|part| QUOTING.name(part));
+    format!("{schema}.{name}")
+}
+
+fn load_table((table, pieces): &(&Table, u64)) -> LoadTable {
+    let columns = table.columns.iter();
+    let columns: Vec<String> = columns.map(|column| QUOTING.name(&column.name)).collect();
+    let name = quoted(table);
+    let list = match columns.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", columns.join(", ")),
+    };
+    LoadTable {
+        copy: format!("COPY {name}{list} FROM STDIN"),
+        name,
+        left: *pieces,
+    }
+}
+
+fn set_sequences(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    options: &SalvageOptions,
+    session: &mut Session,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let files = MainForks::of_database(cluster, catalog.database);
+    let (found, lost) = sequences::read_all(cluster, catalog, &files, &options.selection);
+    let lost = lost.iter().map(|(what, why)| not_salvaged(what, why));
+    account.not_salvaged.extend(lost);
+    for sequence in &found {
+        let script = sequences::script(std::slice::from_ref(sequence));
+        match session.execute(&script) {
+            Ok(()) => {}
+            Err(error) => match error.message() {
+                Some(message) => {
+                    let what = format!("sequence {}.{}", sequence.schema, sequence.sequence);
+                    account
+                        .not_salvaged
+                        .push(not_salvaged(&what, &message.message));
+                }
+                None => return Err(SalvageError::server("set sequences", error)),
+            },
+        }
+    }
+    account.sequences.extend(found);
+    Ok(())
+}
+
+/// Large objects go to files only.
+fn tell_objects(catalog: &Catalog, cluster: &Cluster, account: &mut Account) {
+    const PG_LARGEOBJECT_METADATA: Oid = 2995;
+    let relation = catalog.relations.get(&PG_LARGEOBJECT_METADATA);
+    let relation = relation.filter(|relation| relation.kind == RelKind::Table);
+    let files = MainForks::of_database(cluster, catalog.database);
+    let has_pages = relation.is_some_and(|relation| files.of(catalog, relation).bytes() > 0);
+    if has_pages {
+        let why = "they are written to a folder only: salvage once more with --to DIR, and run restore.sql of their tar file";
+        account
+            .not_salvaged
+            .push(not_salvaged("large objects", why));
+    }
+}
