@@ -10,6 +10,7 @@ mod exit;
 mod machine;
 mod output;
 mod progress;
+mod run_state;
 mod target;
 mod world;
 

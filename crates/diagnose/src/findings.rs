@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::check::ForkCx;
 use crate::document::check::{Origin, Story};
+use crate::document::state::{SavedFinding, SavedFindings};
 use crate::document::{AtRisk, AttributePlace, Cause, Finding, NotChecked, Place, Remedy};
 use crate::plan::Safety;
 use crate::rule::{Rule, Severity};
@@ -255,6 +256,34 @@ impl Findings {
                 ours.insert(finding);
             }
         }
+    }
+
+    /// Everything found so far, as plain data.
+    pub(crate) fn saved(&self) -> Vec<SavedFindings> {
+        let saved = |((relation, rule), kept): (&(String, String), &Kept)| SavedFindings {
+            relation: relation.clone(),
+            rule: rule.clone(),
+            total: kept.total,
+            kept: kept.findings.values().map(SavedFinding::of).collect(),
+        };
+        self.kept.iter().map(saved).collect()
+    }
+
+    /// From what was saved.
+    pub(crate) fn restored(saved: Vec<SavedFindings>) -> Self {
+        let mut findings = Findings::default();
+        for saved in saved {
+            let kept = findings
+                .kept
+                .entry((saved.relation, saved.rule))
+                .or_default();
+            kept.total = saved.total;
+            saved
+                .kept
+                .into_iter()
+                .for_each(|one| kept.insert(one.restored()));
+        }
+        findings
     }
 
     /// How many were told, kept or not.

@@ -66,7 +66,7 @@ pub use checks::{
     CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, RELATION_CHECKS, is_comparison, level_of,
     rule_named, rules,
 };
-pub use document::{CheckDocument, Finding, Level, Place, Verdict};
+pub use document::{CheckDocument, Finding, Level, Place, RunState, Verdict};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
 pub use measures::{MEASURES, MeasureOptions, measure_cluster};
@@ -74,6 +74,6 @@ pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use rule::{Rule, Severity};
 pub use visibility_bits::VisibilityBits;
 pub use walker::{
-    CheckOptions, Glob, Progress, Selection, check_cluster, check_file, check_page, fork_cx,
-    is_expected, target_of,
+    CheckOptions, Course, Glob, Progress, Selection, StateKeeper, check_cluster, check_cluster_on,
+    check_file, check_page, fork_cx, is_expected, target_of,
 };

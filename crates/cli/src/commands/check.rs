@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
+use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::check::ForkCx;
-use pgclinic_diagnose::{CheckDocument, CheckOptions, Level, check_cluster, check_file};
+use pgclinic_diagnose::{
+    CheckDocument, CheckOptions, Course, Level, StateKeeper, check_cluster_on, check_file,
+};
 use pgclinic_report::Document;
 
 use crate::args::{LoadArgs, SelectionArgs};
@@ -15,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
+use crate::run_state::StateFile;
 use crate::target::{self, Opened};
 use crate::world::World;
 
@@ -43,6 +47,12 @@ struct Arguments {
     /// Programs of a PostgreSQL of the same major: a scratch server of theirs tells how this machine's libc and ICU order text
     #[arg(long, value_name = "BINDIR")]
     collate_with: Option<PathBuf>,
+    /// Write to this file how far the run has come, about once for each GiB, so that another can go on after it was stopped or killed
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Go on where the run ended that wrote the state; the cluster must not have changed, and everything else must be asked alike
+    #[arg(long, requires = "state")]
+    resume: bool,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -78,18 +88,56 @@ impl Command for Check {
                 cluster.collator = Some(Box::new(collator));
             }
         }
+        let state = arguments.state_file()?;
         let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-        let mut document = checked(&opened, &arguments, &world.temp_folder, &bar);
+        let document = checked(
+            &opened,
+            &arguments,
+            &world.temp_folder,
+            state.as_ref(),
+            &bar,
+        );
         bar.finish();
+        let mut document = document?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
         let exit = Exit::of(&document);
         arguments.output.write(&Document::Check(document), world)?;
+        state.map_or(Ok(()), StateFile::finish)?;
         Ok(exit)
     }
 }
 
-fn checked(opened: &Opened, arguments: &Arguments, temp_folder: &Path, bar: &Bar) -> CheckDocument {
+impl Arguments {
+    fn state_file(&self) -> Result<Option<StateFile>, Failure> {
+        let file = self.state.as_ref();
+        file.map(|path| StateFile::new(path, self.resume))
+            .transpose()
+    }
+
+    /// Where the run begins.
+    fn course<'a>(
+        &self,
+        cluster: &Cluster,
+        options: &CheckOptions,
+        state: Option<&'a StateFile>,
+    ) -> Result<Course<'a>, Failure> {
+        let keeper = state.map(|file| file as &dyn StateKeeper);
+        match state.filter(|_| self.resume) {
+            None => Ok(Course::new(cluster, options, keeper)),
+            Some(file) => Course::resumed(cluster, options, keeper, file.read()?)
+                .map_err(|why| Failure::new(format!("cannot go on: {why}"))),
+        }
+    }
+}
+
+fn checked(
+    opened: &Opened,
+    arguments: &Arguments,
+    temp_folder: &Path,
+    state: Option<&StateFile>,
+    bar: &Bar,
+) -> Result<CheckDocument, Failure> {
     let options = CheckOptions {
         level: match arguments.level {
             LevelName::Pages => Level::Pages,
@@ -104,7 +152,14 @@ fn checked(opened: &Opened, arguments: &Arguments, temp_folder: &Path, bar: &Bar
         spill_folder: arguments.load.spill_folder(temp_folder),
     };
     match opened {
-        Opened::Cluster(cluster) => check_cluster(cluster, &options, bar),
+        Opened::Cluster(cluster) => {
+            let course = arguments.course(cluster, &options, state)?;
+            Ok(check_cluster_on(course, cluster, &options, bar))
+        }
+        Opened::File(_) if state.is_some() => {
+            let why = "--state is for a cluster; one relation file is checked anew in no time";
+            Err(Failure::new(why))
+        }
         Opened::File(file) => {
             let wanted = |cx: &ForkCx<'_>| options.selection.takes_fork(cx.files, None);
             let forks: Vec<ForkCx<'_>> = file
@@ -113,13 +168,13 @@ fn checked(opened: &Opened, arguments: &Arguments, temp_folder: &Path, bar: &Bar
                 .map(|files| file.fork_cx(files, options.level))
                 .filter(wanted)
                 .collect();
-            check_file(
+            Ok(check_file(
                 &forks,
                 file.source.as_ref(),
                 file.target(&options.spec),
                 &options,
                 bar,
-            )
+            ))
         }
     }
 }

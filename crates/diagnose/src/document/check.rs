@@ -234,7 +234,7 @@ pub struct Finding {
 }
 
 /// How a finding hangs together with others, while they are put in order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Story {
     /// It came from comparing places, not from a page alone.
     pub(crate) compared: bool,
@@ -243,7 +243,7 @@ pub(crate) struct Story {
 }
 
 /// A page, or a whole fork, whose damage would explain a finding elsewhere.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) database: Oid,
     pub(crate) filenode: Oid,

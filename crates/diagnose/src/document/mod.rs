@@ -7,6 +7,7 @@ mod drill;
 mod experiment;
 mod inspect;
 mod measure;
+pub(crate) mod state;
 
 pub use check::{
     AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
@@ -23,6 +24,7 @@ pub use experiment::{
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use measure::{Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, Spread};
+pub use state::RunState;
 
 use serde::{Deserialize, Serialize};
 

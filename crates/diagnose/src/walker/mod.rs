@@ -12,16 +12,17 @@ mod look;
 mod pass;
 mod relations;
 mod selection;
+mod state;
 mod stories;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Trouble};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home, Trouble};
 use pgclinic_format::Fork;
 use pgclinic_spill::Budget;
 
-use crate::check::DatabaseCx;
+use crate::check::{DatabaseCx, ForkCx};
 use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
 use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
@@ -32,6 +33,7 @@ pub use job::fork_cx;
 pub use look::{check_page, is_asked};
 pub use pass::check_file;
 pub use selection::{Glob, Selection};
+pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
 
 use books::Books;
@@ -80,22 +82,52 @@ pub fn check_cluster(
     options: &CheckOptions,
     progress: &dyn Progress,
 ) -> CheckDocument {
-    let mut books = Books::new();
-    books.troubles(&cluster.troubles);
-    if options.selection.is_everything() {
-        check_whole(cluster, options, &mut books);
+    check_cluster_on(
+        Course::new(cluster, options, None),
+        cluster,
+        options,
+        progress,
+    )
+}
+
+/// The same from where the course begins, with a state of it kept from time to time.
+pub fn check_cluster_on(
+    mut course: Course<'_>,
+    cluster: &Cluster,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+) -> CheckDocument {
+    let mut books = course.books();
+    if !course.is_whole_done() {
+        books.troubles(&cluster.troubles);
+        if options.selection.is_everything() {
+            check_whole(cluster, options, &mut books);
+        }
+        course.whole_is_done(&books);
     }
     let databases = std::iter::once(0).chain(cluster.databases.keys().copied());
-    let asked = |database: &u32| options.selection.takes_database(cluster, *database);
+    let asked = |database: &u32| {
+        options.selection.takes_database(cluster, *database) && !course.is_done(*database)
+    };
     let databases: Vec<u32> = databases.filter(asked).collect();
     for some in databases.chunks(catalogs_at_once(options)) {
         for catalog in catalogs(cluster, some, options.level) {
             if !progress.is_interrupted() {
-                check_database(cluster, &catalog, options, progress, &mut books);
+                check_database(
+                    cluster,
+                    &catalog,
+                    options,
+                    progress,
+                    &mut course,
+                    &mut books,
+                );
             }
         }
     }
     books.interrupted = progress.is_interrupted();
+    if !books.interrupted {
+        course.is_complete(&books);
+    }
     if books.interrupted {
         let what = "what was not reached when the run was interrupted";
         books.not_checked(NotChecked {
@@ -179,52 +211,90 @@ fn check_database(
     catalog: &Catalog,
     options: &CheckOptions,
     progress: &dyn Progress,
+    course: &mut Course<'_>,
     books: &mut Books,
 ) {
-    let database = catalog.database;
-    books.troubles(&catalog.troubles);
-    let mut forks: Vec<ForkFiles> = Vec::new();
-    for home in cluster
-        .homes
-        .iter()
-        .filter(|home| home.database == database)
-    {
-        match cluster.files(home) {
-            Ok(mut files) => forks.append(&mut files),
-            Err(trouble) => books.troubles(&[trouble]),
-        }
-    }
+    // What the run told that began with this database is told to nobody.
+    let mut told_before = Books::new();
+    let is_begun = course.is_begun(catalog.database);
+    let first = match is_begun {
+        true => &mut told_before,
+        false => &mut *books,
+    };
+    let forks = forks_of(cluster, catalog, first);
     let view = DatabaseCx {
         cluster,
         catalog,
         forks: &forks,
     };
+    check_against_files(&view, options, first);
+    let jobs = jobs_of(&view, options, first);
+    if !is_begun {
+        course.round_is_done(catalog, &[], books);
+    }
+    for jobs in course.rounds(catalog, jobs) {
+        check_relations(catalog, &jobs, cluster, options, progress, books);
+        if progress.is_interrupted() {
+            return;
+        }
+        course.round_is_done(catalog, &jobs, books);
+    }
+    course.database_is_done(catalog.database, books);
+}
+
+fn forks_of(cluster: &Cluster, catalog: &Catalog, books: &mut Books) -> Vec<ForkFiles> {
+    books.troubles(&catalog.troubles);
+    let mut forks: Vec<ForkFiles> = Vec::new();
+    for home in homes_of(cluster, catalog) {
+        match cluster.files(home) {
+            Ok(mut files) => forks.append(&mut files),
+            Err(trouble) => books.troubles(&[trouble]),
+        }
+    }
+    forks
+}
+
+fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item = &'a Home> {
+    let database = catalog.database;
+    let homes = cluster.homes.iter();
+    homes.filter(move |home| home.database == database)
+}
+
+/// The checks of a database's catalogs against its files, and its small files.
+fn check_against_files(view: &DatabaseCx<'_>, options: &CheckOptions, books: &mut Books) {
+    let (cluster, catalog) = (view.cluster, view.catalog);
     let mut findings = Findings::default();
     for check in DATABASE_CHECKS
         .iter()
         .filter(|check| check.level() <= options.level)
     {
-        check.check(&view, &mut findings);
+        check.check(view, &mut findings);
     }
     let selected = |place: &Place| options.selection.takes_dependent_place(place, catalog);
     findings
         .drafts
         .retain(|draft| draft.place.as_ref().is_none_or(selected));
     keep_drafts(cluster, &mut findings, books);
-    if database != 0 && options.selection.is_everything() {
-        for home in cluster
-            .homes
-            .iter()
-            .filter(|home| home.database == database)
-        {
+    if catalog.database != 0 && options.selection.is_everything() {
+        for home in homes_of(cluster, catalog) {
             books.small_files(cluster, &home.folder);
         }
     }
-    let jobs = jobs_of(&view, options, books);
+}
+
+/// The pages of these forks, then each relation as a whole.
+fn check_relations(
+    catalog: &Catalog,
+    jobs: &[ForkCx<'_>],
+    cluster: &Cluster,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+    books: &mut Books,
+) {
     let for_faces = options.memory_bytes / FACES_SHARE;
     let budget = Budget::new(options.memory_bytes - for_faces);
     let faces = pass::run(
-        &jobs,
+        jobs,
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,
@@ -233,7 +303,7 @@ fn check_database(
         books,
     );
     relations::run(
-        (&Neighbours::new(&jobs, faces), catalog),
+        (&Neighbours::new(jobs, faces), catalog),
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,
@@ -241,7 +311,7 @@ fn check_database(
         progress,
         books,
     );
-    books.settle_damage(&jobs);
+    books.settle_damage(jobs);
     let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
     books.main_bytes += main
         .map(|job| job.blocks * u64::from(job.build.block_size))

@@ -1,0 +1,60 @@
+//! The state of a long check in a file, so that the next one goes on where it ended.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use pgclinic_diagnose::{RunState, StateKeeper};
+
+use crate::exit::Failure;
+use crate::output::write_file;
+
+/// Writes each state over the one before; what first went wrong is told at the end.
+pub(crate) struct StateFile {
+    path: PathBuf,
+    failure: RefCell<Option<Failure>>,
+}
+
+impl StateFile {
+    /// A file that is not there yet, unless a run goes on with it.
+    pub(crate) fn new(path: &Path, resume: bool) -> Result<Self, Failure> {
+        if !resume && path.symlink_metadata().is_ok() {
+            return Err(Failure::new(format!(
+                "{} is there already: --resume goes on with it, or name another file",
+                path.display()
+            )));
+        }
+        Ok(StateFile {
+            path: path.to_owned(),
+            failure: RefCell::new(None),
+        })
+    }
+
+    /// What another run left.
+    pub(crate) fn read(&self) -> Result<RunState, Failure> {
+        let failure = |why: String| {
+            let path = self.path.display();
+            Failure::new(format!("cannot go on with {path}: {why}"))
+        };
+        let file = File::open(&self.path).map_err(|error| failure(error.to_string()))?;
+        serde_json::from_reader(BufReader::new(file))
+            .map_err(|error| failure(format!("it is no state of a run: {error}")))
+    }
+
+    /// Why a state could not be written, if one could not.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        self.failure.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+impl StateKeeper for StateFile {
+    fn keep(&self, state: &RunState) {
+        let written = write_file(&self.path, |out| {
+            serde_json::to_writer(out, state).map_err(Into::into)
+        });
+        if let Err(error) = written {
+            self.failure.borrow_mut().get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `pgclinic.state/1`: what a run of `check` has done so far, so that another can go on where it ended.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::Oid;
+use serde::{Deserialize, Serialize};
+
+use super::check::{Coverage, Evidence, Finding, RelationSummary, Story};
+use super::{Level, Target, Tool};
+
+/// The state of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunState {
+    /// `pgclinic.state/1`.
+    pub schema: String,
+    /// Who wrote it; only the same version goes on with it.
+    pub tool: Tool,
+    /// What is checked.
+    pub target: Target,
+    /// How deep.
+    pub level: Level,
+    /// What part of it, in words.
+    pub selection: String,
+    /// Where the last checkpoint of the cluster was when the run began.
+    pub checkpoint: String,
+    /// Nothing is left to do.
+    pub complete: bool,
+    /// What belongs to no database is done.
+    pub(crate) whole: bool,
+    /// The databases that were begun.
+    pub(crate) databases: BTreeMap<Oid, DatabaseState>,
+    /// What was seen.
+    pub(crate) books: SavedBooks,
+}
+
+/// What is done of a database.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct DatabaseState {
+    /// Every relation is.
+    pub(crate) complete: bool,
+    /// Tables that are done, with their indexes and long values.
+    pub(crate) tables: Vec<Owner>,
+}
+
+/// A table by its OID, or a file that no relation names by its tablespace and number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Owner {
+    Table(Oid),
+    File(Oid, Oid),
+}
+
+/// The books of a run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavedBooks {
+    pub(crate) coverage: Coverage,
+    pub(crate) findings: Vec<SavedFindings>,
+    pub(crate) relations: Vec<RelationSummary>,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) main_bytes: u64,
+}
+
+/// Findings of one rule in one relation.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedFindings {
+    pub(crate) relation: String,
+    pub(crate) rule: String,
+    /// How many there were, kept or not.
+    pub(crate) total: u64,
+    pub(crate) kept: Vec<SavedFinding>,
+}
+
+/// A finding with how it hangs together with others, which its own form leaves out.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedFinding {
+    pub(crate) finding: Finding,
+    pub(crate) story: Story,
+}
+
+impl SavedFinding {
+    pub(crate) fn of(finding: &Finding) -> Self {
+        SavedFinding {
+            story: finding.story.clone(),
+            finding: finding.clone(),
+        }
+    }
+
+    pub(crate) fn restored(self) -> Finding {
+        Finding {
+            story: self.story,
+            ..self.finding
+        }
+    }
+}

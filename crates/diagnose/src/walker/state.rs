@@ -1,0 +1,259 @@
+//! Going on where another run ended: what is kept of the books after each round, and whether it still holds.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_format::Oid;
+
+use crate::check::ForkCx;
+use crate::document::state::{DatabaseState, Owner, RunState, SavedBooks};
+use crate::document::{Evidence, Tool};
+use crate::findings::Findings;
+use crate::walker::books::Books;
+use crate::walker::{CheckOptions, target_of};
+
+const SCHEMA: &str = "pgclinic.state/1";
+/// Bytes of relations between two states, so that a run that is killed loses some seconds.
+const ROUND_BYTES: u64 = 1 << 30;
+
+/// Takes the state of a run from time to time.
+pub trait StateKeeper {
+    /// Everything up to here need not be done again.
+    fn keep(&self, state: &RunState);
+}
+
+/// Where a run begins, and who keeps how far it came.
+pub struct Course<'a> {
+    /// How many bytes of relations are looked at between two states.
+    pub round_bytes: u64,
+    keeper: Option<&'a dyn StateKeeper>,
+    state: RunState,
+}
+
+impl<'a> Course<'a> {
+    /// From the beginning; `keeper` takes the state of a long run.
+    pub fn new(
+        cluster: &Cluster,
+        options: &CheckOptions,
+        keeper: Option<&'a dyn StateKeeper>,
+    ) -> Self {
+        let state = RunState {
+            schema: SCHEMA.into(),
+            tool: Tool::this(),
+            target: target_of(cluster, &options.spec),
+            level: options.level,
+            selection: selection_words(options),
+            checkpoint: checkpoint_of(cluster),
+            complete: false,
+            whole: false,
+            databases: Default::default(),
+            books: SavedBooks::default(),
+        };
+        Course {
+            round_bytes: ROUND_BYTES,
+            keeper,
+            state,
+        }
+    }
+
+    /// From where the run ended that wrote this state; why that cannot be, otherwise.
+    pub fn resumed(
+        cluster: &Cluster,
+        options: &CheckOptions,
+        keeper: Option<&'a dyn StateKeeper>,
+        state: RunState,
+    ) -> Result<Self, String> {
+        let new = Course::new(cluster, options, keeper);
+        let (then, now) = (&state, &new.state);
+        let refuse = |what: &str, then: &dyn std::fmt::Display, now: &dyn std::fmt::Display| {
+            Err(format!(
+                "the state is of {what} {then}, and this run is of {now}"
+            ))
+        };
+        let number = |state: &RunState| {
+            let number = state.target.system_identifier.clone();
+            number.unwrap_or_else(|| "an unknown number".into())
+        };
+        if then.schema != now.schema {
+            return refuse("the form", &then.schema, &now.schema);
+        }
+        if then.tool != now.tool {
+            return refuse("pgclinic", &then.tool.version, &now.tool.version);
+        }
+        if number(then) != number(now) {
+            return refuse("the cluster", &number(then), &number(now));
+        }
+        if then.level != now.level {
+            return refuse("level", &then.level.name(), &now.level.name());
+        }
+        if then.selection != now.selection {
+            return refuse("the selection", &then.selection, &now.selection);
+        }
+        if then.checkpoint != now.checkpoint {
+            let what = "a server has been at work in between: begin anew";
+            return Err(format!(
+                "the state is of the cluster at checkpoint {}, and it is at {} now: {what}",
+                then.checkpoint, now.checkpoint
+            ));
+        }
+        if then.complete {
+            return Err(
+                "the run that wrote the state came to its end: nothing is left to do".into(),
+            );
+        }
+        Ok(Course { state, ..new })
+    }
+
+    /// The books so far.
+    pub(super) fn books(&self) -> Books {
+        Books::restored(self.state.books.clone())
+    }
+
+    /// What belongs to no database is done.
+    pub(super) fn is_whole_done(&self) -> bool {
+        self.state.whole
+    }
+
+    pub(super) fn whole_is_done(&mut self, books: &Books) {
+        self.state.whole = true;
+        self.keep(books);
+    }
+
+    /// The checks of a database against its files ran.
+    pub(super) fn is_begun(&self, database: Oid) -> bool {
+        self.state.databases.contains_key(&database)
+    }
+
+    pub(super) fn is_done(&self, database: Oid) -> bool {
+        let state = self.state.databases.get(&database);
+        state.is_some_and(|state| state.complete)
+    }
+
+    /// The jobs that are left, in rounds; all at once where nobody keeps a state.
+    pub(super) fn rounds<'j>(
+        &self,
+        catalog: &Catalog,
+        jobs: Vec<ForkCx<'j>>,
+    ) -> Vec<Vec<ForkCx<'j>>> {
+        if self.keeper.is_none() {
+            return vec![jobs];
+        }
+        let done = self.state.databases.get(&catalog.database);
+        let owner = |job: &ForkCx<'_>| owner(job, catalog);
+        let is_left = |job: &ForkCx<'_>| {
+            done.is_none_or(|state| state.tables.binary_search(&owner(job)).is_err())
+        };
+        let mut left: Vec<ForkCx<'j>> = jobs.into_iter().filter(is_left).collect();
+        left.sort_by_key(|job| owner(job));
+        let mut rounds: Vec<Vec<ForkCx<'j>>> = Vec::new();
+        let (mut bytes, mut last) = (u64::MAX, None);
+        for job in left {
+            let next = Some(owner(&job));
+            if bytes >= self.round_bytes && next != last {
+                rounds.push(Vec::new());
+                bytes = 0;
+            }
+            bytes = bytes.saturating_add(job.files.bytes());
+            last = next;
+            rounds.extend(rounds.is_empty().then(Vec::new));
+            if let Some(round) = rounds.last_mut() {
+                round.push(job);
+            }
+        }
+        rounds
+    }
+
+    /// The database's own checks, or a round of its relations, are done.
+    pub(super) fn round_is_done(&mut self, catalog: &Catalog, jobs: &[ForkCx<'_>], books: &Books) {
+        let state: &mut DatabaseState = self.state.databases.entry(catalog.database).or_default();
+        state
+            .tables
+            .extend(jobs.iter().map(|job| owner(job, catalog)));
+        state.tables.sort_unstable();
+        state.tables.dedup();
+        self.keep(books);
+    }
+
+    pub(super) fn database_is_done(&mut self, database: Oid, books: &Books) {
+        let state = self.state.databases.entry(database).or_default();
+        state.complete = true;
+        state.tables.clear();
+        self.keep(books);
+    }
+
+    pub(super) fn is_complete(&mut self, books: &Books) {
+        self.state.complete = true;
+        self.keep(books);
+    }
+
+    fn keep(&mut self, books: &Books) {
+        if let Some(keeper) = self.keeper {
+            self.state.books = books.saved();
+            keeper.keep(&self.state);
+        }
+    }
+}
+
+/// The table that a fork is looked at with: its own, that of the index, or that whose long values it keeps.
+fn owner(job: &ForkCx<'_>, catalog: &Catalog) -> Owner {
+    let Some(relation) = job.relation else {
+        return Owner::File(job.files.home.tablespace, job.files.filenode);
+    };
+    let indexed = relation.index.as_ref().map(|index| index.table);
+    let table = indexed.and_then(|table| catalog.relations.get(&table));
+    let table = table.unwrap_or(relation);
+    match table.toast_of {
+        0 => Owner::Table(table.oid),
+        owner => Owner::Table(owner),
+    }
+}
+
+fn checkpoint_of(cluster: &Cluster) -> String {
+    let control = cluster.control.trusted();
+    control.map_or("an unknown place".into(), |control| {
+        control.checkpoint_lsn.to_string()
+    })
+}
+
+fn selection_words(options: &CheckOptions) -> String {
+    match options.selection.is_everything() {
+        true => "everything".into(),
+        false => format!("{:?}", options.selection),
+    }
+}
+
+impl Books {
+    /// As plain data.
+    fn saved(&self) -> SavedBooks {
+        let evidence = self.evidence.iter();
+        SavedBooks {
+            coverage: self.coverage.clone(),
+            findings: self.findings.saved(),
+            relations: self.relations.clone(),
+            evidence: evidence
+                .map(|((path, block), page)| Evidence {
+                    path: path.clone(),
+                    block: *block,
+                    page: STANDARD.encode(page),
+                })
+                .collect(),
+            main_bytes: self.main_bytes,
+        }
+    }
+
+    fn restored(saved: SavedBooks) -> Self {
+        let evidence = saved.evidence.into_iter();
+        Books {
+            coverage: saved.coverage,
+            findings: Findings::restored(saved.findings),
+            relations: saved.relations,
+            evidence: evidence
+                .filter_map(|kept| {
+                    Some(((kept.path, kept.block), STANDARD.decode(kept.page).ok()?))
+                })
+                .collect(),
+            main_bytes: saved.main_bytes,
+            ..Books::new()
+        }
+    }
+}
