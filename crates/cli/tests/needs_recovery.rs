@@ -121,6 +121,13 @@ fn a_crash_is_no_damage(major: u16) {
     crash(&copy);
     let document = only_needs_recovery(&copy.pgdata);
     assert_eq!(document.target.state.as_deref(), Some("in production"));
+    let fresh = ["check", text(&copy.pgdata), "--relation", "public.fresh"];
+    let fresh = pgclinic(&[&fresh[..], &["--format", "json"]].concat()).exits(3);
+    let relations = fresh.document().coverage.relations;
+    assert!(
+        relations >= 2,
+        "a table and its index, known by the WAL only: {relations}"
+    );
     // What the check left alone, the server brings back.
     let mut server = copy.start().expect("recovery");
     server.stop(StopMode::Fast).expect("a stop");

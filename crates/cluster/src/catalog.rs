@@ -11,7 +11,7 @@ use crate::columns::ColumnNames;
 use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
 use crate::heap_rows::{HeapRows, RawRow};
-use crate::index::{Index, OpClass};
+use crate::index::{Index, OpClass, equal_image_of_row};
 use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
@@ -21,6 +21,8 @@ const PG_ATTRIBUTE: Oid = 1249;
 const PG_NAMESPACE: Oid = 2615;
 const PG_INDEX: Oid = 2610;
 const PG_OPCLASS: Oid = 2616;
+const PG_AMPROC: Oid = 2603;
+const BTREE: Oid = 403;
 const PG_COLLATION: Oid = 3456;
 const PG_DATABASE: Oid = 1262;
 const PG_SEQUENCE: Oid = 2224;
@@ -393,7 +395,29 @@ impl Reader<'_> {
                 classes.extend(class.map(|class| (class.oid, class)));
             });
         }
+        self.attach_equal_image(relations, &mut classes);
         classes
+    }
+
+    fn attach_equal_image(
+        &mut self,
+        relations: &BTreeMap<Oid, Relation>,
+        classes: &mut HashMap<Oid, OpClass>,
+    ) {
+        let Some(pg_amproc) = relations.get(&PG_AMPROC) else {
+            return;
+        };
+        let (troubles, mut functions) = (self.troubles.len(), HashMap::new());
+        self.rows_of(pg_amproc, &mut |names, row| {
+            functions.extend(equal_image_of_row(names, &row));
+        });
+        if self.troubles.len() > troubles {
+            return;
+        }
+        for class in classes.values_mut().filter(|class| class.method == BTREE) {
+            let function = functions.get(&(class.family, class.input_type));
+            class.equal_image = Some(function.copied().unwrap_or(0));
+        }
     }
 
     fn attach_indexes(

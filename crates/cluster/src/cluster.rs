@@ -1,6 +1,6 @@
 //! The facade: one cluster, opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
@@ -100,6 +100,21 @@ pub struct Database {
     pub min_multi: Option<MultiXactId>,
 }
 
+/// What is known of a cluster behind a complete recovery.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recovered {
+    /// The next transaction.
+    pub next_xid: Xid,
+    /// The next multixact.
+    pub next_multi: MultiXactId,
+    /// The next member of multixacts.
+    pub next_multi_offset: u32,
+    /// Databases whose folders recovery removes or copies, which is not done in memory.
+    pub remade_databases: BTreeSet<Oid>,
+    /// Tablespaces in which recovery makes files, and their folders where it must.
+    pub grown_tablespaces: BTreeSet<Oid>,
+}
+
 /// An opened cluster.
 pub struct Cluster {
     pub(crate) source: Arc<dyn Source>,
@@ -125,6 +140,7 @@ pub struct Cluster {
     pub collator: Option<Box<dyn Collator>>,
     labelled: bool,
     is_replayed: bool,
+    recovered: Option<Recovered>,
     recovery: OnceLock<Option<Recovery>>,
     replay: OnceLock<Option<Replay>>,
     survey: OnceLock<Option<WalSurvey>>,
@@ -192,6 +208,7 @@ impl Cluster {
             collator: None,
             labelled: false,
             is_replayed: false,
+            recovered: None,
             recovery: OnceLock::new(),
             replay: OnceLock::new(),
             survey: OnceLock::new(),
@@ -212,9 +229,26 @@ impl Cluster {
         self
     }
 
+    /// The same where every record was applied.
+    pub(crate) fn with_recovered(mut self, replay: &Replay) -> Self {
+        self.recovered = Some(Recovered {
+            next_xid: replay.next_xid,
+            next_multi: replay.next_multi,
+            next_multi_offset: replay.next_multi_offset,
+            remade_databases: replay.remade_databases().clone(),
+            grown_tablespaces: replay.grown_tablespaces(),
+        });
+        self
+    }
+
     /// Its files show what a recovery in memory made of them.
     pub fn is_replayed(&self) -> bool {
         self.is_replayed
+    }
+
+    /// Its catalogs and status files are those that a complete recovery leaves.
+    pub fn recovered(&self) -> Option<&Recovered> {
+        self.recovered.as_ref()
     }
 
     /// Where the bytes come from.

@@ -24,7 +24,19 @@ pub struct OpClass {
     pub input_type: Oid,
     /// `opckeytype`: the type it keeps, 0 for the input type.
     pub key_type: Oid,
+    /// Of a btree's class, the function of `pg_amproc` that tells whether equal values look alike,
+    /// 0 without one; nothing where not all of `pg_amproc` can be read.
+    pub equal_image: Option<Oid>,
 }
+
+/// `BTEQUALIMAGE_PROC`.
+const EQUAL_IMAGE: i16 = 4;
+/// `btequalimage`: always.
+const ALWAYS_EQUAL_IMAGE: Oid = 5051;
+/// `btvarstrequalimage`: under a deterministic collation.
+const TEXT_EQUAL_IMAGE: Oid = 5050;
+/// `INTERVAL_BTREE_FAM_OID`: never, whatever catalogs from before the end of 2023 say.
+const INTERVAL_FAMILY: Oid = 1982;
 
 /// What `pg_index` says of an index.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -97,6 +109,51 @@ impl Index {
             .collect();
         self.classes = found.unwrap_or_default();
     }
+
+    /// Whether equal keys of a btree look alike, so that it may keep them in one entry; `collation`
+    /// tells of a collation whether it is deterministic. `None` where a function of somebody's own
+    /// decides, or the catalogs do not tell.
+    pub fn is_equal_image(&self, collation: impl Fn(Oid) -> Option<bool>) -> Option<bool> {
+        if self.keys.len() != usize::from(self.key_count) {
+            return Some(false);
+        }
+        let counted = self.classes.len() == usize::from(self.key_count);
+        (counted && self.collations.len() >= self.classes.len()).then_some(())?;
+        let mut all = Some(true);
+        for (class, own) in self.classes.iter().zip(&self.collations) {
+            let equal = match class.equal_image {
+                _ if class.family == INTERVAL_FAMILY => Some(false),
+                Some(0) => Some(false),
+                Some(ALWAYS_EQUAL_IMAGE) => Some(true),
+                Some(TEXT_EQUAL_IMAGE) => collation(*own),
+                _ => None,
+            };
+            match equal {
+                Some(false) => return Some(false),
+                Some(true) => {}
+                None => all = None,
+            }
+        }
+        all
+    }
+
+    /// Some key is an interval.
+    pub fn has_interval(&self) -> bool {
+        let mut classes = self.classes.iter();
+        classes.any(|class| class.family == INTERVAL_FAMILY)
+    }
+}
+
+/// From a row of `pg_amproc`: family and type of a btree's class, and its function that tells
+/// whether equal values look alike.
+pub(crate) fn equal_image_of_row(
+    names: &ColumnNames,
+    row: &RawRow<'_>,
+) -> Option<((Oid, Oid), Oid)> {
+    let oid = |name| row.u32(names.index(name));
+    let (left, right) = (oid("amproclefttype")?, oid("amprocrighttype")?);
+    let wanted = row.i16(names.index("amprocnum"))? == EQUAL_IMAGE && left == right;
+    wanted.then_some(((oid("amprocfamily")?, left), oid("amproc")?))
 }
 
 impl OpClass {
@@ -109,6 +166,7 @@ impl OpClass {
             method: row.u32(names.index("opcmethod"))?,
             input_type: row.u32(names.index("opcintype"))?,
             key_type: row.u32(names.index("opckeytype"))?,
+            equal_image: None,
         })
     }
 }

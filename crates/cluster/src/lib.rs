@@ -25,7 +25,7 @@ mod visibility;
 pub mod wal;
 
 pub use catalog::{Catalog, SequenceBounds};
-pub use cluster::{Build, Cluster, ControlState, Database};
+pub use cluster::{Build, Cluster, ControlState, Database, Recovered};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;
 pub use error::{OpenError, Trouble};

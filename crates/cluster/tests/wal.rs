@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, StartKind, Stop};
+use pgclinic_format::wal::{Compression, WalReader};
 use pgclinic_servers::{Checksums, InitOptions, Scratch, Server, StartOptions, StopMode, initdb};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{all_majors, copy_of, run_as, seed};
+use pgclinic_testkit::{all_majors, copy_of, run_as, seed, server};
 
 fn open(pgdata: &std::path::Path) -> Cluster {
     let source = DataDirectory::open(pgdata).expect("a folder");
@@ -110,4 +111,53 @@ fn small_and_large_segments() {
         let records = all_is_right(&open(&pgdata));
         assert!(records > 40_000, "{records} records");
     }
+}
+
+/// The images of a table's pages are written in each packing that this server knows, and all are unpacked.
+#[test]
+fn images_of_every_packing_are_unpacked() {
+    let installation = server(15);
+    let packings = [
+        ("pglz", Compression::Pglz),
+        ("lz4", Compression::Lz4),
+        ("zstd", Compression::Zstd),
+    ];
+    let known = |(name, _): &(&str, Compression)| installation.accepts("wal_compression", name);
+    let packings: Vec<_> = packings.into_iter().filter(known).collect();
+    let copy = copy_of(&seed(&installation, Checksums::On));
+    let mut server = copy.start().expect("a server");
+    let mut session = server.connect("clinic").expect("a session");
+    let make = |name| {
+        format!(
+            "CREATE TABLE public.{name} AS SELECT i, repeat(md5(i::text), 9) AS t FROM generate_series(1, 500) AS i"
+        )
+    };
+    for (name, _) in &packings {
+        session.execute(&make(name)).expect("a table");
+    }
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    for (name, _) in &packings {
+        let update = format!("SET wal_compression = {name}; UPDATE public.{name} SET i = i + 1");
+        session.execute(&update).expect("images");
+    }
+    server.kill();
+    let cluster = open(&copy.pgdata);
+    let recovery = cluster.recovery().expect("a plan");
+    let pages = recovery.pages(cluster.source().as_ref());
+    let mut reader = WalReader::new(pages, recovery.shape, recovery.start.redo);
+    let mut seen = vec![0; packings.len()];
+    while let Ok(record) = reader.read() {
+        for image in record.blocks.iter().filter_map(|block| block.image) {
+            let packing = packings
+                .iter()
+                .position(|(_, packing)| *packing == image.compression);
+            if let Some(count) = packing.and_then(|at| seen.get_mut(at)) {
+                *count += 1;
+            }
+            assert_eq!(image.page(8192).map(|page| page.len()), Ok(8192));
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 5), "{packings:?} {seen:?}");
+    let (_, replayed) = cluster.replayed(256 << 20).expect("a recovery in memory");
+    assert!(replayed.not_applied.is_empty(), "{:?}", replayed.faults);
 }

@@ -39,6 +39,10 @@ pub trait ClusterCheck: Sync {
     }
     /// The lowest level at which it runs.
     fn level(&self) -> Level;
+    /// Of a cluster that needs recovery it is asked again, about the cluster that recovery leaves.
+    fn asks_recovered(&self) -> bool {
+        false
+    }
     /// Looks at the cluster as a whole.
     fn check(&self, cluster: &Cluster, out: &mut Findings);
 }
@@ -49,6 +53,10 @@ pub trait DatabaseCheck: Sync {
     fn rules(&self) -> &'static [&'static Rule];
     /// The lowest level at which it runs.
     fn level(&self) -> Level;
+    /// Of a cluster that needs recovery it is asked again, about the cluster that recovery leaves.
+    fn asks_recovered(&self) -> bool {
+        false
+    }
     /// Looks at one database, or at the shared relations.
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings);
 }

@@ -14,7 +14,13 @@ use crate::places::fork_place;
 /// state replay may still create, fill, cut and remove files.
 pub fn is_settled(cluster: &Cluster) -> bool {
     let control = cluster.control.trusted();
-    control.is_some_and(ControlFile::is_shut_down)
+    cluster.recovered().is_some() || control.is_some_and(ControlFile::is_shut_down)
+}
+
+/// Recovery removes or copies the folder of this database: what lies there now proves nothing.
+pub(crate) fn is_remade(cluster: &Cluster, database: Oid) -> bool {
+    let recovered = cluster.recovered();
+    recovered.is_some_and(|after| after.remade_databases.contains(&database))
 }
 
 /// The folder with a database's catalogs, or `global` for 0.
@@ -62,7 +68,8 @@ impl<'a> Inventory<'a> {
     /// The same, if files and catalogs must agree and the catalogs can be trusted to name every
     /// relation; otherwise a missing or nameless file proves nothing.
     pub fn comparable(cx: &'a DatabaseCx<'a>) -> Option<Self> {
-        (is_settled(cx.cluster) && catalogs_are_sure(cx)).then(|| Inventory::new(cx))
+        let remade = is_remade(cx.cluster, cx.catalog.database);
+        (is_settled(cx.cluster) && catalogs_are_sure(cx) && !remade).then(|| Inventory::new(cx))
     }
 
     /// Every relation that has files of its own for as long as it lives.

@@ -67,7 +67,9 @@ pub(crate) fn gaps(cluster: &Cluster, limits: &StatusLimits, log: StatusLog) -> 
         StatusLog::MultiMembers => Some(limits.next_member),
         _ => None,
     };
-    missing.told(&pages, next.filter(|_| limits.settled))
+    // Recovery takes a page that is not there for zeros and says nothing.
+    let is_read = limits.settled && cluster.recovered().is_none();
+    missing.told(&pages, next.filter(|_| is_read))
 }
 
 /// Missing pages, first and last by file.

@@ -1,4 +1,4 @@
-//! Which numbers the status logs must know, by the last checkpoint and by `pg_database`.
+//! Which numbers the status logs must know, by the last checkpoint, by the WAL behind it and by `pg_database`.
 //!
 //! `VACUUM` removes files first and notes the oldest number later, and a crash between the two
 //! leaves the old one in the control file; `pg_resetwal` only guesses it. What `pg_database` says
@@ -19,10 +19,10 @@ pub(crate) struct Span {
     pub(crate) next: u32,
 }
 
-/// What the last checkpoint knows.
+/// What the last checkpoint knows, or the end of a recovery in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StatusLimits {
-    /// Nothing is left to replay.
+    /// Nothing is left to replay, or all of it was replayed in memory.
     pub(crate) settled: bool,
     pub(crate) xids: Span,
     /// How often transaction numbers have begun at 0 again.
@@ -35,17 +35,22 @@ pub(crate) struct StatusLimits {
 }
 
 /// Nothing when the control file cannot be trusted, and for a base backup that was never started,
-/// whose files are of different moments.
+/// whose files are of different moments until its WAL was read.
 pub(crate) fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
     let control = cluster.control.trusted()?;
-    if cluster.source().len("backup_label").is_ok() {
+    let recovered = cluster.recovered();
+    if recovered.is_none() && cluster.source().len("backup_label").is_ok() {
         return None;
     }
     let checkpoint = &control.checkpoint;
     let settled = is_settled(cluster);
-    let next_xid = checkpoint.next_xid().0;
+    let next_xid = recovered
+        .map_or(checkpoint.next_xid(), |after| after.next_xid)
+        .0;
+    let wrapped = u32::from(next_xid < checkpoint.next_xid().0);
     // Just after a wrap-around the next multixact may be noted as 0.
-    let next_multi = checkpoint.next_multi.0.max(1);
+    let next_multi = recovered.map_or(checkpoint.next_multi, |after| after.next_multi);
+    let next_multi = next_multi.0.max(1);
     let first = |next, noted, of: &dyn Fn(&Database) -> Option<u32>| {
         settled.then(|| oldest(cluster, next, noted, of)).flatten()
     };
@@ -65,13 +70,21 @@ pub(crate) fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
         checkpoint.oldest_commit_ts_xid,
         checkpoint.newest_commit_ts_xid,
     );
-    let kept = control.track_commit_timestamp && oldest.is_normal() && newest.is_normal();
+    // What becomes of time stamps is not followed through the WAL.
+    let kept = control.track_commit_timestamp
+        && oldest.is_normal()
+        && newest.is_normal()
+        && recovered.is_none();
     Some(StatusLimits {
         settled,
         xids,
-        epoch: u32::try_from(checkpoint.next_full_xid >> 32).unwrap_or(u32::MAX),
+        epoch: u32::try_from(checkpoint.next_full_xid >> 32)
+            .unwrap_or(u32::MAX)
+            .saturating_add(wrapped),
         multis,
-        next_member: checkpoint.next_multi_offset,
+        next_member: recovered.map_or(checkpoint.next_multi_offset, |after| {
+            after.next_multi_offset
+        }),
         commit_ts: (kept && !newest.precedes(oldest)).then_some((oldest.0, newest.0)),
     })
 }

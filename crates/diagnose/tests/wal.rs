@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Fate, Stop};
-use pgclinic_diagnose::{Finding, Level};
+use pgclinic_diagnose::{Finding, Level, Severity};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_servers::Checksums;
@@ -132,6 +132,16 @@ fn histories_and_labels() {
     );
 }
 
+/// A row lock and an update of a subtransaction make a multixact each.
+const MULTIXACTS: &str = "DO $$BEGIN FOR i IN 1..300 LOOP
+    PERFORM 1 FROM public.load WHERE id = i FOR KEY SHARE;
+    BEGIN
+      UPDATE public.load SET what = 'y' WHERE id = i;
+    EXCEPTION WHEN division_by_zero THEN NULL;
+    END;
+    COMMIT;
+  END LOOP; END$$";
+
 /// Killed behind a checkpoint, with a table that was changed since and others that were not.
 fn crashed(major: u16) -> TempCopy {
     let mut majors = all_majors().into_iter();
@@ -140,10 +150,13 @@ fn crashed(major: u16) -> TempCopy {
     let mut server = copy.start().expect("a server");
     let mut session = server.connect("clinic").expect("a session");
     let sql = "CREATE TABLE public.load AS SELECT i AS id, repeat('x', 500) AS what FROM generate_series(1, 2000) AS i;
-        CREATE TABLE public.still AS SELECT * FROM public.load; CHECKPOINT";
+        CREATE TABLE public.still AS SELECT * FROM public.load";
     for statement in sql.split(';') {
         session.execute(statement).expect("a table");
     }
+    session.execute(MULTIXACTS).expect("multixacts");
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    session.execute(MULTIXACTS).expect("multixacts");
     session
         .execute("UPDATE public.load SET id = id + 1")
         .expect("load");
@@ -234,4 +247,79 @@ fn wal_that_breaks_between_redo_and_checkpoint_and_wal_that_goes_on_behind_a_bre
         goes_on.iter().all(|line| line.starts_with("warning wal-")),
         "{goes_on:?}"
     );
+}
+
+/// Half of the numbers were given out behind the checkpoint: what status files and folders hold is held against the
+/// end of the WAL.
+#[test]
+fn a_crashed_cluster_is_held_against_what_recovery_leaves() {
+    for major in [13, 18] {
+        let copy = crashed(major);
+        let damage = |patches| {
+            let mut found = found(&hurt(&copy.pgdata, patches), Level::Structure);
+            found.retain(|finding| finding.severity == Severity::Damage);
+            let told = found.into_iter().map(|one| (one.rule, one.place.path));
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(damage(Vec::new()), []);
+        let whole = hurt(&copy.pgdata, Vec::new());
+        let (path, _) = page_of_fate(&whole, Fate::Kept);
+        let gone = damage(vec![OverlayPatch::Remove { path: path.clone() }]);
+        assert_eq!(gone, [("missing-file".to_owned(), path)]);
+        let offsets = "pg_multixact/offsets/0000";
+        let told = damage(vec![bytes(offsets, 512, &[0; 512])]);
+        let wanted = ("multixact-offset-impossible".to_owned(), offsets.to_owned());
+        assert_eq!(told.first(), Some(&wanted), "{told:?}");
+    }
+}
+
+/// The head of a record of 2 GiB that follows the last one.
+fn head_of_a_long_record(previous: Lsn) -> Vec<u8> {
+    let mut head = (2_u32 << 30).to_le_bytes().to_vec();
+    head.extend(0_u32.to_le_bytes());
+    head.extend(previous.0.to_le_bytes());
+    head.extend([0; 8]);
+    head
+}
+
+fn page_head(magic: u16, info: u16, address: u64, remaining: u32) -> Vec<u8> {
+    let mut head = magic.to_le_bytes().to_vec();
+    head.extend(info.to_le_bytes());
+    head.extend(1_u32.to_le_bytes());
+    head.extend(address.to_le_bytes());
+    head.extend(u64::from(remaining).to_le_bytes());
+    head
+}
+
+/// The ends of WAL that PostgreSQL's own test of recovery makes: a record that goes on over pages that are none, that
+/// are old ones, or that continue nothing. The server stops there and is content.
+#[test]
+fn a_last_record_that_ends_in_nothing() {
+    let copy = crashed(18);
+    let whole = hurt(&copy.pgdata, Vec::new());
+    let replay = whole.replay().expect("it needs recovery");
+    let (end, shape) = (replay.end.record, whole.recovery().expect("a plan").shape);
+    let next = shape.page_of(end).0 + u64::from(shape.page_bytes);
+    let (path, at) = place(&whole, end);
+    let (next_path, next_at) = place(&whole, Lsn(next));
+    let pages = [
+        vec![0; 24],
+        page_head(0xCAFE, 0, 0, 0),
+        page_head(shape.magic, 0, 0xBAAA_AAAD, 0),
+        page_head(shape.magic, 0x1234, next, 0),
+        page_head(shape.magic, 0, next, 0),
+        page_head(shape.magic, 1, next, 123_456),
+    ];
+    for (page, previous) in pages
+        .iter()
+        .flat_map(|page| [(page, end), (page, Lsn(0xDEAD_BEEF))])
+    {
+        let head = head_of_a_long_record(previous);
+        let patches = vec![bytes(&path, at, &head), bytes(&next_path, next_at, page)];
+        let cluster = hurt(&copy.pgdata, patches);
+        let mut damage = found(&cluster, Level::Full);
+        damage.retain(|finding| finding.severity == Severity::Damage);
+        assert!(damage.is_empty(), "{page:02x?} {damage:?}");
+        assert_eq!(cluster.replay().expect("it needs recovery").end.record, end);
+    }
 }

@@ -1,10 +1,12 @@
 //! What recovery will do, read from the WAL that is there.
 
+use std::collections::BTreeSet;
+
 use pgclinic_format::control_file::Checkpoint;
 use pgclinic_format::wal::{
     EndReason, Event, FileNumber, PageHeader, Record, WalEnd, WalPages, WalReader,
 };
-use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, Xid};
+use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::Source;
 
 use crate::error::Trouble;
@@ -56,6 +58,8 @@ pub struct Replay {
     pub full_page_writes: bool,
     /// The checkpoint record, where replay met it.
     pub checkpoint: Option<Checkpoint>,
+    /// The files of catalogs that relation maps of the WAL name.
+    pub mapped: BTreeSet<Oid>,
     /// What could not be read though it is there.
     pub troubles: Vec<Trouble>,
     touched: Touched,
@@ -104,6 +108,7 @@ impl Replay {
             next_oid: checkpoint.next_oid,
             full_page_writes: true,
             checkpoint: None,
+            mapped: BTreeSet::new(),
             troubles: Vec::new(),
             touched: Touched::default(),
             files_end: last.and_then(|last| {
@@ -139,6 +144,17 @@ impl Replay {
         self.touched.created.contains(&file)
     }
 
+    /// Databases whose folders are made anew or removed behind the redo point.
+    pub(crate) fn remade_databases(&self) -> &BTreeSet<Oid> {
+        &self.touched.databases
+    }
+
+    /// Tablespaces in which some relation got its files behind the redo point.
+    pub(crate) fn grown_tablespaces(&self) -> BTreeSet<Oid> {
+        let created = self.touched.created.iter();
+        created.map(|file| file.tablespace).collect()
+    }
+
     /// A record can be read now where there was none: the server is at work.
     pub fn has_grown(&self, source: &dyn Source, recovery: &Recovery) -> bool {
         let files = std::sync::Arc::new(WalFiles::list(source, &recovery.shape));
@@ -159,6 +175,7 @@ impl Replay {
             self.touched
                 .block(block.file, block.fork, block.block, block.rewrites());
         }
+        self.mapped.extend(mapped_files(record));
         match Event::of(record, recovery.shape.major) {
             Event::Checkpoint { checkpoint, .. } => {
                 self.raise_to(checkpoint.next_xid());
@@ -238,6 +255,23 @@ impl Replay {
             _ => Stop::End,
         }
     }
+}
+
+/// The files that a record of a relation map names.
+fn mapped_files(record: &Record<'_>) -> impl Iterator<Item = Oid> {
+    let map = relation_map_in(record).and_then(|map| RelationMap::parse(map).ok());
+    map.into_iter()
+        .flat_map(|map| map.mappings.into_iter().map(|(_, filenode)| filenode))
+}
+
+/// The whole map that stands in a record behind database, tablespace and length.
+pub(crate) fn relation_map_in<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
+    const MANAGER: u8 = 7;
+    const MAP_AT: usize = 12;
+    record
+        .main
+        .get(MAP_AT..)
+        .filter(|_| record.header.manager == MANAGER)
 }
 
 /// The first sound page behind the end: on a later page of its segment, or at the head of a later

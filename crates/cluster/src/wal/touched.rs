@@ -36,7 +36,7 @@ pub(crate) struct Touched {
     pub(crate) created: BTreeSet<FileNumber>,
     dropped: BTreeSet<FileNumber>,
     truncated: BTreeMap<FileNumber, u32>,
-    databases: BTreeSet<Oid>,
+    pub(crate) databases: BTreeSet<Oid>,
     tablespaces: BTreeSet<Oid>,
 }
 

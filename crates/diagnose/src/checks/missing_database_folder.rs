@@ -8,7 +8,7 @@ use pgclinic_format::Oid;
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, default_home, filled_home, is_settled};
+use crate::inventory::{Inventory, default_home, filled_home, is_remade, is_settled};
 use crate::rule::{Rule, Severity};
 
 /// OID of `pg_default`.
@@ -47,6 +47,10 @@ impl DatabaseCheck for MissingDatabaseFolder {
         Level::Pages
     }
 
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
         let cluster = database.cluster;
         if !is_settled(cluster) {
@@ -59,7 +63,9 @@ impl DatabaseCheck for MissingDatabaseFolder {
             .filter(|known| known.name.is_some() && !known.invalid);
         match named {
             Some(known) if filled_home(database).is_none() => {
-                out.add(lost_database(database, known))
+                if !is_remade(cluster, oid) {
+                    out.add(lost_database(database, known));
+                }
             }
             _ => lost_tablespaces(database, out),
         }
@@ -80,9 +86,17 @@ fn lost_database(cx: &DatabaseCx<'_>, known: &Database) -> Draft {
         ),
     };
     let message = format!("the folder of database {name} is {state}");
-    Draft::new(&MISSING_DATABASE_FOLDER, message)
-        .server_says(words)
-        .place(place(cx, folder))
+    let draft = Draft::new(&MISSING_DATABASE_FOLDER, message).place(place(cx, folder));
+    // Recovery goes first, and may make the folder.
+    match cx.cluster.recovered() {
+        None => draft.server_says(words),
+        Some(_) => draft,
+    }
+}
+
+fn is_made_by_recovery(cx: &DatabaseCx<'_>, tablespace: Oid) -> bool {
+    let recovered = cx.cluster.recovered();
+    recovered.is_some_and(|after| after.grown_tablespaces.contains(&tablespace))
 }
 
 /// One finding for all relations that share a lost folder.
@@ -94,6 +108,7 @@ fn lost_tablespaces(cx: &DatabaseCx<'_>, out: &mut Findings) {
     for relation in inventory
         .relations()
         .filter(|relation| inventory.home(relation).is_none())
+        .filter(|relation| !is_made_by_recovery(cx, relation.tablespace))
     {
         *lost.entry(relation.tablespace).or_default() += 1;
     }

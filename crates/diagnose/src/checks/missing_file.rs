@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Relation;
+use pgclinic_cluster::{Persistence, Relation};
 use pgclinic_format::{Fork, Oid};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -46,13 +46,21 @@ impl DatabaseCheck for MissingFile {
         Level::Structure
     }
 
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
         // Each file once, also when damaged catalogs name it twice.
         let mut missing: BTreeMap<(Oid, Oid), &Relation> = BTreeMap::new();
-        for relation in inventory.relations() {
+        // Recovery makes the files of unlogged relations anew, and a base backup leaves them out.
+        let recovered = database.cluster.recovered().is_some();
+        let kept =
+            |relation: &&Relation| !recovered || relation.persistence == Persistence::Permanent;
+        for relation in inventory.relations().filter(kept) {
             let main = inventory.fork(relation, Fork::Main);
             let begins = main
                 .and_then(|files| files.segments.first())
@@ -82,7 +90,7 @@ impl DatabaseCheck for MissingFile {
             let draft = Draft::new(&MISSING_FILE, message)
                 .fact("relpages", relation.relpages)
                 .place(place);
-            let plain = relation.oid >= FIRST_NORMAL_OID;
+            let plain = relation.oid >= FIRST_NORMAL_OID && !recovered;
             out.add(if plain {
                 draft.server_says(words)
             } else {

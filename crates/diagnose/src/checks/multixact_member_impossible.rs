@@ -55,6 +55,10 @@ impl ClusterCheck for MultixactMemberImpossible {
         Level::Structure
     }
 
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
         let Some(limits) = status_limits(cluster).filter(|limits| limits.settled) else {
             return;

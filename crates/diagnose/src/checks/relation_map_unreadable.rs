@@ -100,8 +100,18 @@ fn unreadable(cluster: &Cluster, home: &Home) -> Option<Draft> {
             let draft = Draft::new(&RELATION_MAP_UNREADABLE, error.to_string());
             let words =
                 format!("FATAL:  could not open file \"{path}\": No such file or directory");
+            let is_there = |name: &str| {
+                let entries = cluster.source().list(&home.folder).unwrap_or_default();
+                entries
+                    .iter()
+                    .any(|entry| name.is_empty() || entry.name == name)
+            };
+            // A folder without anything is told by `missing-database-folder`.
+            is_there("").then_some(())?;
             let missing = error.kind == SourceErrorKind::NotFound;
-            return Some(if missing {
+            // A database's folder is looked at for its version first.
+            let said = missing && (home.database == 0 || is_there("PG_VERSION"));
+            return Some(if said {
                 draft.server_says(words)
             } else {
                 draft

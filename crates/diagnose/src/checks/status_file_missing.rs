@@ -46,6 +46,10 @@ impl ClusterCheck for StatusFileMissing {
         Level::Structure
     }
 
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
         let Some(limits) = status_limits(cluster) else {
             return;

@@ -54,6 +54,10 @@ impl ClusterCheck for StatusFileZeroed {
         Level::Structure
     }
 
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
         let Some(limits) = status_limits(cluster).filter(|limits| limits.settled) else {
             return;

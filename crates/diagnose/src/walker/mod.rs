@@ -10,6 +10,7 @@ mod job;
 mod left_out;
 mod look;
 mod pass;
+mod recovered;
 mod relations;
 mod selection;
 mod state;
@@ -38,9 +39,12 @@ pub use stories::is_expected;
 
 use books::Books;
 use job::jobs_of;
+use recovered::Clusters;
 
 /// The part of the memory that the faces of leaves may have; the rest is for what is compared.
 const FACES_SHARE: u64 = 4;
+/// The part of the memory that recovery may take to find names: one in so many.
+const NAMES_SHARE: u64 = 4;
 
 /// What a run is asked to do.
 #[derive(Clone, Debug)]
@@ -98,10 +102,17 @@ pub fn check_cluster_on(
     progress: &dyn Progress,
 ) -> CheckDocument {
     let mut books = course.books();
+    // What was made since the last checkpoint has its names and columns in the WAL.
+    let replayed = cluster.replayed_catalogs(options.memory_bytes / NAMES_SHARE);
+    let names = replayed.as_ref().map_or(cluster, |(after, _)| after);
+    let clusters = Clusters {
+        cluster,
+        recovered: Some(names).filter(|after| after.recovered().is_some()),
+    };
     if !course.is_whole_done() {
         books.troubles(&cluster.troubles);
         if options.selection.is_everything() {
-            check_whole(cluster, options, &mut books);
+            check_whole(clusters, options, &mut books);
         }
         course.whole_is_done(&books);
     }
@@ -111,10 +122,10 @@ pub fn check_cluster_on(
     };
     let databases: Vec<u32> = databases.filter(asked).collect();
     for some in databases.chunks(catalogs_at_once(options)) {
-        for catalog in catalogs(cluster, some, options.level) {
+        for catalog in catalogs(names, some, options.level) {
             if !progress.is_interrupted() {
                 check_database(
-                    cluster,
+                    clusters,
                     &catalog,
                     options,
                     progress,
@@ -146,13 +157,18 @@ fn system_identifier(cluster: &Cluster) -> u64 {
         .map_or(0, |control| control.system_identifier)
 }
 
-fn check_whole(cluster: &Cluster, options: &CheckOptions, books: &mut Books) {
+fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut Books) {
+    let cluster = clusters.cluster;
     let mut findings = Findings::default();
     for check in CLUSTER_CHECKS
         .iter()
         .filter(|check| check.level() <= options.level)
     {
+        let known = findings.drafts.len();
         check.check(cluster, &mut findings);
+        if check.asks_recovered() {
+            clusters.ask_again(known, &mut findings, |after, out| check.check(after, out));
+        }
     }
     keep_drafts(cluster, &mut findings, books);
     for path in ["global/pg_control", "global/pg_filenode.map", "PG_VERSION"] {
@@ -207,13 +223,14 @@ fn catalogs(cluster: &Cluster, databases: &[u32], level: Level) -> Vec<Catalog> 
 }
 
 fn check_database(
-    cluster: &Cluster,
+    clusters: Clusters<'_>,
     catalog: &Catalog,
     options: &CheckOptions,
     progress: &dyn Progress,
     course: &mut Course<'_>,
     books: &mut Books,
 ) {
+    let cluster = clusters.cluster;
     // What the run told that began with this database is told to nobody.
     let mut told_before = Books::new();
     let is_begun = course.is_begun(catalog.database);
@@ -221,13 +238,15 @@ fn check_database(
         true => &mut told_before,
         false => &mut *books,
     };
-    let forks = forks_of(cluster, catalog, first);
+    first.troubles(&catalog.troubles);
+    let (forks, troubles) = forks_of(cluster, catalog);
+    first.troubles(&troubles);
     let view = DatabaseCx {
         cluster,
         catalog,
         forks: &forks,
     };
-    check_against_files(&view, options, first);
+    check_against_files(clusters, &view, options, first);
     let jobs = jobs_of(&view, options, first);
     if !is_begun {
         course.round_is_done(catalog, &[], books);
@@ -242,16 +261,15 @@ fn check_database(
     course.database_is_done(catalog.database, books);
 }
 
-fn forks_of(cluster: &Cluster, catalog: &Catalog, books: &mut Books) -> Vec<ForkFiles> {
-    books.troubles(&catalog.troubles);
-    let mut forks: Vec<ForkFiles> = Vec::new();
+fn forks_of(cluster: &Cluster, catalog: &Catalog) -> (Vec<ForkFiles>, Vec<Trouble>) {
+    let (mut forks, mut troubles) = (Vec::new(), Vec::new());
     for home in homes_of(cluster, catalog) {
         match cluster.files(home) {
             Ok(mut files) => forks.append(&mut files),
-            Err(trouble) => books.troubles(&[trouble]),
+            Err(trouble) => troubles.push(trouble),
         }
     }
-    forks
+    (forks, troubles)
 }
 
 fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item = &'a Home> {
@@ -261,14 +279,31 @@ fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item =
 }
 
 /// The checks of a database's catalogs against its files, and its small files.
-fn check_against_files(view: &DatabaseCx<'_>, options: &CheckOptions, books: &mut Books) {
+fn check_against_files(
+    clusters: Clusters<'_>,
+    view: &DatabaseCx<'_>,
+    options: &CheckOptions,
+    books: &mut Books,
+) {
     let (cluster, catalog) = (view.cluster, view.catalog);
     let mut findings = Findings::default();
     for check in DATABASE_CHECKS
         .iter()
         .filter(|check| check.level() <= options.level)
     {
+        let known = findings.drafts.len();
         check.check(view, &mut findings);
+        if check.asks_recovered() {
+            clusters.ask_again(known, &mut findings, |after, out| {
+                let (forks, _told_already) = forks_of(after, catalog);
+                let view = DatabaseCx {
+                    cluster: after,
+                    catalog,
+                    forks: &forks,
+                };
+                check.check(&view, out);
+            });
+        }
     }
     let selected = |place: &Place| options.selection.takes_dependent_place(place, catalog);
     findings

@@ -128,6 +128,16 @@ impl ReplayedSource {
         }
     }
 
+    /// Recovery makes files in a folder that is not there.
+    fn makes(&self, folder: &str) -> bool {
+        let inside = |path: &String| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        let mut files = self.changed.by_path.iter();
+        files.any(|(path, file)| file.len.is_some() && inside(path))
+    }
+
     fn not_found(path: &str) -> SourceError {
         let why = "the write-ahead log says that this file is removed";
         SourceError::new(path, SourceErrorKind::NotFound, why)
@@ -142,16 +152,34 @@ impl Source for ReplayedSource {
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
         let mut entries: BTreeMap<String, Entry> = self
             .under
-            .list(folder)?
+            .list(folder)
+            .or_else(|error| match self.makes(folder) {
+                true => Ok(Vec::new()),
+                false => Err(error),
+            })?
             .into_iter()
             .map(|entry| (entry.name.clone(), entry))
             .collect();
         for (path, file) in &self.changed.by_path {
-            let name = match path.rsplit_once('/') {
-                Some((parent, name)) if parent == folder => name,
-                None if folder.is_empty() => path,
-                _ => continue,
+            let below = match folder {
+                "" => Some(path.as_str()),
+                _ => path
+                    .strip_prefix(folder)
+                    .and_then(|rest| rest.strip_prefix('/')),
             };
+            let Some(below) = below else { continue };
+            if let Some((name, _)) = below.split_once('/') {
+                if file.len.is_some() {
+                    let made = Entry {
+                        name: name.to_owned(),
+                        kind: EntryKind::Folder,
+                        len: 0,
+                    };
+                    entries.entry(name.to_owned()).or_insert(made);
+                }
+                continue;
+            }
+            let name = below;
             match file.len {
                 Some(len) => {
                     let entry = Entry {
@@ -238,6 +266,7 @@ mod tests {
         changed.put(below.as_ref(), "base/1", 3, b"DDDD".to_vec());
         changed.remove(below.as_ref(), "base/2");
         changed.put(below.as_ref(), "base/3", 0, b"new!".to_vec());
+        changed.put(below.as_ref(), "base/5/6", 0, b"new!".to_vec());
         let source = ReplayedSource::new(below, changed);
         let all = read_all(&source, "base/1", 100).expect("readable");
         assert_eq!(all, b"aaaaBBBB\0\0\0\0DDDD");
@@ -250,7 +279,8 @@ mod tests {
             .into_iter()
             .map(|entry| entry.name)
             .collect();
-        assert_eq!(names, ["1", "3"]);
+        assert_eq!(names, ["1", "3", "5"]);
+        assert_eq!(source.list("base/5").expect("made").len(), 1);
         assert!(source.len("base/2").is_err());
     }
 }

@@ -8,14 +8,14 @@ mod status;
 
 pub use files::ReplayedSource;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pgclinic_format::wal::redo::{Deed, OldRow, RedoFault, apply, deed};
 use pgclinic_format::wal::{
     BlockReference, Event, FileNumber, Outcome, Record, WalEnd, WalReader, manager_name,
 };
-use pgclinic_format::{Fork, Lsn, Page};
+use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
 
 use crate::cluster::Cluster;
@@ -24,6 +24,8 @@ use files::ChangedFiles;
 
 /// Managers that only write to indexes.
 const INDEX_MANAGERS: [u8; 6] = [11, 12, 13, 14, 16, 17];
+/// `pg_global`.
+const GLOBAL: Oid = 1664;
 const RELATION_MAP_MANAGER: u8 = 7;
 const MULTIXACT_MANAGER: u8 = 6;
 
@@ -49,8 +51,33 @@ pub struct Replayed {
 /// Reasons that are kept.
 const FAULTS_MAX: usize = 100;
 
+/// The first OID that is not kept for catalogs.
+const FIRST_NORMAL_OID: u32 = 16384;
+
+/// Whose pages are changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Of {
+    /// Every table's.
+    All,
+    /// Those of catalogs: shared ones, those with a number of their own, and these that the maps name.
+    Catalogs(BTreeSet<Oid>),
+}
+
+impl Of {
+    fn takes(&self, file: FileNumber) -> bool {
+        match self {
+            Of::All => true,
+            Of::Catalogs(mapped) => {
+                let kept = file.tablespace == GLOBAL || file.filenode < FIRST_NORMAL_OID;
+                kept || mapped.contains(&file.filenode)
+            }
+        }
+    }
+}
+
 /// Applies the records to memory.
 struct Replayer<'a> {
+    of: Of,
     cluster: &'a Cluster,
     source: &'a dyn Source,
     major: u16,
@@ -65,10 +92,24 @@ impl Cluster {
     /// The same cluster after a recovery in memory that may take about so many bytes; `None` where there is nothing to
     /// recover, or no control file to trust.
     pub fn replayed(&self, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
+        self.replayed_of(Of::All, memory_bytes)
+    }
+
+    /// The same for catalogs and status files alone: names, columns and what became of transactions.
+    pub fn replayed_catalogs(&self, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
+        let mut mapped = self.replay()?.mapped.clone();
+        for map in self.homes.iter().flat_map(|home| self.relation_map(home)) {
+            mapped.extend(map.mappings.iter().map(|(_, filenode)| *filenode));
+        }
+        self.replayed_of(Of::Catalogs(mapped), memory_bytes)
+    }
+
+    fn replayed_of(&self, of: Of, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
         let replay = self.replay()?;
         let recovery = self.recovery()?;
         let page_bytes = u64::from(self.build.block_size);
         let mut replayer = Replayer {
+            of,
             cluster: self,
             source: self.source.as_ref(),
             major: self.layout.major,
@@ -102,8 +143,13 @@ impl Cluster {
         let mut changed = replayer.changed;
         seal(&mut changed, self);
         let source = Arc::new(ReplayedSource::new(Arc::clone(&self.source), changed));
-        let cluster = Cluster::open(source).ok()?;
-        Some((cluster.with_limits_of(replay), replayed))
+        let cluster = Cluster::open(source).ok()?.with_limits_of(replay);
+        let whole = replayed.is_complete && replayed.not_applied.is_empty();
+        let cluster = match whole {
+            true => cluster.with_recovered(replay),
+            false => cluster,
+        };
+        Some((cluster, replayed))
     }
 }
 
@@ -142,7 +188,7 @@ impl Replayer<'_> {
     fn path(&self, file: FileNumber, segment: u32) -> String {
         let folder = match file.tablespace {
             1663 => format!("base/{}", file.database),
-            1664 => "global".to_owned(),
+            GLOBAL => "global".to_owned(),
             other => format!(
                 "pg_tblspc/{other}/PG_{}_{}/{}",
                 self.major, self.cluster.layout.catalog_version, file.database
@@ -163,7 +209,7 @@ impl Replayer<'_> {
     fn blocks(&mut self, record: &Record<'_>) {
         let mut old = OldRow::default();
         for block in record.blocks.iter().rev() {
-            if block.fork != Fork::Main {
+            if block.fork != Fork::Main || !self.of.takes(block.file) {
                 continue;
             }
             match self.block(record, block, &mut old) {

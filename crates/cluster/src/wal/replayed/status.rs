@@ -7,14 +7,13 @@ use pgclinic_format::{MultiXactId, Xid};
 
 use super::Replayer;
 use crate::transaction_log::PAGES_PER_FILE;
+use crate::wal::replay::relation_map_in;
 
 /// `XLOG_MULTIXACT_CREATE_ID`.
 const CREATE: u8 = 0x20;
 const MEMBERS_AT: usize = 12;
 const GROUP_MEMBERS: u64 = 4;
 const GROUP_BYTES: u64 = 20;
-/// Database, tablespace and length before a relation map.
-const MAP_AT: usize = 12;
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
@@ -104,7 +103,7 @@ impl Replayer<'_> {
     pub(super) fn relation_map(&mut self, record: &Record<'_>) {
         let main = record.main;
         let (Some(database), Some(tablespace), Some(map)) =
-            (u32_at(main, 0), u32_at(main, 4), main.get(MAP_AT..))
+            (u32_at(main, 0), u32_at(main, 4), relation_map_in(record))
         else {
             return;
         };
