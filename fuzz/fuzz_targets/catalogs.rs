@@ -37,4 +37,7 @@ fn look(relation: &Relation, catalog: &Catalog) {
                 .map(|order| order.is_ok());
         }
     }
+    if let Some(index) = &relation.index {
+        let _ = index.is_equal_image(|oid| Some(catalog.collation(oid)?.deterministic));
+    }
 }

@@ -21,6 +21,7 @@ pub mod gin;
 mod gist_keys;
 mod gist_tree;
 mod heap_aids;
+mod index_words;
 pub mod inventory;
 mod line_pointers;
 pub mod measures;

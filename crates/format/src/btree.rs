@@ -58,14 +58,22 @@ pub struct Meta {
     pub fast_root: BlockNo,
     /// `btm_fastlevel`.
     pub fast_level: u32,
+    /// `btm_allequalimage`: equal keys look alike, so that they may share an entry. From version 4 on.
+    pub all_equal_image: bool,
 }
 
 impl Meta {
+    /// Offset of `btm_allequalimage` on the page.
+    pub const ALL_EQUAL_IMAGE_AT: usize = META_AT + 40;
+
     /// From block 0.
     pub fn parse(page: Page<'_>) -> Option<Meta> {
         let bytes = page.bytes();
+        let version = u32_at(bytes, META_AT + 4)?;
+        let equal = *bytes.get(Self::ALL_EQUAL_IMAGE_AT)? != 0;
         Some(Meta {
-            version: u32_at(bytes, META_AT + 4)?,
+            version,
+            all_equal_image: equal && version >= HEAP_KEY_SPACE_VERSION,
             root: u32_at(bytes, META_AT + 8)?,
             level: u32_at(bytes, META_AT + 12)?,
             fast_root: u32_at(bytes, META_AT + 16)?,

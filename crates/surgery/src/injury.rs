@@ -152,6 +152,14 @@ impl Wound {
         Wound::of(change, words)
     }
 
+    /// Makes these changes, of which there must be some.
+    pub(crate) fn of_all(patch: Patch, words: impl Into<String>) -> Option<Wound> {
+        let mut changes = patch.changes.into_iter();
+        let mut wound = Wound::of(changes.next()?, words);
+        wound.patch.changes.extend(changes);
+        Some(wound)
+    }
+
     /// Makes this change.
     pub(crate) fn of(change: Change, words: impl Into<String>) -> Wound {
         Wound {

@@ -421,6 +421,16 @@ impl Site<'_> {
         self.sites.read_page(self.files?, block)
     }
 
+    /// The file of another block of this fork, and its offset there.
+    pub fn place_of_block(&self, block: BlockNo) -> Option<(String, u64)> {
+        let build = self.cluster.build;
+        let per_segment = build.segment_blocks();
+        let segment = u32::try_from(u64::from(block).checked_div(per_segment)?).ok()?;
+        let within = u64::from(block).checked_rem(per_segment)?;
+        let offset = within.checked_mul(u64::from(build.block_size))?;
+        Some((self.files?.path(segment), offset))
+    }
+
     /// Blocks of this fork but this one, in an order by the seed, 64 at most.
     pub fn other_blocks(&self, seed: u64) -> Vec<BlockNo> {
         let mut random = fastrand::Rng::with_seed(seed);

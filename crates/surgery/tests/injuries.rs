@@ -1,6 +1,6 @@
 //! Every injury on a real cluster: planned the same way twice, written, and taken back to the first bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -131,6 +131,52 @@ fn a_sealed_page_carries_a_true_checksum() {
             "{name}"
         );
     }
+}
+
+/// Three segments, a prepared transaction and a slot.
+const LARGE: &str = "only the large filling has what is hurt: pgclinic drill --large";
+
+/// Rules that no injury of one cluster's files can bring about, with the test that does.
+const RULES_WITHOUT_INJURY: [(&str, &str); 9] = [
+    (
+        "collation-version-changed",
+        "the machine changes, not the files: crates/diagnose/tests/collation_versions.rs",
+    ),
+    (
+        "btree-not-in-collation-order",
+        "only a server with the library sees it: crates/cli/tests/collate_with.rs",
+    ),
+    (
+        "timeline-history",
+        "a cluster that never left its first timeline has none: crates/diagnose/tests/wal.rs",
+    ),
+    (
+        "backup-label",
+        "only a base backup has one: crates/diagnose/tests/wal.rs",
+    ),
+    ("missing-segment", LARGE),
+    ("short-segment", LARGE),
+    ("extra-segment", LARGE),
+    ("prepared-transaction-file", LARGE),
+    ("replication-slot-file", LARGE),
+];
+
+#[test]
+fn every_rule_has_an_injury_that_must_fire_it_or_a_written_reason() {
+    let seeded = seed(&server(18), Checksums::On);
+    let cluster = open(&seeded.pgdata);
+    let sites = Sites::new(&cluster);
+    let mut fired = BTreeSet::new();
+    for (seed, sealed) in (0..6).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let wounds = plans(&sites, seed, sealed).into_iter();
+        fired.extend(wounds.flat_map(|(_, planned)| planned.wound.must));
+    }
+    let excused = |rule: &str| RULES_WITHOUT_INJURY.iter().any(|(name, _)| *name == rule);
+    let unfired: Vec<&str> = pgclinic_diagnose::rules()
+        .map(|rule| rule.name)
+        .filter(|rule| !fired.contains(rule) && !excused(rule))
+        .collect();
+    assert_eq!(unfired, [""; 0]);
 }
 
 #[test]

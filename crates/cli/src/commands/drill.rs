@@ -98,12 +98,14 @@ impl Command for Drill {
                 "this server has no pg_prewarm: it is not asked to read indexes",
             );
         }
+        let scanned = readings::scanned(&readings);
         let ward = Ward {
             master: &master,
             healthy: &healthy,
             readings: &readings,
             heard: &heard,
             reads_indexes,
+            scanned: &scanned,
         };
         let (document, passed) = match arguments.blind {
             true => blind_drill(&arguments, &ward, &cluster, world)?,

@@ -1,5 +1,6 @@
 //! Every injury, raw and with the checksum made true again, on its copy.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use pgclinic_diagnose::CheckDocument;
@@ -31,6 +32,8 @@ pub(crate) struct Ward<'a> {
     pub(crate) heard: &'a Heard,
     /// The server can be asked to read an index from end to end.
     pub(crate) reads_indexes: bool,
+    /// Indexes that it is asked to scan, by database and name.
+    pub(crate) scanned: &'a BTreeSet<(String, String)>,
 }
 
 /// Plans every injury. One that finds no page to hurt is a failure, unless it needs `--large`.
@@ -121,7 +124,7 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
     let with = server_with(ward, planned, copy)?;
     failures.extend(
         verdict
-            .false_prophecies(&with, ward.reads_indexes)
+            .false_prophecies(&with, ward)
             .into_iter()
             .map(|words| format!("the server did not say with checksums: {words}")),
     );
@@ -223,7 +226,7 @@ fn server_without(
     let level = master::level_for(&planned.plan.wound.must);
     let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
-    let lies = verdict.false_prophecies(&answer, ward.reads_indexes);
+    let lies = verdict.false_prophecies(&answer, ward);
     failures.extend(
         lies.into_iter()
             .map(|words| format!("the server did not say without checksums: {words}")),

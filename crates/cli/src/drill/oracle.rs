@@ -101,7 +101,7 @@ fn read<'a>(
             heard.say(first_lines(&message));
         }
         match outcome {
-            Ok(_) if matches!(reading.way, Way::Pages | Way::Page) => {}
+            Ok(_) if matches!(reading.way, Way::Pages | Way::Page | Way::Scan) => {}
             Ok(hash) => drop(
                 heard
                     .rows
@@ -131,8 +131,16 @@ const NO_ROW: u64 = 0;
 
 /// Hash of all rows, 0 for none.
 fn one(session: &mut Session, reading: &Reading) -> Result<u64, SqlError> {
-    if matches!(reading.way, Way::Pages | Way::Page) {
-        return session.execute(&reading.sql).map(|()| NO_ROW);
+    match reading.way {
+        Way::Pages | Way::Page => return session.execute(&reading.sql).map(|()| NO_ROW),
+        Way::Scan => {
+            let scan = session.execute(&reading.sql).map(|()| NO_ROW);
+            if scan.is_err() && !session.is_over() {
+                let _left_behind = session.execute("ROLLBACK");
+            }
+            return scan;
+        }
+        Way::Copy | Way::Sequence => {}
     }
     let mut hasher = DefaultHasher::new();
     let rows = session.copy_out(&reading.sql, &mut |bytes| hasher.write(bytes))?;

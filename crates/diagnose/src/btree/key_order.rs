@@ -37,6 +37,7 @@ pub struct KeyOrder {
     single_fixed: Option<usize>,
     fixed: Option<FixedKeys>,
     unordered: Vec<Unordered>,
+    equal_image: Option<bool>,
 }
 
 /// A key column whose order is not known here.
@@ -100,6 +101,8 @@ impl KeyOrder {
             layouts,
             fixed,
             unordered,
+            equal_image: index
+                .is_equal_image(|collation| Some(catalog.collation(collation)?.deterministic)),
         })
     }
 
@@ -116,6 +119,11 @@ impl KeyOrder {
     /// Key columns.
     pub fn key_count(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Whether equal keys look alike; unknown where a function of somebody's own decides.
+    pub fn is_equal_image(&self) -> Option<bool> {
+        self.equal_image
     }
 
     /// The walk over a tuple's columns.

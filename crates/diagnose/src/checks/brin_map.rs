@@ -12,7 +12,8 @@ use pgclinic_format::{BlockNo, LpFlags, Page};
 
 use crate::brin::{Map, Stored};
 use crate::document::Level;
-use crate::findings::Findings;
+use crate::findings::{Draft, Findings};
+use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 use crate::rule::{Rule, Severity};
 
@@ -192,34 +193,42 @@ impl Hold<'_, '_> {
             let Some(range) = self.map.range_at(block, index) else {
                 return;
             };
-            if let Some(why) = self.wrong_target(tid, range) {
+            if let Some((why, says)) = self.wrong_target(tid, range) {
                 let at = map_entry_at(index);
                 let message =
                     format!("the summary of the range from block {range} should be {tid}, {why}");
                 let draft = self.relation.draft(&BRIN_MAP_ENTRY, block, message);
                 let draft = draft.bytes(at, at + 6).fact("range", range);
+                let draft = says.into_iter().fold(draft, Draft::server_says);
                 self.out.add(draft.follows(self.relation.fork, tid.block));
             }
         }
     }
 
-    fn wrong_target(&mut self, tid: Tid, range: BlockNo) -> Option<String> {
-        if u64::from(tid.block) >= self.relation.fork.blocks {
-            return Some("which is behind the end of the index".into());
+    /// Why no summary of the range stands there, and what a scan says that comes by.
+    fn wrong_target(&mut self, tid: Tid, range: BlockNo) -> Option<(String, Option<String>)> {
+        let fork = self.relation.fork;
+        if u64::from(tid.block) >= fork.blocks {
+            let says = index_words::no_block(fork, tid.block);
+            return Some(("which is behind the end of the index".into(), says));
         }
         let Some(page) = self.targets.page(tid.block) else {
-            return Some("which is on no page that was written".into());
+            return Some(("which is on no page that was written".into(), None));
         };
+        // The server asks the map again, and gives up when it gets the same answer.
+        let says = Some("ERROR:  corrupted BRIN index: inconsistent range map".to_owned());
         if page_type(page) != Some(PAGE_REGULAR) {
-            return Some("which is on no page of summaries".into());
+            return Some(("which is on no page of summaries".into(), says));
         }
         let pointer = page.line_pointer(tid.offset);
-        let pointer = pointer.filter(|pointer| pointer.flags() != LpFlags::Unused);
-        let Some(pointer) = pointer else {
-            return Some("where none is".into());
+        let used = pointer.filter(|pointer| pointer.flags() != LpFlags::Unused);
+        let Some(used) = used else {
+            // It takes the range for one without summary where there is no such line pointer.
+            return Some(("where none is".into(), says.filter(|_| pointer.is_some())));
         };
-        let found = BrinTuple::parse(page.item(pointer)?)?.bt_blkno();
-        (found != range).then(|| format!("where that of the range from block {found} is"))
+        let found = BrinTuple::parse(page.item(used)?)?.bt_blkno();
+        let why = format!("where that of the range from block {found} is");
+        (found != range).then_some((why, says))
     }
 
     /// Every summary can be read, and the map leads to it.

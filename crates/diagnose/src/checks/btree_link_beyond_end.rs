@@ -2,11 +2,13 @@
 //!
 //! Truth: `src/include/access/nbtree.h`, `src/backend/access/nbtree/README`.
 
+use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
+use crate::index_words;
 use crate::rule::{Rule, Severity};
 
 /// The rule.
@@ -27,9 +29,6 @@ shorter copy of it was put back. Compare the length of the file with a backup or
 Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index. If this is an \
 index of a system catalog, start the server with `ignore_system_indexes` to do so.",
 };
-
-const BTP_DELETED: u16 = 0x0004;
-const BTP_META: u16 = 0x0008;
 
 /// See [`BTREE_LINK_BEYOND_END`].
 pub struct BtreeLinkBeyondEnd;
@@ -60,8 +59,8 @@ impl PageCheck for BtreeLinkBeyondEnd {
         let special = usize::from(page.pd_special());
         if flags & BTP_META != 0 {
             if let Some((root, fast_root)) = btree_roots(page).filter(|_| cx.block == 0) {
-                tell(("btm_root", root), 32, cx, out);
-                tell(("btm_fastroot", fast_root), 40, cx, out);
+                tell(("btm_root", root), 32, false, cx, out);
+                tell(("btm_fastroot", fast_root), 40, true, cx, out);
             }
             return;
         }
@@ -69,14 +68,22 @@ impl PageCheck for BtreeLinkBeyondEnd {
             return;
         };
         // Nobody follows the left link of a page that was taken out of the tree.
+        let is_leaf = flags & BTP_LEAF != 0 && flags & (BTP_DELETED | BTP_HALF_DEAD) == 0;
         if flags & BTP_DELETED == 0 {
-            tell(("btpo_prev", previous), special, cx, out);
+            tell(("btpo_prev", previous), special, is_leaf, cx, out);
         }
-        tell(("btpo_next", next), special + 4, cx, out);
+        tell(("btpo_next", next), special + 4, is_leaf, cx, out);
     }
 }
 
-fn tell((field, block): (&str, BlockNo), at: usize, cx: &PageCx<'_>, out: &mut Findings) {
+/// `followed`: every scan of the whole index comes by, in one direction or the other.
+fn tell(
+    (field, block): (&str, BlockNo),
+    at: usize,
+    followed: bool,
+    cx: &PageCx<'_>,
+    out: &mut Findings,
+) {
     if u64::from(block) < cx.fork.blocks {
         return;
     }
@@ -85,7 +92,9 @@ fn tell((field, block): (&str, BlockNo), at: usize, cx: &PageCx<'_>, out: &mut F
         cx.fork.blocks
     );
     let draft = Draft::new(&BTREE_LINK_BEYOND_END, message).bytes(at, at + 4);
-    out.add(draft.fact("link", block).fact("blocks", cx.fork.blocks));
+    let draft = draft.fact("link", block).fact("blocks", cx.fork.blocks);
+    let words = index_words::no_block(cx.fork, block).filter(|_| followed);
+    out.add(words.into_iter().fold(draft, Draft::server_says));
 }
 
 #[cfg(test)]

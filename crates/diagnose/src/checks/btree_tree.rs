@@ -17,7 +17,8 @@ use super::btree_not_in_collation_order;
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
 use crate::document;
-use crate::findings::Findings;
+use crate::findings::{Draft, Findings};
+use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 use crate::rule::{Rule, Severity};
 
@@ -235,7 +236,13 @@ impl Walk<'_> {
             let Some(page) = walk::sight(self.relation.faces(), pages, at) else {
                 let words =
                     format!("its right link leads to block {at}, which is no page of the tree");
-                self.tell_sibling(left, at, words, out);
+                let zeroed = pages
+                    .bytes(at)
+                    .is_some_and(|page| page.iter().all(|byte| *byte == 0));
+                let says = index_words::zero_page(self.relation.fork, at);
+                let says = says.filter(|_| zeroed && level.level == 0);
+                let draft = self.sibling(left, at, words);
+                out.add(says.into_iter().fold(draft, Draft::server_says));
                 return;
             };
             let Some(next) = self.page(page, (left, at), level.level, out) else {
@@ -293,9 +300,13 @@ impl Walk<'_> {
     }
 
     fn tell_sibling(&mut self, left: BlockNo, at: BlockNo, words: String, out: &mut Findings) {
+        out.add(self.sibling(left, at, words));
+    }
+
+    fn sibling(&mut self, left: BlockNo, at: BlockNo, words: String) -> Draft {
         self.broken = true;
         let draft = self.relation.draft(&BTREE_SIBLING, left, words);
-        out.add(draft.fact("link", at).follows(self.relation.fork, at));
+        draft.fact("link", at).follows(self.relation.fork, at)
     }
 
     /// Holds the page against the high key of its left neighbour, and keeps its own.

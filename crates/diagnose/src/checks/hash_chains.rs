@@ -20,6 +20,7 @@ use super::hash_rules::{
 };
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
+use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 use crate::rule::{Rule, Severity};
 
@@ -200,7 +201,11 @@ impl Walk<'_, '_> {
         while next != INVALID_BLOCK {
             if let Err(words) = self.enter(next) {
                 let words = format!("hasho_nextblkno {next} {words}");
-                return self.tell(&HASH_CHAIN_BROKEN, before, words);
+                let draft = self.relation.draft(&HASH_CHAIN_BROKEN, before, words);
+                let says = index_words::no_block(self.relation.fork, next);
+                return self
+                    .out
+                    .add(says.into_iter().fold(draft, Draft::server_says));
             }
             let (name, opaque) = match find(&mut self.chain, next) {
                 Found::ToldElsewhere => return,

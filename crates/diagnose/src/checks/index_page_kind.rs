@@ -78,7 +78,7 @@ fn draft(method: AccessMethod, fault: PageKindFault, page: Page<'_>, cx: &PageCx
     }
 }
 
-/// Only what a btree's meta page brings about is certain: planning a query reads it.
+/// Only what the meta page of a btree or hash index brings about is certain: planning or a scan reads it first.
 fn server_words(method: AccessMethod, fault: PageKindFault, cx: &PageCx<'_>) -> Option<String> {
     let name = &cx.fork.relation?.name;
     let not_a_btree = cx.block == 0
@@ -86,8 +86,21 @@ fn server_words(method: AccessMethod, fault: PageKindFault, cx: &PageCx<'_>) -> 
             fault,
             PageKindFault::Magic { .. } | PageKindFault::NoMetaFlag
         );
-    (method == AccessMethod::Btree && not_a_btree)
-        .then(|| format!("ERROR:  index \"{name}\" is not a btree"))
+    match (method, fault) {
+        (AccessMethod::Btree, PageKindFault::Version { found }) => Some(format!(
+            "ERROR:  version mismatch in index \"{name}\": file version {found}, current version 4, minimal supported version 2"
+        )),
+        (AccessMethod::Btree, _) if not_a_btree => {
+            Some(format!("ERROR:  index \"{name}\" is not a btree"))
+        }
+        (AccessMethod::Hash, PageKindFault::Magic { .. }) => {
+            Some(format!("ERROR:  index \"{name}\" is not a hash index"))
+        }
+        (AccessMethod::Hash, PageKindFault::Version { .. }) => {
+            Some(format!("ERROR:  index \"{name}\" has wrong hash version"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

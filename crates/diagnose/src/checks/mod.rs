@@ -72,6 +72,7 @@ registry! {
         btree_page_flags::BtreePageFlags,
         btree_tuple_shape::BtreeTupleShape,
         btree_item_order::BtreeItemOrder,
+        btree_shared_entries_wrong::BtreeSharedEntriesWrong,
         gin_page_flags::GinPageFlags,
         gin_meta_page::GinMetaPage,
         gin_link_beyond_end::GinLinkBeyondEnd,

@@ -5,6 +5,7 @@ use pgclinic_format::Page;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
+use crate::index_words;
 use crate::rule::{Rule, Severity};
 
 /// The rule.
@@ -56,10 +57,10 @@ impl PageCheck for SpecialSizeMismatch {
             "pd_special {special} is not {expected}, as on every {} page",
             method.name()
         );
-        out.add(
-            Draft::new(&SPECIAL_SIZE_MISMATCH, message)
-                .bytes(16, 18)
-                .fact("special_bytes", special),
-        );
+        let draft = Draft::new(&SPECIAL_SIZE_MISMATCH, message)
+            .bytes(16, 18)
+            .fact("special_bytes", special);
+        let words = index_words::corrupted_page(cx.fork, cx.block);
+        out.add(words.into_iter().fold(draft, Draft::server_says));
     }
 }

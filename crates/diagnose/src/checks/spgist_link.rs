@@ -8,6 +8,7 @@ use pgclinic_format::types::{INVALID_BLOCK, Tid};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
+use crate::index_words;
 use crate::rule::{Rule, Severity};
 
 /// Links.
@@ -73,28 +74,26 @@ impl PageCheck for SpgistLink {
             match tuple.state() {
                 State::Live if !spgist.is_leaf() => {
                     for (node, link) in (1..).zip(tuple.inner().nodes()) {
-                        let wrong = link.downlink().and_then(|to| fault(to, cx));
-                        let node = |why| format!("node {node} leads to {why}");
-                        out_add(number, wrong.map(node), out);
+                        let wrong = link.downlink().and_then(|to| Some((to, fault(to, cx)?)));
+                        let Some((to, why)) = wrong else { continue };
+                        let message = format!("node {node} leads to {why}");
+                        let draft = Draft::new(&SPGIST_LINK, message).item(number);
+                        let says = index_words::no_block(cx.fork, to.block);
+                        out.add(says.into_iter().fold(draft, Draft::server_says));
                     }
                 }
                 State::Redirect => {
                     let wrong = fault(tuple.pointer(), cx);
-                    out_add(
-                        number,
-                        wrong.map(|why| format!("the redirect leads to {why}")),
-                        out,
-                    );
+                    let message = wrong.map(|why| format!("the redirect leads to {why}"));
+                    let draft = |message| Draft::new(&SPGIST_LINK, message).item(number);
+                    message
+                        .map(draft)
+                        .into_iter()
+                        .for_each(|draft| out.add(draft));
                 }
                 State::Live | State::Dead | State::Placeholder => {}
             }
         }
-    }
-}
-
-fn out_add(number: u16, message: Option<String>, out: &mut Findings) {
-    if let Some(message) = message {
-        out.add(Draft::new(&SPGIST_LINK, message).item(number));
     }
 }
 

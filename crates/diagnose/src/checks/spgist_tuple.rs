@@ -268,6 +268,7 @@ mod tests {
             method: 4000,
             input_type: 25,
             key_type: 0,
+            equal_image: None,
         });
         trial.relation.index = Some(index);
         trial.told(&SpgistTuple, &page)

@@ -18,7 +18,7 @@ const OFFSET_END: u16 = 0xFFFD;
 
 /// What is known of a leaf that nobody needs to look at.
 struct Right<'p> {
-    /// No two entries have one key.
+    /// No two rows have one key: an entry of several is none of these.
     is_distinct: bool,
     last: Option<BtreeTuple<'p>>,
 }
@@ -159,6 +159,7 @@ fn any_leaf<'p>(tree: BtreePage<'p>, keys: &KeyOrder) -> Option<Right<'p>> {
             high_key = Some(tuple);
             continue;
         }
+        is_distinct &= tuple.lowest_tid() == tuple.highest_tid();
         if let Some(before) = before {
             let by_key = keys.compare(before, tuple, Tie::Keys);
             is_distinct &= by_key == Some(Ordering::Less);

@@ -32,7 +32,7 @@ impl Injury for ToastValue {
         let wound = Wound::edit_row(site, &row, words, |tuple| {
             put_u32(tuple, at + 10, other);
         })?;
-        Some(wound.must(&["toast-value-missing"]))
+        Some(wound.must(&["toast-value-missing", "toast-value-orphaned"]))
     }
 
     fn way_out(&self) -> &'static str {

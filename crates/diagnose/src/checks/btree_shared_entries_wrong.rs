@@ -1,0 +1,76 @@
+//! The meta page of a btree lets equal keys share an entry where equal keys need not look alike.
+//!
+//! Truth: `_bt_allequalimage` in `src/backend/access/nbtree/nbtutils.c`, `bt_index_check_internal` in
+//! `contrib/amcheck/verify_nbtree.c`.
+
+use pgclinic_format::Page;
+use pgclinic_format::btree::{BTP_META, Meta};
+use pgclinic_format::index_page::{AccessMethod, btree_flags};
+
+use crate::check::{PageCheck, PageClass, PageCx, Wants};
+use crate::document::Level;
+use crate::findings::{Draft, Findings};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static BTREE_SHARED_ENTRIES_WRONG: Rule = Rule {
+    name: "btree-shared-entries-wrong",
+    severity: Severity::Damage,
+    summary: "a btree lets equal keys share an entry though equal keys may look different",
+    explain: "\
+From version 13 on a btree keeps several rows of one key in one entry, and the key once. That is right only where \
+equal keys have the same bytes: not for `numeric` (1.0 and 1.00), floats, `jsonb`, arrays and ranges, text under \
+collations that are not deterministic, nor in an index with included columns. The meta page says in \
+`btm_allequalimage` whether it may. Here it says so, and an operator class of the index says otherwise.
+
+Index-only scans may return another value than the row has, one that is equal to it. Other queries are right.
+
+It is known of indexes over `interval` that a server from before November 2023 made: that is a warning. Otherwise \
+the meta page was overwritten, or the catalogs were.
+
+Nothing of the table is lost: `REINDEX` the index.",
+};
+
+/// See [`BTREE_SHARED_ENTRIES_WRONG`].
+pub struct BtreeSharedEntriesWrong;
+
+impl PageCheck for BtreeSharedEntriesWrong {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&BTREE_SHARED_ENTRIES_WRONG] }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants {
+            level: Level::Structure,
+            pages: PageClass::Index,
+            screened: false,
+        }
+    }
+
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
+        let is_meta = cx.fork.method == Some(AccessMethod::Btree)
+            && cx.block == 0
+            && btree_flags(page).is_some_and(|flags| flags & BTP_META != 0);
+        let Some(meta) = Meta::parse(page).filter(|meta| is_meta && meta.all_equal_image) else {
+            return;
+        };
+        let Some(keys) = &cx.fork.key_order else {
+            return;
+        };
+        if keys.is_equal_image() != Some(false) {
+            return;
+        }
+        let message = format!(
+            "btm_allequalimage is set in version {}, and equal keys need not look alike",
+            meta.version
+        );
+        let at = Meta::ALL_EQUAL_IMAGE_AT;
+        let draft = Draft::new(&BTREE_SHARED_ENTRIES_WRONG, message).bytes(at, at + 1);
+        let index = cx.fork.relation.and_then(|own| own.index.as_ref());
+        let known = index.is_some_and(pgclinic_cluster::Index::has_interval);
+        out.add(match known {
+            true => draft.severity(Severity::Warning),
+            false => draft,
+        });
+    }
+}
