@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod articles;
 mod collator;
 pub mod commands;
 pub mod drill;

@@ -40,7 +40,7 @@ pub(crate) enum ProgressStyle {
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Form of the document
-    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "html"])]
+    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "html", "prometheus"])]
     pub format: String,
     /// Write the document to this file instead of stdout
     #[arg(long, short, value_name = "FILE")]

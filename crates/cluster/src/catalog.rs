@@ -612,6 +612,7 @@ struct AttributePlaces {
     typmod: usize,
     align: usize,
     storage: usize,
+    compression: usize,
     not_null: usize,
     collation: usize,
     dropped: usize,
@@ -630,6 +631,7 @@ impl AttributePlaces {
             typmod: names.index("atttypmod"),
             align: names.index("attalign"),
             storage: names.index("attstorage"),
+            compression: names.index("attcompression"),
             not_null: names.index("attnotnull"),
             collation: names.index("attcollation"),
             dropped: names.index("attisdropped"),
@@ -660,6 +662,7 @@ impl AttributePlaces {
             dropped: row.bool(self.dropped)?,
             generated: Generated::from_letter(row.u8(self.generated)?),
             storage: row.u8(self.storage)?,
+            compression: row.u8(self.compression).unwrap_or(0),
             layout: ColumnLayout {
                 attlen: row.i16(self.len)?,
                 attalign,

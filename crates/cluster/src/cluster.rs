@@ -320,6 +320,11 @@ impl Cluster {
         list_folder(self.source.as_ref(), home).map_err(|error| Trouble::new(&home.folder, error))
     }
 
+    /// What `postgresql.auto.conf` or `postgresql.conf` says of a setting, in lower case.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        crate::settings::setting(self.source.as_ref(), name)
+    }
+
     /// Relations, columns and types of a database, or of `0`, the shared ones.
     pub fn catalog(&self, database: Oid) -> Catalog {
         Catalog::read(self, database, Depth::Columns)

@@ -106,6 +106,8 @@ pub struct Column {
     pub generated: Generated,
     /// `attstorage`: p, e, m or x.
     pub storage: u8,
+    /// `attcompression`: p, l, or 0 for what `default_toast_compression` says; 0 before 14.
+    pub compression: u8,
     /// How to walk it.
     pub layout: ColumnLayout,
     /// `attmissingval`: the value, with its header, of rows from before the column was added; none is null.
@@ -182,7 +184,7 @@ impl Relation {
 }
 
 /// An identifier as SQL wants it. Key words are not known here, so only plain names stay bare.
-fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name
             .chars()

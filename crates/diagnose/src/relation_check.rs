@@ -175,7 +175,7 @@ pub struct PageReader<'a> {
 }
 
 impl<'a> PageReader<'a> {
-    fn new(source: &'a dyn Source, fork: &'a ForkCx<'a>) -> Self {
+    pub(crate) fn new(source: &'a dyn Source, fork: &'a ForkCx<'a>) -> Self {
         PageReader {
             source,
             fork,

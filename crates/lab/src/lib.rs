@@ -55,5 +55,5 @@ pub use runner::{
     Audience, CalmOptions, Entry, Event, RunFolder, RunOptions, Unreadable, carry_out, skipped_here,
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
-pub use user_experiment::{OwnExperiment, TEMPLATE};
+pub use user_experiment::{OwnExperiment, TEMPLATE, statements};
 pub use yours::Yours;

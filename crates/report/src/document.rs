@@ -3,8 +3,8 @@
 use std::fmt;
 
 use pgclinic_diagnose::document::{
-    BlindDocument, CheckDocument, DrillDocument, ExperimentDocument, InspectDocument,
-    MEASURE_SCHEMA, MeasureDocument,
+    BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DrillDocument,
+    ExperimentDocument, InspectDocument, MEASURE_SCHEMA, MeasureDocument,
 };
 use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,8 @@ pub enum Document {
     Blind(BlindDocument),
     /// `pgclinic.measure/1`.
     Measure(MeasureDocument),
+    /// `pgclinic.catalog-cost/1`.
+    CatalogCost(CatalogCostDocument),
     /// `pgclinic.salvage/1`.
     Salvage(Account),
     /// `pgclinic.lab/1`.
@@ -64,7 +66,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {MEASURE_SCHEMA}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {SALVAGE} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -100,6 +102,7 @@ impl Document {
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
             MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
+            CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
@@ -115,6 +118,7 @@ impl Document {
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
             Document::Measure(document) => &document.schema,
+            Document::CatalogCost(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
             Document::Experiment(document) => &document.schema,
         }

@@ -8,6 +8,7 @@
 mod block_map;
 mod chart;
 mod document;
+mod figure_words;
 mod format;
 pub mod formats;
 mod groups;

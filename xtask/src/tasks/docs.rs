@@ -1,4 +1,4 @@
-//! The pages in `docs/rules/`, which the program writes from its register of rules.
+//! The pages in `docs/rules/` and `docs/guide/articles.md`, which the program writes from its registers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/ from the register of rules; --check only compares",
+    summary: "writes docs/rules/ and docs/guide/articles.md from their registers; --check only compares",
     in_ci: Some(&["--check"]),
     run,
 };
@@ -23,21 +23,27 @@ fn run(words: &[String]) -> Outcome {
     args.finish()?;
 
     let kept = repository::root().join("docs/rules");
-    let fresh = generate()?;
-    let stale = differences(&read(&kept)?, &fresh);
+    let kept_articles = repository::root().join("docs/guide/articles.md");
+    let (fresh, articles) = generate()?;
+    let mut stale = differences(&read(&kept)?, &fresh);
+    if std::fs::read_to_string(&kept_articles).ok().as_ref() != Some(&articles) {
+        stale.push("  articles.md differs".to_owned());
+    }
     if stale.is_empty() {
         return Ok(());
     }
     if check {
         return Err(format!(
-            "docs/rules is stale; `cargo xtask docs` writes it:\n{}",
+            "docs is stale; `cargo xtask docs` writes it:\n{}",
             stale.join("\n")
         ));
     }
+    std::fs::write(&kept_articles, articles).map_err(at(&kept_articles))?;
     write(&kept, &fresh)
 }
 
-fn generate() -> Result<Pages, String> {
+/// The pages of rules, and the page of articles.
+fn generate() -> Result<(Pages, String), String> {
     let folder = repository::target().join("generated-rules");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
@@ -51,12 +57,15 @@ fn generate() -> Result<Pages, String> {
         "--",
         "generate-docs",
     ];
-    shell::run(shell::command("cargo", &words).arg(&folder))?;
+    let articles = repository::target().join("generated-articles.md");
+    let mut command = shell::command("cargo", &words);
+    shell::run(command.arg(&folder).arg("--articles").arg(&articles))?;
     let pages = read(&folder)?;
     if pages.is_empty() {
         return Err("generate-docs wrote no page".into());
     }
-    Ok(pages)
+    let articles = std::fs::read_to_string(&articles).map_err(at(&articles))?;
+    Ok((pages, articles))
 }
 
 fn read(folder: &Path) -> Result<Pages, String> {

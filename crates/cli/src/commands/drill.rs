@@ -324,6 +324,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         Document::Check(_)
         | Document::Inspect(_)
         | Document::Measure(_)
+        | Document::CatalogCost(_)
         | Document::Salvage(_)
         | Document::Experiment(_) => {}
     }

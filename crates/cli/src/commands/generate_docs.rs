@@ -1,4 +1,4 @@
-//! `pgclinic generate-docs DIR`: one page a rule, from the register, for `docs/rules`.
+//! `pgclinic generate-docs DIR --articles FILE`: one page a rule, from the register, for `docs/rules`, and the page of the articles.
 
 use std::path::PathBuf;
 
@@ -14,6 +14,9 @@ struct Arguments {
     /// A folder; pages of rules that are no more are removed
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Where the page of the articles goes
+    #[arg(long, value_name = "FILE")]
+    articles: Option<PathBuf>,
 }
 
 /// See the module.
@@ -31,7 +34,10 @@ impl Command for GenerateDocs {
     }
 
     fn run(&self, matches: &ArgMatches, _world: &mut World<'_>) -> Result<Exit, Failure> {
-        let folder = Arguments::from_arg_matches(matches)?.folder;
+        let Arguments { folder, articles } = Arguments::from_arg_matches(matches)?;
+        if let Some(file) = articles {
+            std::fs::write(file, crate::articles::page())?;
+        }
         std::fs::create_dir_all(&folder)?;
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();

@@ -1,9 +1,15 @@
 //! `pgclinic measure TARGET`: exact figures of bloat and index layout, from the files.
 
-use std::path::PathBuf;
-use std::time::Instant;
+mod catalog_cost;
+mod traffic;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_diagnose::document::MeasureDocument;
+use pgclinic_diagnose::measures::growth;
 use pgclinic_diagnose::{MeasureOptions, measure_cluster};
 use pgclinic_report::Document;
 
@@ -20,6 +26,15 @@ struct Arguments {
     /// A data directory whose server is stopped
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    /// Read this share of each large relation, such as 1%; figures come with intervals
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    sample: Option<f64>,
+    /// Try pglz, lz4 and zstd on real long values: bytes, time, and how many would stay in their rows
+    #[arg(long)]
+    try_compression: bool,
+    /// Compare with an older measurement of this cluster, in JSON: growth a day, and when limits are reached
+    #[arg(long, value_name = "FILE")]
+    since: Option<PathBuf>,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -27,6 +42,8 @@ struct Arguments {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+const CATALOG_COST: &str = "catalog-cost";
 
 /// See the module.
 pub struct MeasureCommand;
@@ -37,12 +54,21 @@ impl Command for MeasureCommand {
     }
 
     fn arguments(&self) -> ClapCommand {
+        let catalog_cost = catalog_cost::Arguments::augment_args(ClapCommand::new(CATALOG_COST))
+            .about("Counts the rows that a script's tables write into the system catalogs, on a server of its own");
         Arguments::augment_args(ClapCommand::new(self.name()))
+            .subcommand(catalog_cost)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
             .about("Measures bloat and index layout exactly, from a stopped cluster's files")
             .after_help("Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry their names and are equal to theirs. Exit code 0 everything was measured, 3 something could not be.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+        if let Some((CATALOG_COST, matches)) = matches.subcommand() {
+            let arguments = catalog_cost::Arguments::from_arg_matches(matches)?;
+            return catalog_cost::run(&arguments, world);
+        }
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let cluster = target::open_cluster(&arguments.target, Some(&arguments.load))?;
@@ -50,10 +76,20 @@ impl Command for MeasureCommand {
             threads: arguments.load.threads(),
             selection: arguments.selection.selection(),
             spec: target::spec_of(&arguments.target),
+            sample_percent: arguments.sample,
+            memory_bytes: arguments.load.memory.get(),
+            trial_clock: arguments.try_compression.then_some(clock),
         };
+        let older = arguments.since.as_deref().map(older).transpose()?;
         let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
         let mut document = measure_cluster(&cluster, &options, &bar);
         bar.finish();
+        if let (Some(older), Some(path)) = (&older, &arguments.since) {
+            let grown = growth(older, &document);
+            let refused =
+                |why| Failure::new(format!("cannot compare with {}: {why}", path.display()));
+            document.growth = Some(grown.map_err(refused)?);
+        }
         document.elapsed_s = start.elapsed().as_secs_f64();
         if document.relations.is_empty() && !document.interrupted {
             let why = "Relations are written schema.name, * and ? are wild";
@@ -79,4 +115,33 @@ impl Command for MeasureCommand {
             .write(&Document::Measure(document), world)?;
         Ok(exit)
     }
+}
+
+/// Time that only goes forward.
+fn clock() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
+/// An older measurement.
+fn older(path: &Path) -> Result<MeasureDocument, Failure> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    match Document::from_json(&bytes) {
+        Ok(Document::Measure(document)) => Ok(document),
+        Ok(other) => Err(Failure::new(format!(
+            "{} is no measurement but {}",
+            path.display(),
+            other.schema()
+        ))),
+        Err(error) => Err(Failure::new(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// `1%`, `0.5 %` or `1`.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|share| *share > 0.0 && *share <= 100.0)
+        .ok_or_else(|| format!("{text:?} is no share; write 1%"))
 }

@@ -32,6 +32,7 @@ fn column(attnum: u16, name: &str, type_oid: Oid, attlen: i16, attalign: u8) -> 
         dropped: false,
         generated: pgclinic_cluster::Generated::No,
         storage: b'x',
+        compression: 0,
         layout,
         missing: None,
         collation: 0,

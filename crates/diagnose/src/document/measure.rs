@@ -24,6 +24,21 @@ pub struct MeasureDocument {
     pub coverage: Coverage,
     /// In the order of database, schema and name.
     pub relations: Vec<MeasuredRelation>,
+    /// Figures of whole databases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<MeasuredDatabase>,
+    /// What could be done with less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<MeasureHint>,
+    /// What has changed since an older measurement of the same cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
+    /// Numbers of the cluster as a whole, for measurements to come.
+    #[serde(default)]
+    pub counters: Counters,
+    /// The share of each large relation that was read; absent when all was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_percent: Option<f64>,
     /// The run was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
@@ -60,9 +75,135 @@ pub struct MeasuredRelation {
     pub bytes: u64,
     /// Pages that could not be measured: unreadable, or of a shape that no server writes.
     pub pages_not_measured: u64,
+    /// Pages that were read, where not all were: figures are estimates then, with intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_pages: Option<u64>,
+    /// Where a figure of a sample lies with a confidence of 95 %, by section and name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, BTreeMap<String, [f64; 2]>>,
+    /// Figures of single columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<MeasuredColumn>,
     /// The figures, by section (`table`, `index`) and name.
     #[serde(flatten)]
-    pub sections: BTreeMap<String, BTreeMap<String, Option<Figure>>>,
+    pub sections: Sections,
+}
+
+/// Figures by section and name.
+pub type Sections = BTreeMap<String, BTreeMap<String, Option<Figure>>>;
+
+/// One column of a table.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MeasuredColumn {
+    /// `attnum`.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// `pg_type.typname`.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The figures, by section (`toast`, `uuid`) and name.
+    #[serde(flatten)]
+    pub sections: Sections,
+}
+
+/// One database.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MeasuredDatabase {
+    /// Its name.
+    pub database: String,
+    /// Its OID.
+    pub database_oid: u32,
+    /// The figures, by section (`catalogs`, `large_objects`) and name.
+    #[serde(flatten)]
+    pub sections: Sections,
+}
+
+/// Something that could be done with less.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MeasureHint {
+    /// `duplicate-index` or `prefix-index`.
+    pub hint: String,
+    /// Its database.
+    pub database: String,
+    /// The index that could be done without.
+    pub relation: String,
+    /// The index that does its work too.
+    pub other: String,
+    /// Bytes of the index.
+    pub bytes: u64,
+    /// A sentence.
+    pub message: String,
+}
+
+/// Numbers that only rise.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// Seconds since 1970 at the last checkpoint.
+    pub time: i64,
+    /// The next transaction, with its epoch.
+    pub next_xid: u64,
+    /// The next multixact.
+    pub next_multixact: u32,
+    /// Transactions from the oldest that is not frozen to the next.
+    pub xid_age: u64,
+    /// Multixacts from the oldest to the next.
+    pub multixact_age: u64,
+    /// The position in the WAL.
+    pub wal_bytes: u64,
+}
+
+/// What has changed between two measurements.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Growth {
+    /// Seconds between the two checkpoints.
+    pub seconds: i64,
+    /// Bytes of all relations a day.
+    pub bytes_per_day: f64,
+    /// Dead row versions a day.
+    pub dead_rows_per_day: f64,
+    /// Transactions a day.
+    pub xids_per_day: f64,
+    /// Multixacts a day.
+    pub multixacts_per_day: f64,
+    /// Bytes of WAL a day.
+    pub wal_bytes_per_day: f64,
+    /// Limits that will be reached when all goes on like this, the soonest first.
+    pub limits: Vec<LimitAhead>,
+    /// Relations that grew most, the fastest first.
+    pub relations: Vec<RelationGrowth>,
+}
+
+/// A limit that will be reached.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LimitAhead {
+    /// What has it, in words.
+    pub what: String,
+    /// What it counts, in words.
+    pub of: String,
+    /// Where it stands.
+    pub limit: u64,
+    /// How much is there now.
+    pub now: u64,
+    /// Seconds since 1970 when it is reached.
+    pub reached: i64,
+}
+
+/// How a relation grew.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RelationGrowth {
+    /// Its database; absent for shared relations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Its name.
+    pub relation: String,
+    /// Bytes now.
+    pub bytes: u64,
+    /// Bytes a day.
+    pub bytes_per_day: f64,
+    /// Dead row versions a day, of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_rows_per_day: Option<f64>,
 }
 
 /// A figure's value.
@@ -73,6 +214,10 @@ pub enum Figure {
     Count(u64),
     /// A share, a mean.
     Real(f64),
+    /// A statement.
+    Text(String),
+    /// Points of a picture.
+    Points(Vec<[u64; 2]>),
     /// How often each value occurs.
     Spread(Spread),
 }
@@ -133,7 +278,7 @@ impl MeasuredRelation {
     pub fn count(&self, section: &str, name: &str) -> Option<u64> {
         match self.figure(section, name)? {
             Figure::Count(number) => Some(*number),
-            Figure::Real(_) | Figure::Spread(_) => None,
+            _ => None,
         }
     }
 
@@ -142,7 +287,7 @@ impl MeasuredRelation {
         match self.figure(section, name)? {
             Figure::Count(number) => Some(*number as f64),
             Figure::Real(number) => Some(*number),
-            Figure::Spread(_) => None,
+            _ => None,
         }
     }
 }

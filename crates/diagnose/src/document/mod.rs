@@ -2,6 +2,7 @@
 //!
 //! Absent fields do not apply, `null` is unknown. Keys are stable; new ones may be added.
 
+mod catalog_cost;
 pub(crate) mod check;
 mod drill;
 mod experiment;
@@ -9,6 +10,10 @@ mod inspect;
 mod measure;
 pub(crate) mod state;
 
+pub use catalog_cost::{
+    CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, ProjectedCatalog, ProjectedTraffic,
+    StatementCost,
+};
 pub use check::{
     AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
     Place, RelationSummary, Remedy, Verdict,
@@ -23,7 +28,10 @@ pub use experiment::{
     Side,
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
-pub use measure::{Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, Spread};
+pub use measure::{
+    Counters, Figure, Growth, LimitAhead, MEASURE_SCHEMA, MeasureDocument, MeasureHint,
+    MeasuredColumn, MeasuredDatabase, MeasuredRelation, RelationGrowth, Sections, Spread,
+};
 pub use state::RunState;
 
 use serde::{Deserialize, Serialize};

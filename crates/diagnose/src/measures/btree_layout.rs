@@ -149,13 +149,14 @@ fn leaf(tree: &BtreePage<'_>, at: &PageAt<'_>, sums: &mut Sums) {
     sums.add(DEAD_ITEMS, dead);
     sums.add(LIVE_ITEMS, all.saturating_sub(dead));
     sums.note(ITEMS, all);
+    let (mut posting_lists, mut rows) = (0, 0);
     for (_, tuple) in tree.data() {
-        sums.add(POSTING_LISTS, u64::from(tuple.is_posting()));
-        let rows = if tuple.is_posting() {
-            tuple.posting_count() as u64
-        } else {
-            1
+        posting_lists += u64::from(tuple.is_posting());
+        rows += match tuple.is_posting() {
+            true => tuple.posting_count() as u64,
+            false => 1,
         };
-        sums.add(ROWS, rows);
     }
+    sums.add(POSTING_LISTS, posting_lists);
+    sums.add(ROWS, rows);
 }

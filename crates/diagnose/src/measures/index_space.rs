@@ -70,16 +70,19 @@ impl Measure for IndexSpace {
             Holds::Nothing => sums.add(FREE_BYTES, page.len() as u64),
             Holds::Items { first } => {
                 sums.add(FREE_BYTES, u64::from(super::free_space(page, at)));
-                let items = page.line_pointers().filter(|(item, _)| *item >= first);
-                for (_, pointer) in items {
+                let mut counts = [0u64; 4];
+                for (_, pointer) in page.line_pointers().filter(|(item, _)| *item >= first) {
                     let is_dead = pointer.flags() == LpFlags::Dead;
-                    let (number, bytes) = if is_dead {
-                        (DEAD, DEAD_BYTES)
-                    } else {
-                        (LIVE, LIVE_BYTES)
+                    let [live, live_bytes, dead, dead_bytes] = &mut counts;
+                    let (number, bytes) = match is_dead {
+                        true => (dead, dead_bytes),
+                        false => (live, live_bytes),
                     };
-                    sums.add(number, 1);
-                    sums.add(bytes, u64::from(pointer.lp_len()));
+                    *number += 1;
+                    *bytes += u64::from(pointer.lp_len());
+                }
+                for (slot, count) in [LIVE, LIVE_BYTES, DEAD, DEAD_BYTES].into_iter().zip(counts) {
+                    sums.add(slot, count);
                 }
             }
         }

@@ -3,19 +3,32 @@
 //! A measure sees the pages of a relation in any order and on any thread, adds up, and makes figures
 //! of the sums. Where PostgreSQL's own extensions give the same quantity, name and value are theirs.
 
+mod catalogs;
+mod compression_trial;
+mod growth;
+mod index_hints;
+mod job;
+mod key_order;
+mod large_objects;
+mod page_rows;
 mod percent;
+mod places;
 mod run;
+mod sample;
 mod sums;
+mod toasted;
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{RowState, row_state};
+use pgclinic_cluster::Column;
 use pgclinic_format::line_pointer::LinePointer;
-use pgclinic_format::{BlockNo, HeapTuple, Page, registry};
+use pgclinic_format::{BlockNo, Page, Varlena, registry};
 
 use crate::check::ForkCx;
 use crate::document::{Figure, Spread};
 
+pub use growth::{GrowthError, growth};
+pub use page_rows::PageRow;
 pub use run::{MeasureOptions, measure_cluster};
 pub use sums::Sums;
 
@@ -56,6 +69,8 @@ pub struct PageAt<'a> {
     pub fork: &'a ForkCx<'a>,
     /// Its number in the fork.
     pub block: BlockNo,
+    /// What its used line pointers hold, if it is a heap's.
+    pub rows: &'a [PageRow<'a>],
 }
 
 impl PageAt<'_> {
@@ -64,14 +79,49 @@ impl PageAt<'_> {
     fn counts_whole_holes(&self) -> bool {
         self.fork.major() >= 18
     }
+}
 
-    /// What became of a row version of this relation.
-    fn row_state(&self, tuple: HeapTuple<'_>) -> RowState {
-        let Some(cluster) = self.fork.cluster else {
-            return RowState::Unknown;
-        };
-        row_state(tuple, &cluster.transactions, &cluster.multixacts)
+/// A measure of the values of one column, in live rows.
+pub trait ColumnMeasure: Sync {
+    /// Where its figures stand: `toast` or `uuid`.
+    fn section(&self) -> &'static str;
+    /// What it gives, in the order in which people read it.
+    fn figures(&self) -> &'static [FigureKind];
+    /// Columns of this kind are measured.
+    fn fits(&self, at: &ColumnAt<'_>) -> bool;
+    /// Adds a value up; nulls are never handed out.
+    fn value(&self, value: StoredValue<'_>, at: &ColumnAt<'_>, sums: &mut Sums);
+    /// The figures, in the order of [`ColumnMeasure::figures`]; nothing for what cannot be computed.
+    fn total(&self, sums: &Sums, at: &ColumnAt<'_>) -> Vec<Option<Figure>>;
+}
+
+/// A column and its table.
+#[derive(Clone, Copy)]
+pub struct ColumnAt<'a> {
+    /// The column.
+    pub column: &'a Column,
+    /// `pg_type.typname`.
+    pub type_name: &'a str,
+    /// The table.
+    pub fork: &'a ForkCx<'a>,
+}
+
+/// A value as it stands in its row.
+#[derive(Clone, Copy, Debug)]
+pub enum StoredValue<'a> {
+    /// Of fixed length.
+    Fixed(&'a [u8]),
+    /// Of variable length, with the bytes that it takes in the row.
+    Varlena(Varlena<'a>, usize),
+}
+
+/// Two digits are kept: spreads of sizes and ages stay short.
+fn round_down(value: u64) -> u64 {
+    let mut unit = 1;
+    while value / unit >= 100 {
+        unit *= 10;
     }
+    value / unit * unit
 }
 
 /// The free middle of a page as `pgstattuple` counts it.
@@ -108,6 +158,14 @@ pub enum Unit {
     Number,
     /// Of a hundred.
     Percent,
+    /// Milliseconds since 1970.
+    Time,
+    /// Days since 1970.
+    Day,
+    /// Places in a picture.
+    Place,
+    /// A statement.
+    Statement,
 }
 
 const fn bytes(name: &'static str, summary: &'static str) -> FigureKind {
@@ -137,14 +195,76 @@ const fn share(name: &'static str, summary: &'static str) -> FigureKind {
     }
 }
 
+const fn of(name: &'static str, unit: Unit, summary: &'static str) -> FigureKind {
+    FigureKind {
+        name,
+        unit,
+        summary,
+    }
+}
+
 registry! {
-    /// Every measure, in the order of the figures on a page.
+    /// Every measure of pages, in the order of the figures on a page.
     pub static MEASURES: [Measure] = [
         table_space::TableSpace,
         table_ledger::TableLedger,
+        row_ages::RowAges,
         btree_layout::BtreeLayout,
+        btree_packing::BtreePacking,
         index_space::IndexSpace,
+        hash_layout::HashLayout,
+        gin_layout::GinLayout,
+        gist_layout::GistLayout,
+        spgist_layout::SpgistLayout,
+        brin_layout::BrinLayout,
     ];
+}
+
+registry! {
+    /// Every measure of columns.
+    pub static COLUMN_MEASURES: [ColumnMeasure] = [
+        toast_make_up::ToastMakeUp,
+        uuid_versions::UuidVersions,
+    ];
+}
+
+/// Every figure of a relation with its section, in the order in which people read them.
+pub fn relation_figures() -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
+    let of_pages = MEASURES.iter().flat_map(|measure| {
+        measure
+            .figures()
+            .iter()
+            .map(|kind| (measure.section(), kind))
+    });
+    of_pages.chain(
+        key_order::FIGURES
+            .iter()
+            .map(|kind| (key_order::SECTION, kind)),
+    )
+}
+
+/// Every figure of a column with its section.
+pub fn column_figures() -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
+    let of_values = COLUMN_MEASURES.iter().flat_map(|measure| {
+        measure
+            .figures()
+            .iter()
+            .map(|kind| (measure.section(), kind))
+    });
+    let of_trial = compression_trial::FIGURES.iter();
+    of_values.chain(of_trial.map(|kind| (compression_trial::SECTION, kind)))
+}
+
+/// Every figure of a database with its section.
+pub fn database_figures() -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
+    let catalogs = catalogs::FIGURES
+        .iter()
+        .map(|kind| (catalogs::SECTION, kind));
+    catalogs.chain(
+        large_objects::FIGURES
+            .iter()
+            .map(|kind| (large_objects::SECTION, kind)),
+    )
 }
 
 #[cfg(test)]
@@ -156,19 +276,24 @@ mod tests {
     #[test]
     fn every_figure_has_a_name_of_its_own_and_words() {
         let mut seen = BTreeSet::new();
-        for measure in MEASURES {
-            for figure in measure.figures() {
-                assert!(
-                    seen.insert((measure.section(), figure.name)),
-                    "{} twice",
-                    figure.name
-                );
-                assert!(
-                    figure.summary.contains(' '),
-                    "{} says too little",
-                    figure.name
-                );
-            }
+        for (section, figure) in relation_figures()
+            .chain(column_figures())
+            .chain(database_figures())
+        {
+            assert!(seen.insert((section, figure.name)), "{} twice", figure.name);
+            assert!(
+                figure.summary.contains(' '),
+                "{} says too little",
+                figure.name
+            );
         }
+    }
+
+    #[test]
+    fn two_digits_are_kept() {
+        assert_eq!(
+            [0, 99, 100, 129, 12_999].map(round_down),
+            [0, 99, 100, 120, 12_000]
+        );
     }
 }

@@ -1,18 +1,22 @@
 //! One pass over the main forks of a cluster, on all threads, every measure at once.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use pgclinic_cluster::{Cluster, ForkFiles};
-use pgclinic_format::{BlockNo, Fork, Oid, Page};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{Fork, Oid};
 use pgclinic_source::{BufferPool, Chunk, ChunkReader, Range, for_each_chunk};
 
-use super::{MEASURES, Measure, PageAt, Sums, Whole};
-use crate::check::{DatabaseCx, ForkCx};
+use super::job::{Job, Tally};
+use super::toasted::Toasted;
+use super::{catalogs, index_hints, key_order, large_objects};
+use crate::check::DatabaseCx;
 use crate::document::{
-    Coverage, Figure, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, NotChecked, Tool,
+    Counters, Coverage, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredDatabase, MeasuredRelation,
+    NotChecked, Sections, Tool,
 };
 use crate::walker::{Progress, Selection, fork_cx, target_of};
 
@@ -30,6 +34,12 @@ pub struct MeasureOptions {
     pub selection: Selection,
     /// How the person named the target.
     pub spec: String,
+    /// The share of each large relation that is read; all of it without.
+    pub sample_percent: Option<f64>,
+    /// Memory for where rows stand.
+    pub memory_bytes: u64,
+    /// Long values are tried with each way to pack them, by this clock.
+    pub trial_clock: Option<fn() -> std::time::Duration>,
 }
 
 /// Measures a cluster. `elapsed_s` is left at 0: the clock is the caller's.
@@ -45,6 +55,11 @@ pub fn measure_cluster(
         level: Level::Structure,
         coverage: Coverage::default(),
         relations: Vec::new(),
+        databases: Vec::new(),
+        hints: Vec::new(),
+        growth: None,
+        counters: counters(cluster),
+        sample_percent: options.sample_percent,
         interrupted: false,
         elapsed_s: 0.0,
     };
@@ -59,6 +74,22 @@ pub fn measure_cluster(
     }
     document.interrupted = progress.is_interrupted();
     document
+}
+
+fn counters(cluster: &Cluster) -> Counters {
+    let Some(control) = cluster.control.trusted() else {
+        return Counters::default();
+    };
+    let checkpoint = &control.checkpoint;
+    let age = |next: u32, oldest: u32| u64::from(next.wrapping_sub(oldest));
+    Counters {
+        time: checkpoint.time,
+        next_xid: checkpoint.next_full_xid,
+        next_multixact: checkpoint.next_multi.0,
+        xid_age: age(checkpoint.next_xid().0, checkpoint.oldest_xid.0),
+        multixact_age: age(checkpoint.next_multi.0, checkpoint.oldest_multi.0),
+        wal_bytes: control.checkpoint_lsn.0,
+    }
 }
 
 fn leave_out(coverage: &mut Coverage, what: String, why: String) {
@@ -76,7 +107,7 @@ fn measure_database(
     progress: &dyn Progress,
     document: &mut MeasureDocument,
 ) {
-    let catalog = cluster.catalog_names(database);
+    let catalog = cluster.catalog(database);
     let mut forks: Vec<ForkFiles> = Vec::new();
     let homes = cluster.homes.iter();
     for home in homes.filter(|home| home.database == database) {
@@ -94,17 +125,50 @@ fn measure_database(
         catalog: &catalog,
         forks: &forks,
     };
-    let all = forks.iter().filter(|files| is_measured(files));
-    let all = all.map(|files| fork_cx(&view, files, Level::Pages));
-    let jobs: Vec<Job<'_>> = all
-        .filter(|fork| options.selection.takes_fork(fork.files, fork.relation))
-        .map(Job::new)
+    let chosen = forks.iter().filter(|files| is_measured(files));
+    let chosen = chosen.filter(|files| options.selection.takes_dependent(files, &catalog));
+    let jobs: Vec<Job<'_>> = chosen
+        .map(|files| fork_cx(&view, files, Level::Pages))
+        .map(|fork| Job::new(fork, &catalog, options))
         .collect();
     run(cluster, &jobs, options, progress, &mut document.coverage);
-    let mut measured: Vec<MeasuredRelation> = jobs.into_iter().map(Job::finish).collect();
+    let keys = key_sections(&jobs, options.threads, progress);
+    let trials = trials(&jobs, options);
+    let finished = jobs.into_iter().zip(keys).zip(trials);
+    let mut measured: Vec<_> = finished
+        .map(|((job, keys), trials)| job.finish(keys, trials))
+        .collect();
     measured
         .sort_by(|a, b| (&a.schema, &a.relation, &a.path).cmp(&(&b.schema, &b.relation, &b.path)));
+    if database != 0 && !progress.is_interrupted() {
+        document
+            .hints
+            .append(&mut index_hints::hints(&catalog, &measured));
+        document
+            .databases
+            .extend(whole_database(&view, options, &measured));
+    }
     document.relations.append(&mut measured);
+}
+
+/// What is said of a database as a whole, where all of it was asked for.
+fn whole_database(
+    view: &DatabaseCx<'_>,
+    options: &MeasureOptions,
+    measured: &[MeasuredRelation],
+) -> Option<MeasuredDatabase> {
+    let selection = &options.selection;
+    let all = selection.relations.is_empty() && selection.filenodes.is_empty();
+    let name = view.catalog.database_name.clone().filter(|_| all)?;
+    let mut sections =
+        Sections::from([(catalogs::SECTION.to_owned(), catalogs::measure(measured))]);
+    sections
+        .extend(large_objects::measure(view).map(|own| (large_objects::SECTION.to_owned(), own)));
+    Some(MeasuredDatabase {
+        database: name,
+        database_oid: view.catalog.database,
+        sections,
+    })
 }
 
 /// Main forks that outlive the server's next start.
@@ -112,123 +176,86 @@ fn is_measured(files: &ForkFiles) -> bool {
     files.fork == Fork::Main && files.temporary.is_none() && !files.segments.is_empty()
 }
 
-/// A relation, its measures, and what they have added up.
-struct Job<'a> {
-    fork: ForkCx<'a>,
-    measures: Vec<&'static dyn Measure>,
-    tally: Mutex<Tally>,
+/// The order of each btree against its table's, one index a thread.
+fn key_sections(
+    jobs: &[Job<'_>],
+    threads: NonZeroUsize,
+    progress: &dyn Progress,
+) -> Vec<Option<Sections>> {
+    let next = AtomicUsize::new(0);
+    let sections: Vec<Mutex<Option<Sections>>> = jobs.iter().map(|_| Mutex::default()).collect();
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(job), Some(slot)) = (jobs.get(at), sections.get(at)) else {
+                return;
+            };
+            if !progress.is_interrupted() {
+                *slot.lock().expect("no thread panics with a section") = key_section(job, jobs);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.get() {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let sections = sections.into_iter();
+    sections
+        .map(|slot| slot.into_inner().expect("no thread panics with a section"))
+        .collect()
 }
 
-#[derive(Default)]
-struct Tally {
-    sums: Vec<Sums>,
-    empty_pages: u64,
-    broken_pages: u64,
+fn key_section(job: &Job<'_>, jobs: &[Job<'_>]) -> Option<Sections> {
+    (job.fork.method == Some(AccessMethod::Btree)).then_some(())?;
+    let relation = job.fork.relation?;
+    let index = relation.index.as_ref().filter(|index| index.valid)?;
+    let own = job.places()?;
+    let is_table = |other: &&Job<'_>| {
+        other
+            .fork
+            .relation
+            .is_some_and(|own| own.oid == index.table)
+    };
+    let table = jobs.iter().find(is_table);
+    let rows = table.and_then(Job::places);
+    let columns = relation.layouts.as_deref().unwrap_or_default();
+    let forecast = index.unique && matches!(columns, [only] if matches!(only.attlen, 8 | 16));
+    let is_large = table.is_some_and(|table| table.fork.blocks > super::job::PLACES_BLOCKS_MAX);
+    // Of a table whose rows were not asked for, or did not fit, dead ones would count too.
+    (rows.is_some() || is_large).then_some(())?;
+    key_order::measure(&job.fork, &own, rows.as_deref(), forecast)
 }
 
-impl<'a> Job<'a> {
-    fn new(fork: ForkCx<'a>) -> Self {
-        let measures = MEASURES.iter().copied();
-        let measures: Vec<_> = measures.filter(|measure| measure.fits(&fork)).collect();
-        let tally = Tally {
-            sums: measures.iter().map(|_| Sums::default()).collect(),
-            ..Tally::default()
+/// The trials of each job's columns, one after the other: times would disturb each other.
+fn trials(jobs: &[Job<'_>], options: &MeasureOptions) -> Vec<Vec<Option<Sections>>> {
+    let of_job = |job: &Job<'_>| {
+        let Some(clock) = options.trial_clock else {
+            return Vec::new();
         };
-        Job {
-            fork,
-            measures,
-            tally: Mutex::new(tally),
-        }
-    }
-
-    /// Adds up the pages of a chunk.
-    fn chunk(&self, bytes: &[u8], first: u64) {
-        let mut tally = Tally {
-            sums: self.measures.iter().map(|_| Sums::default()).collect(),
-            ..Tally::default()
-        };
-        let size = usize::try_from(self.fork.build.block_size).unwrap_or(8192);
-        for (bytes, block) in bytes.chunks_exact(size).zip(first..) {
-            let block = BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
-            self.page(bytes, block, &mut tally);
-        }
-        self.absorb(tally);
-    }
-
-    fn page(&self, bytes: &[u8], block: BlockNo, tally: &mut Tally) {
-        let page = Page::parse(bytes);
-        let Some(page) = page.filter(|page| page.is_new() || page.header_is_sane_to_the_server())
-        else {
-            tally.broken_pages += 1;
-            return;
-        };
-        if page.is_new() {
-            tally.empty_pages += 1;
-            return;
-        }
-        let at = PageAt {
-            fork: &self.fork,
-            block,
-        };
-        let mut whole = true;
-        for (measure, sums) in self.measures.iter().zip(&mut tally.sums) {
-            whole &= measure.page(page, &at, sums);
-        }
-        tally.broken_pages += u64::from(!whole);
-    }
-
-    fn absorb(&self, other: Tally) {
-        let mut own = self.tally.lock().expect("no thread panics with a tally");
-        for (sums, more) in own.sums.iter_mut().zip(other.sums) {
-            sums.absorb(more);
-        }
-        own.empty_pages += other.empty_pages;
-        own.broken_pages += other.broken_pages;
-    }
-
-    fn finish(self) -> MeasuredRelation {
-        let fork = &self.fork;
-        let tally = self
-            .tally
-            .into_inner()
-            .expect("no thread panics with a tally");
-        let whole = Whole {
-            fork,
-            empty_pages: tally.empty_pages,
-            broken_pages: tally.broken_pages,
-        };
-        let mut sections: BTreeMap<String, BTreeMap<String, Option<Figure>>> = BTreeMap::new();
-        for (measure, sums) in self.measures.iter().zip(&tally.sums) {
-            let section = sections.entry(measure.section().into()).or_default();
-            let values = measure.total(sums, &whole);
-            assert_eq!(
-                values.len(),
-                measure.figures().len(),
-                "a value for each figure"
-            );
-            let named = measure.figures().iter().zip(values);
-            section.extend(named.map(|(kind, value)| (kind.name.to_owned(), value)));
-        }
-        let relation = fork.relation;
-        MeasuredRelation {
-            database: fork.database.map(str::to_owned),
-            schema: relation.map(|own| own.schema.clone()),
-            relation: relation.map(|own| own.name.clone()),
-            database_oid: fork.files.home.database,
-            relation_oid: relation.map(|own| own.oid),
-            filenode: fork.files.filenode,
-            path: fork.files.path(0),
-            kind: fork.kind,
-            access_method: fork.method.map(|method| method.name().to_owned()),
-            blocks: fork.blocks,
-            bytes: whole.bytes(fork.blocks),
-            pages_not_measured: tally.broken_pages,
-            sections,
-        }
-    }
+        let picked = job.take_picked().into_iter();
+        picked
+            .map(|picked| picked.try_all(toasted(job, jobs), clock))
+            .collect()
+    };
+    jobs.iter().map(of_job).collect()
 }
 
-/// A segment of a job.
+/// The long values of a job's table, where they are at hand.
+fn toasted<'a>(job: &Job<'_>, jobs: &'a [Job<'a>]) -> Option<Toasted<'a>> {
+    let wanted = job.fork.relation?.toast;
+    let is = |other: &&Job<'_>| other.fork.relation.is_some_and(|own| own.oid == wanted);
+    let heap = jobs.iter().find(is)?;
+    let is_its_index = |other: &&Job<'_>| {
+        let index = other.fork.relation.and_then(|own| own.index.as_ref());
+        index.is_some_and(|index| index.table == wanted)
+    };
+    let index = jobs.iter().find(is_its_index)?;
+    Toasted::new(&heap.fork, &index.fork)
+}
+
+/// A stretch of a job's file.
 struct Stretch {
     job: usize,
     first_block: u64,
@@ -245,6 +272,7 @@ fn run(
     progress.expect(files.iter().map(|file| file.len).sum());
     let pool = BufferPool::new(CHUNK_BYTES, options.threads.get());
     let reader = ChunkReader::new(cluster.source().as_ref(), &pool, files, READ_AHEAD);
+    let room = AtomicI64::new(i64::try_from(options.memory_bytes).unwrap_or(i64::MAX));
     let seen = Mutex::new(Coverage::default());
     for_each_chunk(&reader, options.threads, &|chunk| {
         if progress.is_interrupted() {
@@ -253,15 +281,13 @@ fn run(
         let stretch = stretches.get(chunk.file);
         if let Some((stretch, job)) = stretch.and_then(|own| Some((own, jobs.get(own.job)?))) {
             let block = u64::from(job.fork.build.block_size);
-            let first = stretch.first_block + chunk.range.offset / block;
+            let offset = chunk.range.offset / block;
+            let first = stretch.first_block + offset;
             if let Ok(bytes) = &chunk.bytes {
-                job.chunk(bytes, first);
+                job.chunk(bytes, first, &room);
             }
-            book(
-                &chunk,
-                job,
-                &mut seen.lock().expect("no thread panics with the books"),
-            );
+            let mut seen = seen.lock().expect("no thread panics with the books");
+            book(&chunk, job, first, &mut seen);
         }
         progress.advance(chunk.range.len);
         ControlFlow::Continue(())
@@ -275,25 +301,40 @@ fn run(
     coverage.not_checked.extend(seen.not_checked);
 }
 
+/// What is read of each job: its segments, or the groups of its sample. `first_block` is the first of the segment.
 fn stretches(jobs: &[Job<'_>]) -> (Vec<Stretch>, Vec<Range>) {
     let mut stretches = Vec::new();
     let mut files = Vec::new();
     for (job, own) in jobs.iter().enumerate() {
-        for segment in &own.fork.files.segments {
-            let first_block = u64::from(segment.number) * own.fork.build.segment_blocks();
+        let per_segment = own.fork.build.segment_blocks().max(1);
+        let block = u64::from(own.fork.build.block_size);
+        let mut add = |segment: u32, offset: u64, len: u64| {
+            let first_block = u64::from(segment) * per_segment;
             stretches.push(Stretch { job, first_block });
-            files.push(Range {
-                path: own.fork.files.path(segment.number),
-                offset: 0,
-                len: segment.len,
-            });
+            let path = own.fork.files.path(segment);
+            files.push(Range { path, offset, len });
+        };
+        match &own.groups {
+            None => {
+                for segment in &own.fork.files.segments {
+                    add(segment.number, 0, segment.len);
+                }
+            }
+            Some(groups) => {
+                for group in groups {
+                    let segment = u32::try_from(group.start / per_segment).unwrap_or(u32::MAX);
+                    let within = group.start % per_segment;
+                    let pages = (group.end - group.start).min(per_segment - within);
+                    add(segment, within * block, pages * block);
+                }
+            }
         }
     }
     (stretches, files)
 }
 
 /// Books what came of a chunk and what did not.
-fn book(chunk: &Chunk, job: &Job<'_>, seen: &mut Coverage) {
+fn book(chunk: &Chunk, job: &Job<'_>, first: u64, seen: &mut Coverage) {
     let block = u64::from(job.fork.build.block_size);
     let (read, why) = match &chunk.bytes {
         Ok(bytes) => (
@@ -308,10 +349,7 @@ fn book(chunk: &Chunk, job: &Job<'_>, seen: &mut Coverage) {
     seen.bytes_unreadable += missing;
     seen.pages += read / block;
     if missing > 0 {
-        job.absorb(Tally {
-            broken_pages: missing.div_ceil(block),
-            ..Tally::default()
-        });
+        job.absorb(first, Tally::broken(missing.div_ceil(block)));
         leave_out(seen, chunk.range.path.clone(), why);
     }
 }

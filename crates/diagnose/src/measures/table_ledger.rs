@@ -1,11 +1,10 @@
 //! Where every byte of a table goes: a ledger that adds up to the file, and what cleaning gives back.
 
-use pgclinic_cluster::RowState;
 use pgclinic_format::line_pointer::{LinePointer, LpFlags};
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{HeapTuple, Page, index_page::AccessMethod};
+use pgclinic_format::{Page, index_page::AccessMethod};
 
-use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number};
+use super::{FigureKind, Measure, PageAt, PageRow, Sums, Whole, bytes, number};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
@@ -159,29 +158,33 @@ impl Ledger {
             ..Ledger::default()
         };
         for (_, pointer) in page.line_pointers() {
-            ledger.add(page, pointer, at);
+            ledger.add_pointer(pointer);
+        }
+        for row in at.rows {
+            ledger.add_row(row);
         }
         let rows = (page.len() as u64).checked_sub(u64::from(page.pd_upper()))?;
         ledger.padding = rows.checked_sub(ledger.live + ledger.dead)?;
         Some(ledger)
     }
 
-    fn add(&mut self, page: Page<'_>, pointer: LinePointer, at: &PageAt<'_>) {
+    fn add_pointer(&mut self, pointer: LinePointer) {
         match pointer.flags() {
             LpFlags::Redirect => self.redirects += 1,
             LpFlags::Dead => self.dead_pointers += 1,
             LpFlags::Unused => self.unused_pointers += 1,
-            LpFlags::Normal => {
-                let len = u64::from(pointer.lp_len());
-                let tuple = page.item(pointer).and_then(HeapTuple::parse);
-                if tuple.map(|tuple| at.row_state(tuple)) == Some(RowState::Live) {
-                    self.live += len;
-                    self.live_rows += 1;
-                    self.packed += len.next_multiple_of(8) + 4;
-                } else {
-                    self.dead += len;
-                }
-            }
+            LpFlags::Normal => {}
+        }
+    }
+
+    fn add_row(&mut self, row: &PageRow<'_>) {
+        let len = u64::from(row.len);
+        if row.is_live() {
+            self.live += len;
+            self.live_rows += 1;
+            self.packed += len.next_multiple_of(8) + LinePointer::SIZE as u64;
+        } else {
+            self.dead += len;
         }
     }
 }

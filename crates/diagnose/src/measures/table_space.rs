@@ -7,7 +7,7 @@ use pgclinic_cluster::RowState;
 use pgclinic_format::heap_tuple::HEADER_BYTES;
 use pgclinic_format::line_pointer::LpFlags;
 use pgclinic_format::page::{HEADER_BYTES as PAGE_HEADER_BYTES, PD_HAS_FREE_LINES};
-use pgclinic_format::{HeapTuple, Page, index_page::AccessMethod};
+use pgclinic_format::{Page, index_page::AccessMethod};
 
 use super::percent::percent;
 use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
@@ -24,6 +24,7 @@ const DEAD_BYTES: u8 = 3;
 const FREE_BYTES: u8 = 4;
 const UNKNOWN: u8 = 5;
 const LIVE_ON_PAGE: u8 = 6;
+const STORED_ON_PAGE: u8 = 7;
 
 impl Measure for TableSpace {
     fn section(&self) -> &'static str {
@@ -50,6 +51,10 @@ impl Measure for TableSpace {
                     "row versions whose transaction's fate is lost, counted as dead",
                 ),
                 number("tuples_per_page", "live rows on a page"),
+                number(
+                    "stored_tuples_per_page",
+                    "row versions, live or dead, on a page that has some",
+                ),
             ]
         }
     }
@@ -59,27 +64,27 @@ impl Measure for TableSpace {
     }
 
     fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
-        let mut live_on_page = 0;
-        for (_, pointer) in page.line_pointers() {
-            if pointer.flags() != LpFlags::Normal {
-                continue;
-            }
-            let len = u64::from(pointer.lp_len());
-            let state = page.item(pointer).and_then(HeapTuple::parse);
-            match state.map_or(RowState::Unknown, |tuple| at.row_state(tuple)) {
-                RowState::Live => {
-                    live_on_page += 1;
-                    sums.add(LIVE_BYTES, len);
-                }
-                other => {
-                    sums.add(DEAD, 1);
-                    sums.add(DEAD_BYTES, len);
-                    sums.add(UNKNOWN, u64::from(other == RowState::Unknown));
-                }
+        let (mut live_on_page, mut live_bytes) = (0, 0);
+        let (mut dead, mut dead_bytes, mut unknown) = (0, 0, 0);
+        for row in at.rows {
+            if row.is_live() {
+                live_on_page += 1;
+                live_bytes += u64::from(row.len);
+            } else {
+                dead += 1;
+                dead_bytes += u64::from(row.len);
+                unknown += u64::from(row.state == RowState::Unknown);
             }
         }
         sums.add(LIVE, live_on_page);
+        sums.add(LIVE_BYTES, live_bytes);
+        sums.add(DEAD, dead);
+        sums.add(DEAD_BYTES, dead_bytes);
+        sums.add(UNKNOWN, unknown);
         sums.note(LIVE_ON_PAGE, live_on_page);
+        if !at.rows.is_empty() {
+            sums.note(STORED_ON_PAGE, at.rows.len() as u64);
+        }
         sums.add(FREE_BYTES, u64::from(heap_free_space(page, at)));
         true
     }
@@ -101,6 +106,7 @@ impl Measure for TableSpace {
             of_table(FREE_BYTES),
             count(UNKNOWN),
             sums.spread(LIVE_ON_PAGE).and_then(super::spread),
+            sums.spread(STORED_ON_PAGE).and_then(super::spread),
         ]
     }
 }

@@ -31,8 +31,7 @@ use crate::load::{Load, Pace, Protocol, Script};
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
 
-pub(crate) use names::statements;
-
+pub use names::statements;
 pub use template::TEMPLATE;
 
 /// The table of a learned shape; [setup] and what follows may use it.

@@ -15,7 +15,7 @@ pub(super) fn named_in(sql: &str, axis: &str) -> bool {
 }
 
 /// The statements of a text, parted at semicolons outside of quotes, dollar quotes and comments.
-pub(crate) fn statements(sql: &str) -> Vec<String> {
+pub fn statements(sql: &str) -> Vec<String> {
     let (mut statements, mut rest, mut own) = (Vec::new(), sql, String::new());
     while let Some(first) = rest.chars().next() {
         let length = match first {

@@ -1,6 +1,7 @@
 //! One self-contained file for a browser: no request, no script needed for the essentials.
 
 mod blind;
+mod catalog_cost;
 mod check;
 mod details;
 mod drill;
@@ -39,6 +40,7 @@ impl Format for Html {
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
             Document::Measure(document) => measure::render(document, out),
+            Document::CatalogCost(document) => catalog_cost::render(document, out),
             Document::Salvage(account) => salvage::render(account, out),
             Document::Experiment(document) => experiment::render(document, out),
         }

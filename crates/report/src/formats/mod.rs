@@ -4,7 +4,12 @@ use crate::format::Format;
 
 pgclinic_format::registry! {
     /// Every format, in the order of `--help`; the first is the default.
-    pub static FORMATS: [Format] = [text::Text, json::Json, html::Html];
+    pub static FORMATS: [Format] = [
+        text::Text,
+        json::Json,
+        html::Html,
+        prometheus::Prometheus,
+    ];
 }
 
 /// The format that `--format` calls `name`.

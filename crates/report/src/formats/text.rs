@@ -1,6 +1,7 @@
 //! For a terminal, a log or a mail: the verdict first, then the worst.
 
 mod blind;
+mod catalog_cost;
 mod check;
 mod drill;
 mod experiment;
@@ -36,6 +37,7 @@ impl Format for Text {
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
             Document::Measure(document) => measure::render(document, &mut sheet),
+            Document::CatalogCost(document) => catalog_cost::render(document, &mut sheet),
             Document::Salvage(account) => salvage::render(account, &mut sheet),
             Document::Experiment(document) => experiment::render(document, &mut sheet),
         }

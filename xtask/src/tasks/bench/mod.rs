@@ -7,6 +7,7 @@ mod check;
 mod cluster;
 mod load;
 mod measure;
+mod measures;
 mod memory;
 mod salvage;
 mod sizes;
@@ -14,7 +15,7 @@ mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 200], check: [--full] [--cold] [--rate 100MB/s], bench sizes, bench memory, bench load [--seconds 3] [--runs 5] [--program FILE]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 200], check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench sizes, bench memory, bench load [--seconds 3] [--runs 5] [--program FILE]",
     in_ci: None,
     run,
 };
@@ -22,12 +23,13 @@ pub(crate) const TASK: Task = Task {
 fn run(words: &[String]) -> Outcome {
     match words.split_first() {
         Some((name, rest)) if name == "check" => check::run(rest),
+        Some((name, rest)) if name == "measure" => measures::run(rest),
         Some((name, rest)) if name == "load" => load::run(rest),
         Some((name, rest)) if name == "salvage" => salvage::run(rest),
         Some((name, rest)) if name == "sizes" => sizes::run(rest),
         Some((name, rest)) if name == "memory" => memory::run(rest),
         Some((name, rest)) if name == "cluster" => make_cluster(rest),
-        _ => Err("which one? There are: bench check, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
+        _ => Err("which one? There are: bench check, bench measure, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Figure, MeasureDocument, MeasuredRelation, Spread};
-use pgclinic_diagnose::measures::{MEASURES, Unit};
+use pgclinic_diagnose::document::{Figure, MeasureDocument, MeasuredRelation, Sections, Spread};
+use pgclinic_diagnose::measures::{
+    FigureKind, Unit, column_figures, database_figures, relation_figures,
+};
 
 use super::escape::Esc;
 use super::{details, shell};
+use crate::figure_words::{date, interval, time, value};
+use crate::measured::figure as short;
 use crate::words::{self, bytes, count, plural};
 
 /// Relations that get figures and pictures of their own.
@@ -33,7 +37,11 @@ pub(super) fn render(document: &MeasureDocument, out: &mut dyn io::Write) -> io:
     details::not_checked(&document.coverage.not_checked, out)?;
     let mut relations: Vec<_> = document.relations.iter().collect();
     relations.sort_by_key(|own| std::cmp::Reverse(own.bytes));
+    sample(document, out)?;
+    hints(document, out)?;
+    growth(document, out)?;
     overview(&relations, out)?;
+    databases(document, out)?;
     out.write_all(b"<section>\n<h2>Relation by relation</h2>\n")?;
     let with_figures = relations
         .iter()
@@ -95,41 +103,232 @@ fn whole(number: usize, own: &MeasuredRelation, out: &mut dyn io::Write) -> io::
         plural(own.blocks, "page")
     )?;
     ledger(own, out)?;
-    out.write_all(b"<div class=wide><table>\n<tbody>\n")?;
-    for measure in MEASURES {
-        for kind in measure.figures() {
-            let Some(figure) = own.figure(measure.section(), kind.name) else {
-                continue;
-            };
-            let words = match (figure, kind.unit) {
-                (Figure::Count(number), Unit::Bytes) if *number >= 1024 => {
-                    format!("{} ({})", count(*number), bytes(*number))
-                }
-                (Figure::Count(number), _) => count(*number),
-                (Figure::Real(number), _) => format!("{number:.2}"),
-                (Figure::Spread(spread), _) => format!(
-                    "{} to {}, mean {:.2}",
-                    spread.minimum, spread.maximum, spread.mean
-                ),
-            };
-            writeln!(
-                out,
-                "<tr><td><code>{}</code></td><td class=n>{}</td><td>{}</td></tr>",
-                Esc(kind.name),
-                words,
-                Esc(kind.summary)
-            )?;
-        }
-    }
-    out.write_all(b"</tbody></table></div>\n")?;
-    for measure in MEASURES {
-        for kind in measure.figures() {
-            if let Some(Figure::Spread(spread)) = own.figure(measure.section(), kind.name) {
-                picture(kind.summary, spread, out)?;
-            }
-        }
+    let range = |section: &str, kind: &FigureKind| interval(own, section, kind);
+    figures(relation_figures(), &own.sections, &range, out)?;
+    for column in &own.columns {
+        writeln!(
+            out,
+            "<h3>{} <span class=q>{}</span></h3>",
+            Esc(&column.name),
+            Esc(&column.type_name)
+        )?;
+        make_up(&column.sections, out)?;
+        figures(
+            column_figures(),
+            &column.sections,
+            &|_, _| String::new(),
+            out,
+        )?;
     }
     out.write_all(b"</details>\n")
+}
+
+/// A table of figures, then their pictures.
+fn figures(
+    kinds: impl Iterator<Item = (&'static str, &'static FigureKind)>,
+    sections: &Sections,
+    range: &dyn Fn(&str, &FigureKind) -> String,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let there = |(section, kind): (&'static str, &'static FigureKind)| {
+        let figure = sections.get(section)?.get(kind.name)?.as_ref()?;
+        Some((section, kind, figure))
+    };
+    let there: Vec<_> = kinds.filter_map(there).collect();
+    out.write_all(b"<div class=wide><table class=figures>\n<tbody>\n")?;
+    for (section, kind, figure) in &there {
+        if matches!(figure, Figure::Points(_)) {
+            continue;
+        }
+        writeln!(
+            out,
+            "<tr><td><code>{}</code></td><td class=n>{}{}</td><td>{}</td></tr>",
+            Esc(kind.name),
+            Esc(value(kind, figure)),
+            range(section, kind),
+            Esc(kind.summary)
+        )?;
+    }
+    out.write_all(b"</tbody></table></div>\n")?;
+    for (_, kind, figure) in &there {
+        match figure {
+            Figure::Spread(spread) => picture(kind, spread, out)?,
+            Figure::Points(points) => scatter(kind.summary, points, out)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// How the values of a column are kept, as one bar.
+fn make_up(sections: &Sections, out: &mut dyn io::Write) -> io::Result<()> {
+    const PARTS: [(&str, &str, &str); 6] = [
+        ("plain_bytes", "l", "in the row as they are"),
+        ("pglz_bytes", "h", "in the row, pglz"),
+        ("lz4_bytes", "t", "in the row, lz4"),
+        ("external_bytes", "f", "outside as they are"),
+        ("external_pglz_bytes", "s", "outside, pglz"),
+        ("external_lz4_bytes", "d", "outside, lz4"),
+    ];
+    let count = |name: &str| match sections.get("toast").and_then(|own| own.get(name)) {
+        Some(Some(Figure::Count(number))) => *number,
+        _ => 0,
+    };
+    bar(
+        "how its bytes are kept",
+        count("stored_bytes"),
+        &PARTS.map(|(name, class, words)| (count(name), class, words)),
+        out,
+    )
+}
+
+/// Parts of a whole side by side, and named below.
+fn bar(
+    label: &str,
+    total: u64,
+    parts: &[(u64, &str, &str)],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    if total == 0 {
+        return Ok(());
+    }
+    write!(
+        out,
+        "<svg class=\"strip ledger\" viewBox=\"0 0 1000 24\" preserveAspectRatio=none role=img aria-label=\"{label}\">"
+    )?;
+    let mut left = 0.0;
+    for (part, class, words) in parts {
+        let width = *part as f64 * 1000.0 / total as f64;
+        write!(
+            out,
+            "<rect class={class} x={left:.1} y=0 width={width:.1} height=24><title>{words}: {}, {} %</title></rect>",
+            bytes(*part),
+            words::percent(*part, total)
+        )?;
+        left += width;
+    }
+    let named = parts
+        .iter()
+        .filter(|(part, _, _)| *part > 0)
+        .map(|(part, _, words)| format!("{words} {} %", words::percent(*part, total)));
+    writeln!(
+        out,
+        "</svg>\n<p class=q>{}</p>",
+        Vec::from_iter(named).join(" \u{b7} ")
+    )
+}
+
+/// Points of two numbers: the first to the right, the second upwards.
+fn scatter(summary: &str, points: &[[u64; 2]], out: &mut dyn io::Write) -> io::Result<()> {
+    let most = |at: usize| points.iter().map(|point| point[at]).max().unwrap_or(0);
+    let (right, top) = (most(0), most(1));
+    write!(
+        out,
+        "<figure class=\"strip\"><figcaption class=q>{}</figcaption><svg class=scatter viewBox=\"0 0 1000 400\" preserveAspectRatio=none role=img aria-label=\"{}\">",
+        Esc(summary),
+        Esc(summary)
+    )?;
+    for [x, y] in points {
+        let x = *x as f64 / right.max(1) as f64 * 994.0;
+        let y = 394.0 - *y as f64 / top.max(1) as f64 * 394.0;
+        write!(out, "<rect class=l x={x:.0} y={y:.0} width=6 height=6 />")?;
+    }
+    writeln!(
+        out,
+        "</svg><p class=\"q ends\"><span>rank 0 to {}</span><span>page 0 to {}</span></p></figure>",
+        count(right),
+        count(top)
+    )
+}
+
+fn sample(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()> {
+    match document.sample_percent {
+        None => Ok(()),
+        Some(percent) => writeln!(
+            out,
+            "<p>A sample of {} %: figures of large relations are estimates; in brackets is where they lie with a confidence of 95 %.</p>",
+            short(percent)
+        ),
+    }
+}
+
+fn hints(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()> {
+    if document.hints.is_empty() {
+        return Ok(());
+    }
+    out.write_all(b"<section>\n<h2>Indexes that could go</h2>\n<div class=wide><table>\n<thead><tr><th>Index</th><th>Database</th><th class=n>Size</th><th>Why</th></tr></thead>\n<tbody>\n")?;
+    for hint in &document.hints {
+        writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td class=n>{}</td><td>{}</td></tr>",
+            Esc(&hint.relation),
+            Esc(&hint.database),
+            bytes(hint.bytes),
+            Esc(&hint.message)
+        )?;
+    }
+    out.write_all(b"</tbody></table></div>\n</section>\n")
+}
+
+fn growth(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()> {
+    let Some(growth) = &document.growth else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "<section>\n<h2>Growth</h2>\n<p>In {} hours, a day: {} bytes of relations, {} dead rows, {} transactions, {} bytes of WAL.</p>",
+        short(growth.seconds as f64 / 3600.0),
+        short(growth.bytes_per_day.round()),
+        short(growth.dead_rows_per_day.round()),
+        short(growth.xids_per_day.round()),
+        short(growth.wal_bytes_per_day.round())
+    )?;
+    for limit in &growth.limits {
+        writeln!(
+            out,
+            "<p>{}: {} {} of {} now, reached on {}.</p>",
+            Esc(&limit.what),
+            count(limit.now),
+            Esc(&limit.of),
+            count(limit.limit),
+            time(limit.reached)
+        )?;
+    }
+    out.write_all(b"<div class=wide><table>\n<thead><tr><th>Relation</th><th class=n>Size</th><th class=n>Bytes a day</th><th class=n>Dead rows a day</th></tr></thead>\n<tbody>\n")?;
+    for own in &growth.relations {
+        let dead = own.dead_rows_per_day.map(|dead| short(dead.round()));
+        writeln!(
+            out,
+            "<tr><td>{}</td><td class=n>{}</td><td class=n>{}</td><td class=n>{}</td></tr>",
+            Esc(&own.relation),
+            bytes(own.bytes),
+            short(own.bytes_per_day.round()),
+            dead.unwrap_or_default()
+        )?;
+    }
+    out.write_all(b"</tbody></table></div>\n</section>\n")
+}
+
+fn databases(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()> {
+    if document.databases.is_empty() {
+        return Ok(());
+    }
+    out.write_all(b"<section>\n<h2>Databases</h2>\n")?;
+    for own in &document.databases {
+        writeln!(
+            out,
+            "<details class=item><summary><strong>{}</strong></summary>",
+            Esc(&own.database)
+        )?;
+        figures(
+            database_figures(),
+            &own.sections,
+            &|_, _| String::new(),
+            out,
+        )?;
+        out.write_all(b"</details>\n")?;
+    }
+    out.write_all(b"</section>\n")
 }
 
 /// Where the bytes of a table go, as one bar.
@@ -142,34 +341,21 @@ fn ledger(own: &MeasuredRelation, out: &mut dyn io::Write) -> io::Result<()> {
         ("padding_bytes", "s", "padding"),
         ("hole_bytes", "f", "free"),
     ];
-    let total = own.bytes.max(1);
-    if own.count("table", "live_bytes").is_none() || own.bytes == 0 {
+    if own.count("table", "live_bytes").is_none() {
         return Ok(());
     }
-    out.write_all(b"<svg class=\"strip ledger\" viewBox=\"0 0 1000 24\" preserveAspectRatio=none role=img aria-label=\"where the bytes go\">")?;
-    let mut left = 0.0;
-    for (name, class, words) in PARTS {
-        let part = own.count("table", name).unwrap_or(0);
-        let width = part as f64 * 1000.0 / total as f64;
-        write!(
-            out,
-            "<rect class={class} x={left:.1} y=0 width={width:.1} height=24><title>{words}: {}, {} %</title></rect>",
-            bytes(part),
-            words::percent(part, total)
-        )?;
-        left += width;
-    }
-    out.write_all(b"</svg>\n<p class=q>")?;
-    let named = PARTS.iter().map(|(name, _, words)| {
-        let part = own.count("table", name).unwrap_or(0);
-        format!("{words} {} %", words::percent(part, total))
-    });
-    out.write_all(Vec::from_iter(named).join(" \u{b7} ").as_bytes())?;
-    out.write_all(b"</p>\n")
+    let parts =
+        PARTS.map(|(name, class, words)| (own.count("table", name).unwrap_or(0), class, words));
+    bar("where the bytes go", own.bytes, &parts, out)
 }
 
 /// A histogram: one bar a value, or a range of values.
-fn picture(summary: &str, spread: &Spread, out: &mut dyn io::Write) -> io::Result<()> {
+fn picture(kind: &FigureKind, spread: &Spread, out: &mut dyn io::Write) -> io::Result<()> {
+    let summary = kind.summary;
+    let named = |value: u64| match kind.unit {
+        Unit::Day => date(i64::try_from(value).unwrap_or(i64::MAX)),
+        _ => count(value),
+    };
     let values = spread
         .maximum
         .saturating_sub(spread.minimum)
@@ -201,8 +387,8 @@ fn picture(summary: &str, spread: &Spread, out: &mut dyn io::Write) -> io::Resul
             80.0 - height,
             (width - 0.6).max(0.6),
             match per_bar {
-                1 => first.to_string(),
-                _ => format!("{first}-{}", first + per_bar - 1),
+                1 => named(first),
+                _ => format!("{} to {}", named(first), named(first + per_bar - 1)),
             },
             count(*often)
         )?;
@@ -210,7 +396,7 @@ fn picture(summary: &str, spread: &Spread, out: &mut dyn io::Write) -> io::Resul
     writeln!(
         out,
         "</svg><p class=\"q ends\"><span>{}</span><span>{}</span></p></figure>",
-        count(spread.minimum),
-        count(spread.maximum)
+        named(spread.minimum),
+        named(spread.maximum)
     )
 }

@@ -2,17 +2,21 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Figure, MeasureDocument, MeasuredRelation, Spread};
-use pgclinic_diagnose::measures::{FigureKind, MEASURES, Unit};
+use pgclinic_diagnose::document::{Figure, Growth, MeasureDocument, MeasuredRelation, Sections};
+use pgclinic_diagnose::measures::{FigureKind, column_figures, database_figures, relation_figures};
 
 use super::drill::table;
 use super::sheet::{Ink, Sheet};
+use crate::figure_words::{interval, time, value};
+use crate::measured::figure as short;
 use crate::words::{self, bytes, clean, count, count_of, plural};
 
 /// Relations of a kind that are listed.
 const LISTED_MAX: usize = 25;
 /// So many relations or fewer are told in whole.
-const WHOLE_MAX: usize = 2;
+const WHOLE_MAX: usize = 8;
+/// Hints, limits and relations that grow are listed up to this number.
+const NOTED_MAX: usize = 10;
 
 pub(super) fn render(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
     headline(document, sheet)?;
@@ -21,15 +25,29 @@ pub(super) fn render(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::R
         let words = format!("not measured: {}: {}", entry.what, entry.why);
         sheet.text(2, &clean(&words))?;
     }
-    if document.relations.len() <= WHOLE_MAX {
-        return document
-            .relations
-            .iter()
-            .try_for_each(|relation| whole(relation, sheet));
+    if let Some(percent) = document.sample_percent {
+        let words = format!(
+            "a sample of {} %: figures of large relations are estimates, in brackets where they lie with a confidence of 95 %",
+            short(percent)
+        );
+        sheet.text(2, &words)?;
     }
-    tables(document, sheet)?;
-    btrees(document, sheet)?;
-    others(document, sheet)
+    if document.relations.len() <= WHOLE_MAX {
+        for relation in &document.relations {
+            whole(relation, sheet)?;
+        }
+    } else {
+        tables(document, sheet)?;
+        btrees(document, sheet)?;
+        others(document, sheet)?;
+        long_values(document, sheet)?;
+        databases(document, sheet)?;
+    }
+    hints(document, sheet)?;
+    document
+        .growth
+        .iter()
+        .try_for_each(|growth| growing(growth, sheet))
 }
 
 fn headline(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -197,39 +215,188 @@ fn whole(own: &MeasuredRelation, sheet: &mut Sheet<'_>) -> io::Result<()> {
             plural(own.blocks, "page")
         ),
     )?;
-    for measure in MEASURES {
-        for kind in measure.figures() {
-            if let Some(figure) = own.figure(measure.section(), kind.name) {
-                sheet.entry(
-                    2,
-                    kind.name,
-                    28,
-                    &format!("{}  {}", value(kind, figure), kind.summary),
-                )?;
-            }
+    for (section, kind) in relation_figures() {
+        if let Some(figure) = own.figure(section, kind.name) {
+            let range = interval(own, section, kind);
+            figure_line(kind, figure, &range, sheet)?;
+        }
+    }
+    for column in &own.columns {
+        let name = format!("column {} ({})", column.name, column.type_name);
+        let name = sheet.ink(Ink::Strong, &clean(&name));
+        sheet.text(2, &name)?;
+        figures(column_figures(), &column.sections, sheet)?;
+    }
+    Ok(())
+}
+
+/// What a section says of one thing; figures of nothing at all are left out.
+fn figures(
+    kinds: impl Iterator<Item = (&'static str, &'static FigureKind)>,
+    sections: &Sections,
+    sheet: &mut Sheet<'_>,
+) -> io::Result<()> {
+    for (section, kind) in kinds {
+        let figure = sections
+            .get(section)
+            .and_then(|own| own.get(kind.name)?.as_ref());
+        match figure {
+            None | Some(Figure::Count(0)) => {}
+            Some(figure) => figure_line(kind, figure, "", sheet)?,
         }
     }
     Ok(())
 }
 
-fn value(kind: &FigureKind, figure: &Figure) -> String {
-    match (figure, kind.unit) {
-        (Figure::Count(number), Unit::Bytes) if *number >= 1024 => {
-            format!("{} ({})", count(*number), bytes(*number))
-        }
-        (Figure::Count(number), _) => count(*number),
-        (Figure::Real(number), Unit::Percent) => format!("{number:.2} %"),
-        (Figure::Real(number), _) => format!("{number:.2}"),
-        (Figure::Spread(spread), _) => spread_words(spread),
-    }
+fn figure_line(
+    kind: &FigureKind,
+    figure: &Figure,
+    range: &str,
+    sheet: &mut Sheet<'_>,
+) -> io::Result<()> {
+    let words = format!("{}{range}  {}", clean(&value(kind, figure)), kind.summary);
+    sheet.entry(2, kind.name, 28, &words)
 }
 
-fn spread_words(spread: &Spread) -> String {
-    format!(
-        "{} to {}, mean {:.2}, mostly {}",
-        count(spread.minimum),
-        count(spread.maximum),
-        spread.mean,
-        count(spread.mode)
+/// How the long values of columns are kept, the largest first.
+fn long_values(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let count_of = |own: &Sections, name: &str| match own.get("toast").and_then(|own| own.get(name))
+    {
+        Some(Some(Figure::Count(number))) => *number,
+        _ => 0,
+    };
+    let mut columns: Vec<_> = document
+        .relations
+        .iter()
+        .flat_map(|own| own.columns.iter().map(move |column| (own, column)))
+        .filter(|(_, column)| {
+            let long = [
+                "pglz_values",
+                "lz4_values",
+                "external_values",
+                "external_pglz_values",
+                "external_lz4_values",
+            ];
+            long.iter().any(|name| count_of(&column.sections, name) > 0)
+        })
+        .collect();
+    columns
+        .sort_by_key(|(_, column)| std::cmp::Reverse(count_of(&column.sections, "stored_bytes")));
+    let more = columns.len().saturating_sub(NOTED_MAX);
+    let header = [
+        "long values of",
+        "stored",
+        "unpacked",
+        "as they are",
+        "pglz",
+        "lz4",
+        "outside",
+        "old",
+    ];
+    let rows = columns.iter().take(NOTED_MAX).map(|(own, column)| {
+        let sum = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| count_of(&column.sections, name))
+                .sum::<u64>()
+        };
+        vec![
+            clean(&format!("{}.{}", title(own), column.name)),
+            bytes(sum(&["stored_bytes"])),
+            bytes(sum(&["raw_bytes"])),
+            count(sum(&["plain_values", "external_values"])),
+            count(sum(&["pglz_values", "external_pglz_values"])),
+            count(sum(&["lz4_values", "external_lz4_values"])),
+            count(sum(&[
+                "external_values",
+                "external_pglz_values",
+                "external_lz4_values",
+            ])),
+            count(sum(&["old_method_values"])),
+        ]
+    });
+    section(&header, rows.collect(), more, sheet)
+}
+
+/// Large objects, where there are any.
+fn databases(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let with_objects = document
+        .databases
+        .iter()
+        .filter(|own| own.sections.contains_key("large_objects"));
+    for own in with_objects {
+        sheet.gap()?;
+        let name = format!("large objects of {}", clean(&own.database));
+        let name = sheet.ink(Ink::Strong, &name);
+        sheet.text(0, &name)?;
+        let kinds = database_figures().filter(|(section, _)| *section == "large_objects");
+        figures(kinds, &own.sections, sheet)?;
+    }
+    Ok(())
+}
+
+fn hints(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    if document.hints.is_empty() {
+        return Ok(());
+    }
+    sheet.gap()?;
+    for hint in document.hints.iter().take(NOTED_MAX) {
+        let words = format!(
+            "{} {} in {}, {}: {}",
+            hint.hint,
+            hint.relation,
+            hint.database,
+            bytes(hint.bytes),
+            hint.message
+        );
+        sheet.text(0, &clean(&words))?;
+    }
+    let more = document.hints.len().saturating_sub(NOTED_MAX);
+    if more > 0 {
+        sheet.text(0, &format!("and {}", plural(count_of(more), "more hint")))?;
+    }
+    Ok(())
+}
+
+fn growing(growth: &Growth, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    sheet.gap()?;
+    let hours = growth.seconds as f64 / 3600.0;
+    let line = format!(
+        "in {} hours, a day: {} bytes of relations, {} dead rows, {} transactions, {} bytes of WAL",
+        short(hours),
+        short(growth.bytes_per_day.round()),
+        short(growth.dead_rows_per_day.round()),
+        short(growth.xids_per_day.round()),
+        short(growth.wal_bytes_per_day.round())
+    );
+    sheet.text(0, &line)?;
+    for limit in growth.limits.iter().take(NOTED_MAX) {
+        let words = format!(
+            "{}: {} {} of {} now, reached on {} if all goes on like this",
+            limit.what,
+            count(limit.now),
+            limit.of,
+            count(limit.limit),
+            time(limit.reached)
+        );
+        sheet.text(2, &clean(&words))?;
+    }
+    let rows = growth.relations.iter().take(NOTED_MAX).map(|own| {
+        let dead = own
+            .dead_rows_per_day
+            .map_or_else(unknown, |dead| short(dead.round()));
+        vec![
+            clean(&own.relation),
+            bytes(own.bytes),
+            short(own.bytes_per_day.round()),
+            dead,
+        ]
+    });
+    let more = growth.relations.len().saturating_sub(NOTED_MAX);
+    section(
+        &["grows", "size", "bytes a day", "dead rows a day"],
+        rows.collect(),
+        more,
+        sheet,
     )
 }

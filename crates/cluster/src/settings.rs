@@ -1,0 +1,53 @@
+//! What the server's own files say of a setting: `postgresql.auto.conf`, else `postgresql.conf`. Included files are not
+//! followed, and databases and roles may have settings of their own.
+//!
+//! Truth: `src/backend/utils/misc/guc-file.l`.
+
+use pgclinic_source::{Source, read_all};
+
+/// A longer file is not read.
+const FILE_MAX: u64 = 1 << 20;
+
+/// The value without its quotes, as it was last set; nothing when no file sets it.
+pub(crate) fn setting(source: &dyn Source, name: &str) -> Option<String> {
+    ["postgresql.auto.conf", "postgresql.conf"]
+        .into_iter()
+        .find_map(|file| {
+            let bytes = read_all(source, file, FILE_MAX).ok()?;
+            in_file(&String::from_utf8_lossy(&bytes), name)
+        })
+}
+
+fn in_file(text: &str, name: &str) -> Option<String> {
+    text.lines().rev().find_map(|line| {
+        let (word, rest) = line
+            .trim_start()
+            .split_once(|c: char| c == '=' || c.is_whitespace())?;
+        word.eq_ignore_ascii_case(name).then_some(())?;
+        value(rest.trim_start().trim_start_matches('=').trim_start())
+    })
+}
+
+fn value(text: &str) -> Option<String> {
+    let value = match text.strip_prefix('\'') {
+        Some(quoted) => quoted.split('\'').next()?,
+        None => text.split(|c: char| c.is_whitespace() || c == '#').next()?,
+    };
+    Some(value.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_that_sets_it_counts() {
+        let text = "# default_toast_compression = 'pglz'\nport=5432\n default_toast_compression = 'pglz'\t# pglz, lz4\nDefault_Toast_Compression lz4 # so\n";
+        assert_eq!(
+            in_file(text, "default_toast_compression").as_deref(),
+            Some("lz4")
+        );
+        assert_eq!(in_file(text, "port").as_deref(), Some("5432"));
+        assert_eq!(in_file(text, "jit"), None);
+    }
+}

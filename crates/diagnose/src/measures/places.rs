@@ -1,0 +1,103 @@
+//! Where the rows that index entries lead to stand: for each root of a chain of versions, the live one.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
+use pgclinic_format::types::Tid;
+use pgclinic_format::{BlockNo, LpFlags, Page};
+
+use super::PageRow;
+
+/// What a btree's leaf says to a walk along the leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Face {
+    pub(super) next: BlockNo,
+    pub(super) is_first: bool,
+    pub(super) rows: u32,
+}
+
+/// Live rows of a heap, by the line pointer that indexes name; or the leaves of a btree.
+#[derive(Default)]
+pub(super) struct Places {
+    roots: BTreeMap<BlockNo, Vec<[u16; 2]>>,
+    pub(super) faces: BTreeMap<BlockNo, Face>,
+}
+
+impl Places {
+    pub(super) fn absorb(&mut self, mut other: Places) {
+        self.roots.append(&mut other.roots);
+        self.faces.append(&mut other.faces);
+    }
+
+    /// Memory that it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let rows: usize = self.roots.values().map(|roots| 48 + roots.len() * 4).sum();
+        rows + self.faces.len() * 32
+    }
+
+    /// Adds a heap page.
+    pub(super) fn add_heap(&mut self, page: Page<'_>, block: BlockNo, rows: &[PageRow<'_>]) {
+        let is_chained = |row: &PageRow<'_>| {
+            row.tuple
+                .is_some_and(|tuple| tuple.t_infomask2() & HEAP_ONLY_TUPLE != 0)
+        };
+        let live = || rows.iter().filter(|row| row.is_live());
+        let roots = match live().any(is_chained) {
+            false => live().map(|row| [row.number, row.number]).collect(),
+            true => chained(page, rows),
+        };
+        self.roots.insert(block, roots);
+    }
+
+    /// The live row that an entry leads to; nothing where it leads to a dead one.
+    pub(super) fn live(&self, tid: Tid) -> Option<Tid> {
+        let roots = self.roots.get(&tid.block)?;
+        let at = roots
+            .binary_search_by_key(&tid.offset, |root| root[0])
+            .ok()?;
+        let [_, offset] = *roots.get(at)?;
+        Some(Tid {
+            block: tid.block,
+            offset,
+        })
+    }
+}
+
+/// Follows every chain of versions of a page from its root.
+fn chained(page: Page<'_>, rows: &[PageRow<'_>]) -> Vec<[u16; 2]> {
+    let row = |number: u16| {
+        let at = rows.binary_search_by_key(&number, |row| row.number).ok()?;
+        rows.get(at)
+    };
+    let flags = |number: u16| {
+        row(number)
+            .and_then(|row| row.tuple)
+            .map(|tuple| tuple.t_infomask2())
+    };
+    let mut roots = Vec::new();
+    for (root, pointer) in page.line_pointers() {
+        let mut at = match pointer.flags() {
+            LpFlags::Redirect => pointer.lp_off(),
+            LpFlags::Normal if flags(root).is_some_and(|flags| flags & HEAP_ONLY_TUPLE == 0) => {
+                root
+            }
+            _ => continue,
+        };
+        // A chain has no more versions than the page has line pointers.
+        for _ in 0..=rows.len() {
+            let Some(version) = row(at) else { break };
+            if version.is_live() {
+                roots.push([root, at]);
+                break;
+            }
+            let Some(tuple) = version
+                .tuple
+                .filter(|tuple| tuple.t_infomask2() & HEAP_HOT_UPDATED != 0)
+            else {
+                break;
+            };
+            at = tuple.t_ctid().offset;
+        }
+    }
+    roots
+}
