@@ -133,7 +133,7 @@ impl Target {
             match name {
                 "sslmode" => mode = decode(value)?,
                 "sslrootcert" => root = Some(PathBuf::from(decode(value)?)),
-                _ => target.set(name, decode(value)?, port)?,
+                _ => target.set(name, decode(value)?)?,
             }
         }
         target.tls = tls(&mode, root)?;
@@ -183,9 +183,26 @@ impl Target {
         self
     }
 
-    fn set(&mut self, name: &str, value: String, port: u16) -> Result<(), String> {
+    fn port(&self) -> u16 {
+        match self.address {
+            Address::Socket { port, .. } | Address::Tcp { port, .. } => port,
+        }
+    }
+
+    fn set_port(&mut self, number: u16) {
+        match &mut self.address {
+            Address::Socket { port, .. } | Address::Tcp { port, .. } => *port = number,
+        }
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), String> {
         match name {
-            "host" => self.address = address(value, port),
+            "host" => self.address = address(value, self.port()),
+            "port" => self.set_port(
+                value
+                    .parse()
+                    .map_err(|_| format!("{value:?} is not a port"))?,
+            ),
             "user" => self.user = value,
             "password" => self.password = Some(value),
             "dbname" => self.database = value,
@@ -298,11 +315,15 @@ mod tests {
         assert_eq!(target.password.as_deref(), Some("p@ss"));
 
         let socket = Target::from_url("postgresql:///?host=%2Ftmp&user=ann").expect("a target");
-        let folder = Address::Socket {
+        let folder = |port| Address::Socket {
             folder: "/tmp".into(),
-            port: 5432,
+            port,
         };
-        assert_eq!(socket.address, folder);
+        assert_eq!(socket.address, folder(5432));
+        for url in ["postgres:///?port=7&host=/tmp", "postgres://:7/?host=/tmp"] {
+            let socket = Target::from_url(url).expect("a target");
+            assert_eq!(socket.address, folder(7));
+        }
     }
 
     #[test]

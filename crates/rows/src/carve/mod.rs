@@ -39,7 +39,15 @@ pub(crate) fn of_broken_page<'p>(
 
 /// The rows of a page with a sound header that stand where no line pointer leads.
 pub(crate) fn of_gaps<'p>(page: Page<'p>, block: BlockNo, probe: &mut Probe<'_>) -> Vec<Found<'p>> {
-    let pointers: Vec<(u16, LinePointer)> = page.line_pointers().collect();
+    // A line pointer that names no row hides none.
+    let pointers: Vec<(u16, LinePointer)> = page
+        .line_pointers()
+        .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
+        .filter(|(_, pointer)| {
+            let tuple = page.item(*pointer).and_then(HeapTuple::parse);
+            tuple.is_some_and(|tuple| probe.is_row(tuple))
+        })
+        .collect();
     let named = named(page, block, &pointers, probe);
     let free = uncovered(page, &pointers, usize::from(page.pd_upper()));
     let more = between_rows(page, block, &free, probe);

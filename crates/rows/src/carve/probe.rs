@@ -8,6 +8,8 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::{Attributes, BlockNo, ColumnLayout, HeapTuple, Varlena, Xid, varlena};
 
+use super::page_state::is_row;
+
 /// Items that the largest page holds.
 const ITEM_MAX: u16 = 2048;
 
@@ -37,6 +39,11 @@ impl<'a> Probe<'a> {
             log,
             readable,
         }
+    }
+
+    /// What a line pointer names is taken for a row.
+    pub(crate) fn is_row(&self, tuple: HeapTuple<'_>) -> bool {
+        is_row(tuple, self.layouts)
     }
 
     /// A row's header stands here.

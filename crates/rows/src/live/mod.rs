@@ -74,7 +74,7 @@ pub fn salvage_live(
     }
     let connect = connect_options();
     let failed = |source| SalvageError::server("read from the server", source);
-    let mut session = Session::open(target, &connect).map_err(failed)?;
+    let mut session = careful_session(target, &connect, Duration::ZERO).map_err(failed)?;
     let found =
         tables::read(&mut session, &options.selection, options.generated).map_err(failed)?;
     let document = describe(&mut session, options).map_err(failed)?;
@@ -150,13 +150,24 @@ fn connect_options() -> ConnectOptions {
     }
 }
 
-fn describe(session: &mut Session, options: &SalvageOptions) -> Result<TargetDocument, SqlError> {
+/// A session that reads pages as they are, whatever somebody has set for the server, the database or the role; a server
+/// that is starting again is waited for.
+fn careful_session(
+    target: &Target,
+    connect: &ConnectOptions,
+    patience: Duration,
+) -> Result<Session, SqlError> {
+    let mut session = Session::open_when_ready(target, connect, patience)?;
     for setting in ["zero_damaged_pages", "ignore_checksum_failure"] {
         let is_on = session.query_value(&format!("SHOW {setting}"))?;
         if is_on.as_deref() == Some("on") {
             session.execute(&format!("SET {setting} = off"))?;
         }
     }
+    Ok(session)
+}
+
+fn describe(session: &mut Session, options: &SalvageOptions) -> Result<TargetDocument, SqlError> {
     let version = session.query_value("SHOW server_version_num")?;
     let version: Option<u32> = version.and_then(|version| version.parse().ok());
     let checksums = session.query_value("SHOW data_checksums")?;
@@ -275,9 +286,9 @@ impl Live<'_> {
         Ok(account)
     }
 
-    /// A new session; a server that is starting again is waited for.
+    /// A new session.
     fn session(&self) -> Result<Session, SalvageError> {
-        let session = Session::open_when_ready(self.target, self.connect, RESTART);
+        let session = careful_session(self.target, self.connect, RESTART);
         session.map_err(|source| SalvageError::server("reach the server again", source))
     }
 

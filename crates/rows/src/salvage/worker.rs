@@ -230,9 +230,7 @@ impl<'c> Worker<'c> {
         let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0;
         let mut covered = Coverage::default();
         for (item, pointer) in page.line_pointers() {
-            if pointer.flags() == LpFlags::Dead {
-                covered.take(pointer);
-            }
+            // Dead ones have no row since 8.3.
             if pointer.flags() != LpFlags::Normal {
                 continue;
             }
