@@ -148,6 +148,38 @@ fn one_relation_file_gives_its_rows() {
     assert_eq!(lines(&out.join("public.docs.copy")).len(), expected.len());
 }
 
+/// A guess is a file that can be corrected and given back.
+#[test]
+fn columns_are_guessed_and_given_back() {
+    let pgdata = seed(&server(15), Checksums::On).pgdata;
+    let [docs, toast] = docs_files(&pgdata);
+    let folder = tempfile::tempdir().expect("a folder");
+    let guess = pgclinic(&["salvage", text(&docs), "--guess"]).exits(0).out;
+    assert!(guess.contains("c1 bigint, -- confidence"), "{guess}");
+    let file = folder.path().join("guess.sql");
+    fs::write(&file, &guess).expect("written");
+    let out = folder.path().join("out");
+    let to = [
+        "salvage",
+        text(&docs),
+        "--toast",
+        text(&toast),
+        "--to",
+        text(&out),
+    ];
+    let ran = pgclinic(&[&to[..], &["--format", "copy", "--schema", text(&file)]].concat());
+    assert!(ran.exit < 2, "{guess}{}", ran.err);
+    let name = docs.file_name().expect("a name").to_string_lossy();
+    let rows = fs::read_to_string(out.join(format!("public.{name}.copy"))).expect("a file");
+    assert!(rows.lines().count() > 300);
+    assert!(
+        pgclinic(&["salvage", text(&pgdata), "--guess"])
+            .exits(2)
+            .err
+            .contains("one relation file")
+    );
+}
+
 /// Wrong columns and files that are no table's are refused before anything is written.
 #[test]
 fn columns_that_are_not_those_of_the_file_are_refused() {

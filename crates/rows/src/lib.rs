@@ -21,9 +21,9 @@ pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
 pub use live::salvage_live;
 pub use salvage::{
-    Account, BareTable, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace, Outcome,
-    PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions, SequenceAccount,
-    TableAccount, salvage, salvage_file,
+    Account, BareTable, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
+    LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions,
+    SequenceAccount, TableAccount, guess_columns, salvage, salvage_file,
 };
 pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
 pub use texts::Texts;

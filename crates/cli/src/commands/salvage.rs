@@ -54,8 +54,8 @@ struct Arguments {
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
     /// database, postgres://user:password@host:port/name: the schema is made there and loaded, where its schemas are empty; given
     /// again after a failure it goes on
-    #[arg(long, value_name = "DEST")]
-    to: PathBuf,
+    #[arg(long, value_name = "DEST", required_unless_present = "guess")]
+    to: Option<PathBuf>,
     /// Where the account goes; DEST/salvage.json for a folder
     #[arg(long, value_name = "FILE")]
     account: Option<PathBuf>,
@@ -70,6 +70,10 @@ struct Arguments {
     /// The columns of one relation file, dropped ones too: 'id int4, old dropped(4, 4), body text'
     #[arg(long, value_name = "COLUMNS", conflicts_with = "schema")]
     columns: Option<String>,
+    /// Guess the columns of one relation file from its rows, and print nothing but the guess: a CREATE TABLE with the confidence of
+    /// each column, to be corrected and given with --schema
+    #[arg(long, conflicts_with_all = ["schema", "columns", "to"])]
+    guess: bool,
     /// The file of its TOAST relation, with the values that do not fit in a row
     #[arg(long, value_name = "FILE")]
     toast: Option<PathBuf>,
@@ -133,6 +137,9 @@ impl Command for Salvage {
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
+        if arguments.guess {
+            return file::guess(&arguments, world);
+        }
         let start = Instant::now();
         let options = options(&arguments, &world.temp_folder)?;
         let summary = arguments.summary();
@@ -197,10 +204,15 @@ fn recovered(arguments: &Arguments) -> Result<recover::Recovered, Failure> {
 }
 
 impl Arguments {
+    /// The destination; without one nothing is written.
+    fn to(&self) -> &Path {
+        self.to.as_deref().unwrap_or(Path::new(""))
+    }
+
     /// Where the account goes; none for a server that has no file for it.
     fn account_path(&self) -> Option<PathBuf> {
-        let is_server = self.to.to_str().is_some_and(is_url);
-        let usual = || (!is_server).then(|| self.to.join(ACCOUNT));
+        let is_server = self.to().to_str().is_some_and(is_url);
+        let usual = || (!is_server).then(|| self.to().join(ACCOUNT));
         self.account.clone().or_else(usual)
     }
 
@@ -220,9 +232,9 @@ impl Arguments {
 fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, Failure> {
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;
-    let destination = match server_of(&arguments.to)? {
+    let destination = match server_of(arguments.to())? {
         Some(target) => Destination::Server(Box::new(target)),
-        None => Destination::Folder(arguments.to.clone()),
+        None => Destination::Folder(arguments.to().to_owned()),
     };
     Ok(SalvageOptions {
         destination,

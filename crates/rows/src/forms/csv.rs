@@ -55,7 +55,7 @@ pub(crate) fn header<'n>(names: impl ExactSizeIterator<Item = &'n str>, out: &mu
 }
 
 /// A text, between quotes where it needs them: the empty one would be null, and `\.` alone on a line an end.
-fn field(text: &[u8], is_alone: bool, out: &mut Vec<u8>) {
+pub(crate) fn field(text: &[u8], is_alone: bool, out: &mut Vec<u8>) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     let quoted = text.is_empty() || (is_alone && text == b"\\.") || text.iter().any(special);
     if !quoted {

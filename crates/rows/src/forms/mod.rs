@@ -28,7 +28,8 @@ pgclinic_format::registry! {
     ];
 }
 
-pub(crate) use csv::header as csv_header;
+pub(crate) use copy_text::escape as copy_escape;
+pub(crate) use csv::{field as csv_field, header as csv_header};
 
 /// The form of this name.
 pub fn form_named(name: &str) -> Option<&'static dyn Form> {

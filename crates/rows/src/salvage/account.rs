@@ -189,9 +189,28 @@ pub struct TableAccount {
     /// How many more there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub places_omitted: u64,
+    /// Keys of lost rows that unique indexes still hold, one list an index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_keys: Vec<LostKeys>,
     /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Blocks of which something could not be read; not written.
+    #[serde(skip)]
+    pub damaged_blocks: Vec<u32>,
+}
+
+/// Keys of rows that are lost, or were deleted not long before.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LostKeys {
+    /// The index, with its schema.
+    pub index: String,
+    /// The columns that it holds, those of the key first.
+    pub columns: Vec<String>,
+    /// How many keys.
+    pub keys: u64,
+    /// The file with the list, from the destination.
+    pub file: String,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -226,6 +245,7 @@ impl TableAccount {
         self.damaged_pages += tally.damaged_pages;
         self.empty_pages += tally.empty_pages;
         self.places_omitted += tally.places_omitted;
+        self.damaged_blocks.extend(tally.damaged_blocks);
         self.places.extend(tally.places);
         if self.places.len() > 2 * PLACES_MAX {
             self.settle();
@@ -240,6 +260,8 @@ impl TableAccount {
 
     /// Sorts the places and keeps the first.
     pub(crate) fn settle(&mut self) {
+        self.damaged_blocks.sort_unstable();
+        self.damaged_blocks.dedup();
         self.places.sort_by_key(|place| (place.block, place.item));
         let omitted = self.places.len().saturating_sub(PLACES_MAX);
         self.places.truncate(PLACES_MAX);
@@ -262,9 +284,18 @@ pub(crate) struct Tally {
     pub(crate) empty_pages: u64,
     pub(crate) places: Vec<LossPlace>,
     pub(crate) places_omitted: u64,
+    /// Of the table itself, each perhaps more than once.
+    pub(crate) damaged_blocks: Vec<u32>,
 }
 
 impl Tally {
+    /// Rows of this block of the table may be lost.
+    pub(crate) fn doubt_block(&mut self, block: u32) {
+        if self.damaged_blocks.last() != Some(&block) {
+            self.damaged_blocks.push(block);
+        }
+    }
+
     /// Something was lost there.
     pub(crate) fn lose(&mut self, place: LossPlace) {
         if self.places.len() >= PLACES_MAX {

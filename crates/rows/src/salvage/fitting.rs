@@ -4,18 +4,13 @@ use pgclinic_cluster::Cluster;
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::datum::Limits;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{Attributes, HeapTuple, LpFlags, Page};
+use pgclinic_format::{Attributes, HeapTuple};
 
 use super::error::SalvageError;
-use super::pieces::{Piece, Pieces};
-use crate::carve::PageState;
+use super::sampling::each_row;
 use crate::charset::Charset;
 use crate::readable::Readable;
 use crate::shape::Table;
-
-/// Pieces of the file that are looked at, spread over it, and rows of each.
-const PIECES: u64 = 8;
-const ROWS_OF_PIECE: u64 = 500;
 
 /// What was seen of the rows.
 #[derive(Default)]
@@ -33,14 +28,13 @@ pub(super) fn hold(cluster: &Cluster, table: &Table, charset: Charset) -> Result
     };
     let mut readable = Readable::new(table, limits, charset);
     let mut sample = Sample::default();
-    let pieces = Pieces::of(&table.files, cluster.build);
-    let step = pieces.count().div_ceil(PIECES).max(1);
-    let step = usize::try_from(step).unwrap_or(usize::MAX);
-    for number in (0..pieces.count()).step_by(step) {
-        if let Some(piece) = pieces.get(number) {
-            sample.take(cluster, table, &piece, &mut readable);
+    each_row(cluster, &table.files, &mut |tuple, place| {
+        sample.rows += 1;
+        if let Some(why) = misfit(tuple, table, &mut readable) {
+            sample.misfits += 1;
+            sample.first.get_or_insert((place, why));
         }
-    }
+    });
     match sample.first {
         Some((place, why)) if sample.misfits * 2 > sample.rows => {
             Err(SalvageError::ColumnsDoNotFit {
@@ -52,40 +46,6 @@ pub(super) fn hold(cluster: &Cluster, table: &Table, charset: Charset) -> Result
             })
         }
         _ => Ok(()),
-    }
-}
-
-impl Sample {
-    fn take(&mut self, cluster: &Cluster, table: &Table, piece: &Piece, readable: &mut Readable) {
-        let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
-        let mut buffer = vec![0; usize::try_from(piece.len).unwrap_or(0)];
-        let read = cluster
-            .source()
-            .read_at(&piece.path, piece.offset, &mut buffer);
-        buffer.truncate(read.unwrap_or(0));
-        let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
-        let end = self.rows + ROWS_OF_PIECE;
-        for (block, page) in (piece.first_block..).zip(pages) {
-            if PageState::of(page) != PageState::Sound {
-                continue;
-            }
-            for (offset, pointer) in page.line_pointers() {
-                let row = page
-                    .item(pointer)
-                    .filter(|_| pointer.flags() == LpFlags::Normal);
-                let Some(tuple) = row.and_then(HeapTuple::parse) else {
-                    continue;
-                };
-                if self.rows >= end {
-                    return;
-                }
-                self.rows += 1;
-                if let Some(why) = misfit(tuple, table, readable) {
-                    self.misfits += 1;
-                    self.first.get_or_insert((Tid { block, offset }, why));
-                }
-            }
-        }
     }
 }
 

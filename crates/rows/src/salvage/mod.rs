@@ -10,10 +10,12 @@ mod fitting;
 mod folder;
 mod large_objects;
 mod lines;
+mod lost_keys;
 mod outlet;
 mod pieces;
 mod plan;
 mod reading;
+mod sampling;
 mod sequences;
 mod server;
 mod worker;
@@ -23,8 +25,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub use account::{
-    Account, LargeObjectsAccount, LossPlace, Outcome, PLACES_MAX, ReplayAccount, RowCounts,
-    SequenceAccount, TableAccount,
+    Account, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
+    RowCounts, SequenceAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
@@ -32,6 +34,7 @@ pub use error::SalvageError;
 pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile};
 pub(crate) use plan::not_salvaged;
+pub use sampling::guess_columns;
 
 use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster};
@@ -216,8 +219,27 @@ impl FolderWork<'_> {
             plan.count_not_replayed(replaying.not_applied);
             account.not_salvaged.extend(plan.not_salvaged);
             let charset = charset_of(cluster, database, options);
+            let written: Vec<String> = plan
+                .tables
+                .iter()
+                .map(|planned| planned.file.clone())
+                .collect();
             let crew = self.crew(cluster, plan.tables, charset);
-            account.tables.extend(crew.run()?);
+            let mut tables = crew.run()?;
+            let search = lost_keys::Search {
+                cluster,
+                catalog: &catalog,
+                files: &files,
+                options,
+                progress: self.progress,
+            };
+            for (table, file) in tables.iter_mut().zip(&written) {
+                table.settle();
+                if lost_keys::is_hurt(table) && !self.progress.is_interrupted() {
+                    search.of_table(self.folder, file, table)?;
+                }
+            }
+            account.tables.extend(tables);
             if self.progress.is_interrupted() {
                 account.interrupted = true;
                 break;

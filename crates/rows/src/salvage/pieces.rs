@@ -61,6 +61,20 @@ impl Pieces {
         self.count
     }
 
+    /// The segment and offset of a block, if its first byte is there.
+    pub(crate) fn place_of(&self, block: BlockNo) -> Option<(String, u64)> {
+        let block = u64::from(block);
+        let behind = self.segments.partition_point(|segment| segment.3 <= block);
+        let (_, path, len, first) = self.segments.get(behind.checked_sub(1)?)?;
+        let offset = (block - first) * self.page_bytes;
+        (offset < *len).then(|| (path.clone(), offset))
+    }
+
+    /// The block is in some file.
+    pub(crate) fn hold(&self, block: BlockNo) -> bool {
+        self.place_of(block).is_some()
+    }
+
     /// All bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.2).sum()
@@ -122,5 +136,8 @@ mod tests {
         ];
         assert_eq!(seen, expected);
         assert!(pieces.get(5).is_none());
+        assert_eq!(pieces.place_of(129), Some((path("7"), (1 << 20) + 8192)));
+        assert_eq!(pieces.place_of(769), Some((path("7.2"), 8192)));
+        assert!(!pieces.hold(400) && !pieces.hold(1000));
     }
 }

@@ -30,6 +30,11 @@ pub(super) fn read_piece(
     let mut lose = |from: usize, pages: usize, why: String| {
         tally.damaged_pages += pages as u64;
         let behind = u32::try_from(from / page_bytes).unwrap_or(0);
+        if of == Of::Table {
+            let first = piece.first_block.saturating_add(behind);
+            let count = u32::try_from(pages).unwrap_or(0);
+            (first..first.saturating_add(count)).for_each(|block| tally.doubt_block(block));
+        }
         tally.lose(LossPlace {
             in_toast: of == Of::Toast,
             ..LossPlace::page(piece.first_block.saturating_add(behind), why)

@@ -197,6 +197,7 @@ impl<'c> Worker<'c> {
         let (state, why) = look(self.crew, page, block);
         if let Some(why) = why {
             printing.tally.damaged_pages += 1;
+            printing.tally.doubt_block(block);
             printing.tally.lose(LossPlace::page(block, why));
         }
         match state {
@@ -206,6 +207,9 @@ impl<'c> Worker<'c> {
             }
             PageState::Sound => {
                 let covered = self.print_named(page, block, printing);
+                if covered.rejected > 0 || !covered.is_whole {
+                    printing.tally.doubt_block(block);
+                }
                 let carved = match covered.is_whole {
                     true => 0,
                     false => self.print_carved(page, block, printing, carve::of_gaps),
@@ -325,6 +329,7 @@ impl<'c> Worker<'c> {
         if self.map_marks(&printing.work.table, block) {
             let why = "the page is all zeros, and the visibility map says that it held rows";
             printing.tally.damaged_pages += 1;
+            printing.tally.doubt_block(block);
             printing.tally.lose(LossPlace::page(block, why));
         }
     }

@@ -11,6 +11,7 @@ mod definitions;
 mod expression;
 mod file;
 pub mod given;
+pub mod guess;
 mod identifier;
 mod names;
 mod refusal;

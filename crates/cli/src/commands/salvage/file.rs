@@ -7,12 +7,14 @@ use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::{Fork, Layout};
 use pgclinic_rows::schema::given::{GivenTable, columns_in, table_in};
-use pgclinic_rows::{Account, BareTable, SalvageOptions, salvage_file};
+use pgclinic_rows::schema::guess::statement;
+use pgclinic_rows::{Account, BareTable, SalvageOptions, guess_columns, salvage_file};
 use pgclinic_source::{DataDirectory, Source};
 
 use super::Arguments;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::target::{self, BareFile, Opened};
+use crate::world::World;
 
 /// The major whose output is followed, where nothing tells: the newest.
 const MAJOR: u16 = 18;
@@ -44,6 +46,31 @@ pub(super) fn run(
     Ok(salvage_file(&cluster, &bare, options, progress)?)
 }
 
+/// Prints what the columns of the file may be.
+pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    if !arguments.target.is_file() {
+        let why = "--guess looks at one relation file: name it";
+        return Err(Failure::new(format!(
+            "{}: {why}",
+            arguments.target.display()
+        )));
+    }
+    let file = open(&arguments.target, arguments)?;
+    let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
+    let files = main_fork(&file, &arguments.target)?;
+    let cluster = Cluster::of_files(Arc::clone(&file.source), layout, file.build);
+    let columns = guess_columns(&cluster, &files).ok_or_else(|| {
+        let why = "no layout fits its rows: it holds none, or they are of types that are not tried";
+        Failure::new(format!("{}: {why}", arguments.target.display()))
+    })?;
+    let name = arguments.target.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().replace('"', "");
+    let text = statement(&format!("\"{name}\""), &columns);
+    let shown = write!(world.stdout, "{text}");
+    shown.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+    Ok(Exit::Healthy)
+}
+
 fn open(path: &Path, arguments: &Arguments) -> Result<BareFile, Failure> {
     match target::open(path, Some(&arguments.load))? {
         Opened::File(file) => Ok(file),
@@ -72,7 +99,7 @@ fn given(arguments: &Arguments) -> Result<GivenTable, Failure> {
     }
     let Some(path) = &arguments.schema else {
         let why = "one file does not tell its columns: give them with --columns 'id int4, body text', or with --schema, a file with \
-                   their CREATE TABLE";
+                   their CREATE TABLE; --guess prints what they may be";
         return Err(Failure::new(format!(
             "{}: {why}",
             arguments.target.display()

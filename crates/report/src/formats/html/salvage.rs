@@ -78,6 +78,15 @@ fn losses(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {
         for note in &table.notes {
             writeln!(out, "<li>{}</li>", Esc(note))?;
         }
+        for keys in &table.lost_keys {
+            let words = format!(
+                "{} of {} in {}",
+                plural(keys.keys, "key"),
+                keys.index,
+                keys.file
+            );
+            writeln!(out, "<li>{}</li>", Esc(words))?;
+        }
         for place in &table.places {
             writeln!(out, "<li>{}</li>", Esc(place_words(place)))?;
         }

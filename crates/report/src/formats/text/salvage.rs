@@ -133,6 +133,15 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
     for note in &table.notes {
         sheet.entry(2, "note", 8, &clean(note))?;
     }
+    for keys in &table.lost_keys {
+        let words = format!(
+            "{} of {} in {}",
+            plural(keys.keys, "key"),
+            clean(&keys.index),
+            clean(&keys.file)
+        );
+        sheet.entry(2, "keys", 8, &words)?;
+    }
     for place in table.places.iter().take(PLACES_SHOWN) {
         sheet.entry(2, "lost", 8, &place_words(place))?;
     }

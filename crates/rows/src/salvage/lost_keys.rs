@@ -1,0 +1,364 @@
+//! Keys of rows that are lost, as surviving unique indexes still hold them.
+//!
+//! ```text
+//! entries of the index that lead to damaged pages ─► minus keys of rows that were found on those pages
+//!                                                 ─► minus keys with an entry that leads to a live row elsewhere
+//! ```
+//!
+//! An entry of a row that was deleted and not vacuumed yet looks the same: such keys are on the list too.
+
+use std::collections::{BTreeMap, HashSet};
+
+use pgclinic_cluster::{Catalog, Cluster, Relation};
+use pgclinic_diagnose::Progress;
+use pgclinic_format::attribute::Attribute;
+use pgclinic_format::btree::{BtreePage, BtreeTuple};
+use pgclinic_format::datum::{Limits, Printed};
+use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, varlena};
+
+use super::account::LostKeys;
+use super::blocks::blocks_of_table;
+use super::error::SalvageError;
+use super::folder::Folder;
+use super::pieces::Pieces;
+use super::{SalvageOptions, TableAccount, charset_of};
+use crate::file_names::encoded;
+use crate::forms::{copy_escape, csv_field, csv_header, form_named};
+use crate::shape::{Column, MainForks, Origin, Table};
+use crate::texts::Texts;
+use crate::visible::Judge;
+
+/// Keys that are kept of one index; each takes some hundred bytes.
+const KEYS_MAX: usize = 1_000_000;
+/// The longest value that is unpacked in an index: it never holds one that is longer than a page.
+const KEY_BYTES_MAX: u32 = 1 << 20;
+
+/// What the look at one database shares.
+pub(super) struct Search<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) catalog: &'a Catalog,
+    pub(super) files: &'a MainForks,
+    pub(super) options: &'a SalvageOptions,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// An index, and where its columns stand in the table.
+struct UniqueIndex<'a> {
+    relation: &'a Relation,
+    columns: Vec<Column>,
+    /// Of these the first ones are the key.
+    key_count: usize,
+}
+
+/// Blocks of which rows may be lost.
+struct Damaged<'a> {
+    blocks: &'a [BlockNo],
+    pieces: Pieces,
+}
+
+impl Damaged<'_> {
+    fn holds(&self, block: BlockNo) -> bool {
+        self.blocks.binary_search(&block).is_ok() || !self.pieces.hold(block)
+    }
+}
+
+/// Takes the row that an entry leads to, the text of its key and a line of all its values.
+type EachEntry<'a> = dyn FnMut(Tid, &[u8], &[u8]) + 'a;
+
+/// Keys by their text, each with the line that is written.
+type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
+
+impl Search<'_> {
+    /// Writes the keys of lost rows of a table beside its file; notes in the account which there are.
+    pub(super) fn of_table(
+        &self,
+        folder: &Folder,
+        file: &str,
+        account: &mut TableAccount,
+    ) -> Result<(), SalvageError> {
+        let damaged = account.damaged_blocks.clone();
+        let Some(relation) = self.catalog.relations.get(&account.oid) else {
+            return Ok(());
+        };
+        let mut options = self.options.clone();
+        options.form = form_named("copy").expect("a form of the register");
+        options.rows = super::Rows::Live;
+        let choice = super::choice_of(&options);
+        let Ok(table) = Table::of(self.files, self.catalog, relation, choice) else {
+            return Ok(());
+        };
+        let damaged = Damaged {
+            blocks: &damaged,
+            pieces: Pieces::of(&table.files, self.cluster.build),
+        };
+        for index in self.unique_indexes(relation, &table) {
+            let mut keys = self.entries(&index, &damaged);
+            if !keys.is_empty() {
+                self.leave_out_found(&table, &index, &damaged, &options, relation, &mut keys);
+            }
+            if !keys.is_empty() {
+                let found = self.write(folder, file, &index, &keys)?;
+                account.lost_keys.push(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn unique_indexes<'s>(&'s self, table: &Relation, shape: &Table) -> Vec<UniqueIndex<'s>> {
+        let indexes = self.catalog.relations.values();
+        let mut found: Vec<UniqueIndex<'s>> = indexes
+            .filter(|relation| relation.page_method() == Some(AccessMethod::Btree))
+            .filter_map(|relation| {
+                let index = relation.index.as_ref()?;
+                let fits = index.table == table.oid && index.unique && index.valid;
+                (fits && !index.has_expressions).then_some(())?;
+                let column = |number: &i16| {
+                    let at = usize::try_from(*number).ok()?.checked_sub(1)?;
+                    let of_table = |column: &&Column| column.origin == Origin::Attribute(at);
+                    shape.columns.iter().find(of_table).cloned()
+                };
+                let columns: Option<Vec<Column>> = index.keys.iter().map(column).collect();
+                Some(UniqueIndex {
+                    relation,
+                    columns: columns?,
+                    key_count: usize::from(index.key_count),
+                })
+            })
+            .collect();
+        found.sort_by(|a, b| a.relation.name.cmp(&b.relation.name));
+        found
+    }
+
+    /// Entries that lead to damaged blocks, less those whose key leads to a live row elsewhere.
+    fn entries(&self, index: &UniqueIndex<'_>, damaged: &Damaged<'_>) -> Keys {
+        let mut keys = Keys::new();
+        self.each_entry(index, &mut |tid, key, line| {
+            if damaged.holds(tid.block) && keys.len() < KEYS_MAX {
+                keys.insert(key.to_vec(), line.to_vec());
+            }
+        });
+        let mut elsewhere: Vec<(Vec<u8>, Tid)> = Vec::new();
+        if !keys.is_empty() {
+            self.each_entry(index, &mut |tid, key, _| {
+                if !damaged.holds(tid.block) && keys.contains_key(key) {
+                    elsewhere.push((key.to_vec(), tid));
+                }
+            });
+        }
+        for (key, tid) in elsewhere {
+            if self.is_live(&damaged.pieces, tid) {
+                keys.remove(&key);
+            }
+        }
+        keys
+    }
+
+    /// Gives the rows that each entry leads to, the text of its key and a line of all its values.
+    fn each_entry(&self, index: &UniqueIndex<'_>, each: &mut EachEntry<'_>) {
+        let files = self.files.of(self.catalog, index.relation);
+        let pieces = Pieces::of(&files, self.cluster.build);
+        let page_bytes = usize::try_from(self.cluster.build.block_size).unwrap_or(8192);
+        let limits = Limits {
+            major: self.cluster.layout.major,
+            ..Limits::default()
+        };
+        let charset = charset_of(self.cluster, self.catalog.database, self.options);
+        let mut texts = Texts::new(&index.columns, limits, charset);
+        let (mut buffer, mut key, mut line) = (Vec::new(), Vec::new(), Vec::new());
+        for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
+            buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
+            let read = self
+                .cluster
+                .source()
+                .read_at(&piece.path, piece.offset, &mut buffer);
+            let whole = buffer.get(..read.unwrap_or(0)).unwrap_or_default();
+            let pages = whole.chunks_exact(page_bytes).filter_map(Page::parse);
+            let leaves = pages.filter_map(BtreePage::parse);
+            for leaf in leaves.filter(|page| page.is_leaf() && !page.is_ignored()) {
+                for (item, tuple) in leaf.data() {
+                    key.clear();
+                    line.clear();
+                    // A killed entry leads to a row that nobody needs.
+                    let pointer = leaf.page().line_pointer(item);
+                    let is_killed = pointer.is_some_and(|pointer| pointer.flags() == LpFlags::Dead);
+                    let printed = print(tuple, index, &mut texts, &mut key, &mut line);
+                    if is_killed || printed.is_none() {
+                        continue;
+                    }
+                    for tid in tuple.rows() {
+                        each(tid, &key, &line);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_live(&self, pieces: &Pieces, tid: Tid) -> bool {
+        let page_bytes = usize::try_from(self.cluster.build.block_size).unwrap_or(8192);
+        let Some((path, offset)) = pieces.place_of(tid.block) else {
+            return false;
+        };
+        let mut bytes = vec![0; page_bytes];
+        let read = self.cluster.source().read_at(&path, offset, &mut bytes);
+        let page = Page::parse(&bytes).filter(|_| read == Ok(page_bytes));
+        let Some((page, pointer)) =
+            page.and_then(|page| Some((page, page.line_pointer(tid.offset)?)))
+        else {
+            return false;
+        };
+        match pointer.flags() {
+            LpFlags::Redirect => true,
+            LpFlags::Normal => {
+                let tuple = page.item(pointer).and_then(HeapTuple::parse);
+                let judge = Judge::new(self.cluster);
+                // The first of a chain of versions may be dead while a later one lives on the same page.
+                tuple.is_some_and(|tuple| {
+                    judge.verdict(tuple, tid).counts()
+                        || tuple.t_infomask2() & HEAP_HOT_UPDATED != 0
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes away the keys of rows that were found on the damaged pages.
+    fn leave_out_found(
+        &self,
+        table: &Table,
+        index: &UniqueIndex<'_>,
+        damaged: &Damaged<'_>,
+        options: &SalvageOptions,
+        relation: &Relation,
+        keys: &mut Keys,
+    ) {
+        let found = blocks_of_table(
+            self.cluster,
+            self.catalog,
+            relation,
+            damaged.blocks,
+            options,
+            &Silent(self.progress),
+        );
+        let Ok((text, _)) = found else { return };
+        let places: Option<Vec<usize>> = index
+            .columns
+            .iter()
+            .take(index.key_count)
+            .map(|key| {
+                table
+                    .columns
+                    .iter()
+                    .position(|column| column.origin == key.origin)
+            })
+            .collect();
+        let Some(places) = places else { return };
+        let found: HashSet<Vec<u8>> = text
+            .split(|byte| *byte == b'\n')
+            .map(|row| {
+                let fields: Vec<&[u8]> = row.split(|byte| *byte == b'\t').collect();
+                let key = places
+                    .iter()
+                    .map(|at| fields.get(*at).copied().unwrap_or_default());
+                key.collect::<Vec<&[u8]>>().join(&b'\t')
+            })
+            .collect();
+        keys.retain(|key, _| !found.contains(key));
+    }
+
+    fn write(
+        &self,
+        folder: &Folder,
+        file: &str,
+        index: &UniqueIndex<'_>,
+        keys: &Keys,
+    ) -> Result<LostKeys, SalvageError> {
+        let name = format!("{file}.lost_keys.{}.csv", encoded(&index.relation.name));
+        let mut out = folder.begin(&name)?;
+        let names = index.columns.iter().map(|column| column.name.as_str());
+        let mut text = Vec::new();
+        csv_header(names.clone(), &mut text);
+        for line in keys.values() {
+            text.extend_from_slice(line);
+        }
+        out.write(&text)?;
+        out.finish()?;
+        Ok(LostKeys {
+            index: index.relation.qualified_name(),
+            columns: names.map(str::to_owned).collect(),
+            keys: keys.len() as u64,
+            file: name,
+        })
+    }
+}
+
+/// The key as COPY text, and all values as a line of CSV; nothing where some value cannot be read.
+fn print(
+    tuple: BtreeTuple<'_>,
+    index: &UniqueIndex<'_>,
+    texts: &mut Texts,
+    key: &mut Vec<u8>,
+    line: &mut Vec<u8>,
+) -> Option<()> {
+    let layouts = index.relation.layouts.as_ref()?;
+    let is_alone = index.columns.len() == 1;
+    let mut attributes = tuple.0.attributes(layouts);
+    for number in 0..index.columns.len() {
+        if number > 0 {
+            line.push(b',');
+        }
+        if (1..index.key_count).contains(&number) {
+            key.push(b'\t');
+        }
+        let mut text = Vec::new();
+        let is_null = match attributes.next()?.ok()? {
+            Attribute::Null => true,
+            Attribute::Missing => return None,
+            Attribute::Value(range) => {
+                let stored = tuple.0.bytes().get(range)?;
+                let payload = payload(stored, layouts.get(number)?.attlen)?;
+                if let Printed::Text(shown) = texts.print(number, &payload, &mut text)? {
+                    text = shown.to_vec();
+                }
+                false
+            }
+        };
+        if !is_null {
+            csv_field(&text, is_alone, line);
+        }
+        if number < index.key_count {
+            match is_null {
+                true => key.extend_from_slice(b"\\N"),
+                false => copy_escape(&text, key),
+            }
+        }
+    }
+    line.push(b'\n');
+    Some(())
+}
+
+fn payload(stored: &[u8], attlen: i16) -> Option<std::borrow::Cow<'_, [u8]>> {
+    match attlen {
+        -1 => varlena::parse(stored).ok()?.0.unpacked(KEY_BYTES_MAX),
+        -2 => Some(stored.strip_suffix(&[0])?.into()),
+        _ => Some(stored.into()),
+    }
+}
+
+/// Pages that are read again are no progress.
+struct Silent<'a>(&'a dyn Progress);
+
+impl Progress for Silent<'_> {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+}
+
+/// Something of the table is lost: its indexes are worth a look.
+pub(super) fn is_hurt(account: &TableAccount) -> bool {
+    account.damaged_pages > 0 || account.rows.lost > 0 || !account.places.is_empty()
+}

@@ -1,0 +1,67 @@
+//! Some rows of a file, spread over it.
+
+use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_format::types::Tid;
+use pgclinic_format::{HeapTuple, LpFlags, Page};
+
+use super::pieces::{Piece, Pieces};
+use crate::carve::PageState;
+use crate::schema::guess::{GuessedColumn, columns_of};
+
+/// Pieces of the file that are looked at, and rows of each.
+const PIECES: u64 = 8;
+const ROWS_OF_PIECE: u64 = 500;
+
+/// Gives rows of sound pages, dead ones too.
+pub(super) fn each_row(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    each: &mut dyn FnMut(HeapTuple<'_>, Tid),
+) {
+    let pieces = Pieces::of(files, cluster.build);
+    let step = pieces.count().div_ceil(PIECES).max(1);
+    let step = usize::try_from(step).unwrap_or(usize::MAX);
+    for number in (0..pieces.count()).step_by(step) {
+        if let Some(piece) = pieces.get(number) {
+            rows_of_piece(cluster, &piece, each);
+        }
+    }
+}
+
+fn rows_of_piece(cluster: &Cluster, piece: &Piece, each: &mut dyn FnMut(HeapTuple<'_>, Tid)) {
+    let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
+    let mut buffer = vec![0; usize::try_from(piece.len).unwrap_or(0)];
+    let read = cluster
+        .source()
+        .read_at(&piece.path, piece.offset, &mut buffer);
+    buffer.truncate(read.unwrap_or(0));
+    let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
+    let mut left = ROWS_OF_PIECE;
+    for (block, page) in (piece.first_block..).zip(pages) {
+        if PageState::of(page) != PageState::Sound {
+            continue;
+        }
+        for (offset, pointer) in page.line_pointers() {
+            let row = page
+                .item(pointer)
+                .filter(|_| pointer.flags() == LpFlags::Normal);
+            let Some(tuple) = row.and_then(HeapTuple::parse) else {
+                continue;
+            };
+            if left == 0 {
+                return;
+            }
+            left -= 1;
+            each(tuple, Tid { block, offset });
+        }
+    }
+}
+
+/// The columns that the rows of a file seem to have; nothing where none fit.
+pub fn guess_columns(cluster: &Cluster, files: &ForkFiles) -> Option<Vec<GuessedColumn>> {
+    let mut rows = Vec::new();
+    each_row(cluster, files, &mut |tuple, _| {
+        rows.push(tuple.bytes().to_vec())
+    });
+    columns_of(&rows)
+}

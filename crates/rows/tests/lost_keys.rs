@@ -1,0 +1,83 @@
+//! Keys of rows that are lost, told by the indexes that survived.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+use common::{options, salvaged};
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::{copy_of, seed, server};
+
+const WORK: &str = "\
+CREATE TABLE public.shop (id int PRIMARY KEY, word text, amount numeric); \
+INSERT INTO public.shop SELECT i, 'word, ' || i, i / 4.0 FROM generate_series(1, 2000) i; \
+CREATE UNIQUE INDEX shop_word ON public.shop (word) INCLUDE (amount); \
+UPDATE public.shop SET amount = 0 WHERE id BETWEEN 300 AND 310; \
+DELETE FROM public.shop WHERE id BETWEEN 311 AND 320; \
+VACUUM public.shop; CHECKPOINT";
+
+#[test]
+fn keys_of_lost_rows_are_listed() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    for statement in WORK.split("; ") {
+        session.execute(statement).expect("a table");
+    }
+    let path = session
+        .query_value("SELECT pg_relation_filepath('public.shop')")
+        .expect("a path")
+        .expect("a file");
+    let rows = session
+        .query("SELECT id, amount FROM public.shop WHERE ctid >= '(2,0)' AND ctid < '(3,0)'")
+        .expect("rows");
+    running.stop(StopMode::Fast).expect("stopped");
+    let file = OpenOptions::new().write(true).open(copy.pgdata.join(path));
+    file.and_then(|file| file.write_all_at(&[0xFF; 8192], 2 * 8192))
+        .expect("hurt");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let destination = folder.path().join("out");
+    let account = salvaged(&copy.pgdata, &options(&destination, "csv"));
+    let shop = account
+        .tables
+        .iter()
+        .find(|table| table.table == "shop")
+        .expect("the table");
+    let indexes: Vec<&str> = shop
+        .lost_keys
+        .iter()
+        .map(|keys| keys.index.as_str())
+        .collect();
+    assert_eq!(indexes, ["public.shop_pkey", "public.shop_word"]);
+    let others = account
+        .tables
+        .iter()
+        .filter(|table| !table.lost_keys.is_empty());
+    assert_eq!(others.count(), 1);
+
+    let lines = |number: usize| -> BTreeSet<String> {
+        let keys = shop.lost_keys.get(number).expect("an index");
+        let text = std::fs::read_to_string(destination.join(&keys.file)).expect("a list");
+        let lines: BTreeSet<String> = text.lines().skip(1).map(str::to_owned).collect();
+        assert_eq!(lines.len() as u64, keys.keys);
+        lines
+    };
+    let expected = |line: &dyn Fn(&str, &str) -> String| -> BTreeSet<String> {
+        rows.iter()
+            .map(|row| match row.as_slice() {
+                [Some(id), Some(amount)] => line(id, amount),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    };
+    assert!(rows.len() > 100);
+    assert_eq!(lines(0), expected(&|id, _| id.to_owned()));
+    assert_eq!(
+        lines(1),
+        expected(&|id, amount| format!("\"word, {id}\",{amount}"))
+    );
+    assert_eq!(shop.rows.written + rows.len() as u64, 1990);
+}
