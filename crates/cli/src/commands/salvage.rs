@@ -103,6 +103,10 @@ struct Arguments {
     /// Folder for the copy of --recover; it needs as much room as the cluster
     #[arg(long, value_name = "DIR", requires = "recover")]
     recover_in: Option<PathBuf>,
+    /// Go on in a folder in which a salvage of the same cluster, with the same options, was cut off: tables that are whole are not
+    /// done again
+    #[arg(long)]
+    resume: bool,
     /// Do not force the files to the disk
     #[arg(long)]
     no_sync: bool,
@@ -259,6 +263,7 @@ fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, 
             true => Durability::Buffered,
             false => Durability::Synced,
         },
+        resume: arguments.resume,
         threads: arguments.load.threads(),
         memory_bytes: arguments.load.memory.get(),
         selection: arguments.selection.selection(),

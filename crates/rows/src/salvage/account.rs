@@ -328,6 +328,14 @@ impl LossPlace {
 }
 
 impl Account {
+    /// Nothing was found, and nothing is told.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+            && self.sequences.is_empty()
+            && self.large_objects.is_empty()
+            && self.not_salvaged.is_empty()
+    }
+
     /// Sums up and says how it ended.
     pub(crate) fn close(&mut self) {
         for table in &mut self.tables {

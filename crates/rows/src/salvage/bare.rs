@@ -56,6 +56,7 @@ pub fn salvage_file(
         folder: &folder,
         options,
         progress,
+        finished: None,
     };
     let mut account = open_account(cluster, options);
     account.target = bare.target.clone();

@@ -12,6 +12,7 @@ use pgclinic_diagnose::Progress;
 use pgclinic_format::BlockNo;
 
 use super::account::{TableAccount, Tally};
+use super::finished_tables::FinishedTables;
 use super::outlet::Outlet;
 use super::pieces::Pieces;
 use super::plan::Planned;
@@ -71,6 +72,8 @@ pub(crate) struct Crew<'a> {
     cursor: Mutex<Cursor>,
     /// Nothing but these blocks.
     only: Option<BTreeSet<BlockNo>>,
+    /// Where tables are noted that are whole.
+    notes: Option<&'a FinishedTables<'a>>,
 }
 
 impl<'a> Crew<'a> {
@@ -105,6 +108,31 @@ impl<'a> Crew<'a> {
             outlet,
             cursor: Mutex::default(),
             only: None,
+            notes: None,
+        }
+    }
+
+    /// The same with a place where tables are noted that are whole.
+    pub(crate) fn noting(mut self, notes: Option<&'a FinishedTables<'a>>) -> Self {
+        self.notes = notes;
+        self
+    }
+
+    /// Notes the tables that became whole.
+    pub(super) fn note_finished(&self) {
+        let Some(notes) = self.notes else { return };
+        for (table, bytes) in self.outlet.take_finished() {
+            let Some(work) = self.tables.get(table) else {
+                continue;
+            };
+            let account = work.account.lock();
+            let mut account = account.unwrap_or_else(PoisonError::into_inner).clone();
+            account.file = self.outlet.names().into_iter().nth(table);
+            account.file_bytes = bytes;
+            account.settle();
+            if let Err(failure) = notes.add(&account) {
+                self.outlet.stop(Some(failure));
+            }
         }
     }
 

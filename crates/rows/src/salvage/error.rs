@@ -91,7 +91,7 @@ impl fmt::Display for SalvageError {
                 write!(f, "{} lies inside the data directory {}: name a folder outside of it", destination.display(), cluster.display())
             }
             SalvageError::NotEmpty(path) => {
-                write!(f, "{} is not empty: name a new folder", path.display())
+                write!(f, "{} is not empty: name a new folder, or give --resume to go on with a salvage that was cut off", path.display())
             }
             SalvageError::Unsuitable(why) => f.write_str(why),
             SalvageError::Server { what, source } => {

@@ -5,6 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::SalvageError;
+use super::finished_tables;
 
 /// What a file that is not whole has behind its name.
 const PART: &str = ".part";
@@ -46,6 +47,68 @@ impl Folder {
             root: real,
             durability,
         })
+    }
+
+    /// A folder in which an earlier run was cut off: what it did not finish is removed. Any other is taken as by `prepare`.
+    pub(crate) fn resume(root: &Path, durability: Durability) -> Result<Self, SalvageError> {
+        if !finished_tables::is_begun(root) {
+            return Folder::prepare(root, durability);
+        }
+        let error = |source| SalvageError::destination(root, "list", source);
+        let folder = Folder {
+            root: root.canonicalize().map_err(error)?,
+            durability,
+        };
+        let mut open = vec![(folder.root.clone(), true)];
+        while let Some((path, is_root)) = open.pop() {
+            for entry in fs::read_dir(&path).map_err(error)? {
+                let entry = entry.map_err(error)?;
+                let kind = entry.file_type().map_err(error)?;
+                let is_part = entry.file_name().to_string_lossy().ends_with(PART);
+                if kind.is_dir() && is_root {
+                    open.push((entry.path(), false));
+                } else if kind.is_file() && is_part {
+                    fs::remove_file(entry.path()).map_err(error)?;
+                }
+            }
+        }
+        Ok(folder)
+    }
+
+    /// The text of a file, if it is there.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<String>, SalvageError> {
+        let path = self.root.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(SalvageError::destination(&path, "read", error)),
+        }
+    }
+
+    /// How many bytes a file has, if it is there.
+    pub(crate) fn bytes_of(&self, name: &str) -> Option<u64> {
+        let found = self.root.join(name).metadata().ok()?;
+        found.is_file().then_some(found.len())
+    }
+
+    /// Adds text to a file, all of it at once.
+    pub(crate) fn append(&self, name: &str, text: &str) -> Result<(), SalvageError> {
+        let path = self.root.join(name);
+        let file = File::options().append(true).create(true).open(&path);
+        let written = file.and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            match self.durability {
+                Durability::Synced => file.sync_all(),
+                Durability::Buffered => Ok(()),
+            }
+        });
+        written.map_err(|source| SalvageError::destination(&path, "write", source))
+    }
+
+    /// Takes a file away.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), SalvageError> {
+        let path = self.root.join(name);
+        fs::remove_file(&path).map_err(|source| SalvageError::destination(&path, "remove", source))
     }
 
     /// Begins a file; `name` may hold one folder.

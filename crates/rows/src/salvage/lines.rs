@@ -20,6 +20,8 @@ struct State {
     lines: Vec<Line>,
     failure: Option<SalvageError>,
     is_stopped: bool,
+    /// Tables whose files are whole, until somebody asks.
+    fresh: Vec<(usize, u64)>,
 }
 
 /// The files of one database's tables.
@@ -50,6 +52,7 @@ impl<'a> Lines<'a> {
                 lines,
                 failure: None,
                 is_stopped: false,
+                fresh: Vec::new(),
             }),
             changed: Condvar::new(),
         }
@@ -73,6 +76,11 @@ impl<'a> Lines<'a> {
             state.failure = failure;
         }
         self.changed.notify_all();
+    }
+
+    /// Tables whose files became whole since this was asked last, with their bytes.
+    pub(crate) fn take_finished(&self) -> Vec<(usize, u64)> {
+        std::mem::take(&mut self.lock().fresh)
     }
 
     /// The files' names.
@@ -204,7 +212,10 @@ impl<'a> Lines<'a> {
         let finished = file.finish();
         let mut state = self.lock();
         match (finished, state.lines.get_mut(table)) {
-            (Ok(bytes), Some(line)) => line.finished = Some(bytes),
+            (Ok(bytes), Some(line)) => {
+                line.finished = Some(bytes);
+                state.fresh.push((table, bytes));
+            }
             (Ok(_), None) => {}
             (Err(error), _) => {
                 state.is_stopped = true;

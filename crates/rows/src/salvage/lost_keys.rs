@@ -76,9 +76,13 @@ impl Search<'_> {
     pub(super) fn of_table(
         &self,
         folder: &Folder,
-        file: &str,
         account: &mut TableAccount,
     ) -> Result<(), SalvageError> {
+        let extension = format!(".{}", self.options.form.extension());
+        let file = account.file.clone().unwrap_or_default();
+        let Some(file) = file.strip_suffix(&extension) else {
+            return Ok(());
+        };
         let damaged = account.damaged_blocks.clone();
         let Some(relation) = self.catalog.relations.get(&account.oid) else {
             return Ok(());

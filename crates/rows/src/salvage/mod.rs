@@ -6,6 +6,7 @@ mod blocks;
 mod coverage;
 mod crew;
 mod error;
+mod finished_tables;
 mod fitting;
 mod folder;
 mod large_objects;
@@ -52,6 +53,7 @@ use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks};
 use crate::values::Partial;
 use crew::Crew;
+use finished_tables::FinishedTables;
 use lines::Lines;
 use outlet::Outlet;
 use plan::Plan;
@@ -102,6 +104,8 @@ pub struct SalvageOptions {
     pub encoding: Encoding,
     /// Whether files are forced to the disk.
     pub durability: Durability,
+    /// Going on with a folder in which an earlier run was cut off.
+    pub resume: bool,
     /// Threads.
     pub threads: NonZeroUsize,
     /// Memory in bytes.
@@ -125,7 +129,10 @@ pub fn salvage(
     progress: &dyn Progress,
 ) -> Result<Account, SalvageError> {
     let folder = match &options.destination {
-        Destination::Folder(path) => Some(Folder::prepare(path, options.durability)?),
+        Destination::Folder(path) => Some(match options.resume {
+            true => Folder::resume(path, options.durability)?,
+            false => Folder::prepare(path, options.durability)?,
+        }),
         Destination::Server(_) => None,
     };
     // Half of the memory is left for reading.
@@ -159,12 +166,17 @@ pub fn salvage(
         }
         (Destination::Folder(_), folder) => {
             let folder = folder.expect("made above");
+            let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;
             let to = FolderWork {
                 folder: &folder,
                 options,
                 progress,
+                finished: Some(&finished),
             };
             to.write(cluster, &replaying, &mut account)?;
+            if !account.interrupted {
+                finished.end()?;
+            }
         }
     }
     if let Some(path) = &options.ddl {
@@ -175,7 +187,7 @@ pub fn salvage(
         folder::write_text(path, &schema.text(), options.durability)?;
         account.not_salvaged.append(&mut schema.not_written);
     }
-    if account.tables.is_empty() && account.not_salvaged.is_empty() && !account.interrupted {
+    if account.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
     account.close();
@@ -193,6 +205,23 @@ struct FolderWork<'a> {
     folder: &'a Folder,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
+    finished: Option<&'a FinishedTables<'a>>,
+}
+
+/// What must be the same for a second run to go on after a first one.
+fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
+    let control = cluster.control.trusted();
+    let system = control.map_or(0, |control| control.system_identifier);
+    let SalvageOptions {
+        rows,
+        generated,
+        dropped,
+        partial,
+        encoding,
+        ..
+    } = options;
+    let form = options.form.name();
+    format!("{system} {form} {rows:?} {generated} {dropped} {partial:?} {encoding:?}")
 }
 
 impl FolderWork<'_> {
@@ -218,14 +247,16 @@ impl FolderWork<'_> {
             )?;
             plan.count_not_replayed(replaying.not_applied);
             account.not_salvaged.extend(plan.not_salvaged);
+            if let Some(finished) = self.finished {
+                plan.tables
+                    .retain(|planned| !finished.holds(&planned.table));
+            }
             let charset = charset_of(cluster, database, options);
-            let written: Vec<String> = plan
-                .tables
-                .iter()
-                .map(|planned| planned.file.clone())
-                .collect();
             let crew = self.crew(cluster, plan.tables, charset);
-            let mut tables = crew.run()?;
+            let mut tables = crew.noting(self.finished).run()?;
+            if let Some(finished) = self.finished {
+                tables.extend(finished.of_database(&catalog));
+            }
             let search = lost_keys::Search {
                 cluster,
                 catalog: &catalog,
@@ -233,10 +264,10 @@ impl FolderWork<'_> {
                 options,
                 progress: self.progress,
             };
-            for (table, file) in tables.iter_mut().zip(&written) {
+            for table in &mut tables {
                 table.settle();
                 if lost_keys::is_hurt(table) && !self.progress.is_interrupted() {
-                    search.of_table(self.folder, file, table)?;
+                    search.of_table(self.folder, table)?;
                 }
             }
             account.tables.extend(tables);

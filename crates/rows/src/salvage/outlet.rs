@@ -81,6 +81,14 @@ impl Outlet<'_> {
         }
     }
 
+    /// Files that became whole since this was asked last, with their bytes.
+    pub(super) fn take_finished(&self) -> Vec<(usize, u64)> {
+        match self {
+            Outlet::Files(lines) => lines.take_finished(),
+            Outlet::Server(_) | Outlet::Memory(_) => Vec::new(),
+        }
+    }
+
     /// Under which name each table is at the destination.
     pub(super) fn names(&self) -> Vec<String> {
         match self {

@@ -165,6 +165,7 @@ impl<'c> Worker<'c> {
         work.add(printing.tally);
         crew.outlet.hand_in(table, number, printing.out);
         work.piece_is_done();
+        crew.note_finished();
     }
 
     fn set_up(&mut self, table: usize, work: &'c TableWork) {

@@ -29,6 +29,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         partial: Partial::Null,
         encoding: Encoding::Utf8,
         durability: Durability::Buffered,
+        resume: false,
         threads: NonZeroUsize::new(2).expect("two"),
         memory_bytes: 256 << 20,
         selection: Selection::default(),

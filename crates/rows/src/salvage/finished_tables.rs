@@ -1,0 +1,98 @@
+//! Which tables of a folder are whole, so that a second run leaves them out: a file that is there while the work is not done.
+//!
+//! ```text
+//! salvage.progress   the source and the options, then one line of JSON for each table that is whole
+//! ```
+
+use pgclinic_cluster::Catalog;
+use serde::{Deserialize, Serialize};
+
+use super::account::TableAccount;
+use super::error::SalvageError;
+use super::folder::Folder;
+use crate::shape::{Table, database_name};
+
+const NAME: &str = "salvage.progress";
+
+/// What stands in a line.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    account: TableAccount,
+    damaged_blocks: Vec<u32>,
+}
+
+/// See the module.
+pub(crate) struct FinishedTables<'a> {
+    folder: &'a Folder,
+    /// Those of an earlier run.
+    before: Vec<TableAccount>,
+}
+
+impl<'a> FinishedTables<'a> {
+    /// Begins, or goes on after a run with the same source and options.
+    pub(super) fn open(folder: &'a Folder, work: &str) -> Result<Self, SalvageError> {
+        let mut found = FinishedTables {
+            folder,
+            before: Vec::new(),
+        };
+        let Some(text) = folder.read(NAME)? else {
+            folder.append(NAME, &format!("{work}\n"))?;
+            return Ok(found);
+        };
+        let mut lines = text.lines();
+        if lines.next() != Some(work) {
+            let why = "the folder holds an unfinished salvage of something else, or with other options: name a new folder";
+            return Err(SalvageError::Unsuitable(why.into()));
+        }
+        // A line that was cut off is of a table that is done again.
+        let entries = lines.filter_map(|line| serde_json::from_str::<Entry>(line).ok());
+        for Entry {
+            mut account,
+            damaged_blocks,
+        } in entries
+        {
+            account.damaged_blocks = damaged_blocks;
+            let is_there = |file: &String| folder.bytes_of(file) == Some(account.file_bytes);
+            if account.file.as_ref().is_some_and(is_there) {
+                found.before.push(account);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A table is whole.
+    pub(super) fn add(&self, account: &TableAccount) -> Result<(), SalvageError> {
+        let entry = Entry {
+            account: account.clone(),
+            damaged_blocks: account.damaged_blocks.clone(),
+        };
+        let line = serde_json::to_string(&entry).expect("plain data");
+        self.folder.append(NAME, &format!("{line}\n"))
+    }
+
+    /// An earlier run finished this table.
+    pub(super) fn holds(&self, table: &Table) -> bool {
+        let mut tables = self.before.iter();
+        tables.any(|before| before.database == table.database && before.oid == table.oid)
+    }
+
+    /// What an earlier run finished of a database.
+    pub(super) fn of_database(&self, catalog: &Catalog) -> Vec<TableAccount> {
+        let database = database_name(catalog);
+        let tables = self
+            .before
+            .iter()
+            .filter(|table| table.database == database);
+        tables.cloned().collect()
+    }
+
+    /// The work is done.
+    pub(super) fn end(self) -> Result<(), SalvageError> {
+        self.folder.remove(NAME)
+    }
+}
+
+/// A folder that such a file stands in can be gone on with.
+pub(super) fn is_begun(folder: &std::path::Path) -> bool {
+    folder.join(NAME).is_file()
+}
