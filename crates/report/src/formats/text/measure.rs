@@ -71,11 +71,11 @@ fn headline(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()>
     let size = bytes(coverage.bytes_seen);
     let relations = plural(coverage.relations, "relation");
     let time = words::seconds(document.elapsed_s);
-    let line = format!(
-        "{word}  {relations}, {size} in {time}; tables are {} % dead rows and {} % free space",
-        words::percent(dead, length),
-        words::percent(free, length)
-    );
+    let mut line = format!("{word}  {relations}, {size} in {time}");
+    if length > 0 {
+        let (dead, free) = (words::percent(dead, length), words::percent(free, length));
+        line += &format!("; tables are {dead} % dead rows and {free} % free space");
+    }
     sheet.text(0, &line)
 }
 
@@ -188,9 +188,13 @@ fn section(
 }
 
 fn title(own: &MeasuredRelation) -> String {
+    titled(own, &own.name())
+}
+
+fn titled(own: &MeasuredRelation, name: &str) -> String {
     clean(&match &own.database {
-        Some(database) => format!("{} in {database}", own.name()),
-        None => own.name(),
+        Some(database) => format!("{name} in {database}"),
+        None => name.to_owned(),
     })
 }
 
@@ -301,7 +305,7 @@ fn long_values(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<
                 .sum::<u64>()
         };
         vec![
-            clean(&format!("{}.{}", title(own), column.name)),
+            titled(own, &format!("{}.{}", own.name(), column.name)),
             bytes(sum(&["stored_bytes"])),
             bytes(sum(&["raw_bytes"])),
             count(sum(&["plain_values", "external_values"])),
