@@ -234,6 +234,12 @@ impl<'a> PlainAttributes<'a> {
         Some(payload)
     }
 
+    /// Offset in the tuple after the values seen so far.
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.at
+    }
+
     /// Goes on behind a pointer to a value in TOAST; `false` where none stands here.
     #[inline]
     pub fn skip_external(&mut self) -> bool {

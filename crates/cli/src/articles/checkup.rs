@@ -72,7 +72,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "zero_damaged_pages and autovacuum",
-                "pgclinic explain zero_damaged_pages",
+                "pgclinic explain zero-damaged-pages",
                 "what is zeroed is lost",
                 "a page of the textbook",
                 Effect::Same,

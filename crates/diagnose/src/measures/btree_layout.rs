@@ -4,12 +4,11 @@
 //! `contrib/pageinspect/btreefuncs.c`.
 
 use pgclinic_format::btree::{BTP_DELETED, BtreePage, Meta};
-use pgclinic_format::line_pointer::LpFlags;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Page, index_page::AccessMethod};
 
 use super::percent::{percent, rest_percent};
-use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::{FigureKind, LeafLook, Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
@@ -91,7 +90,7 @@ impl Measure for BtreeLayout {
         } else if tree.is_ignored() {
             sums.add(EMPTY, 1);
         } else if tree.is_leaf() {
-            leaf(&tree, at, sums);
+            at.leaf.into_iter().for_each(|look| leaf(look, at, sums));
         } else {
             sums.add(INTERNAL, 1);
         }
@@ -121,13 +120,13 @@ impl Measure for BtreeLayout {
             count(DEAD_ITEMS),
             count(POSTING_LISTS),
             count(ROWS),
-            sums.spread(ITEMS).and_then(super::spread),
+            sums.spread(ITEMS).as_ref().and_then(super::spread),
         ]
     }
 }
 
-fn leaf(tree: &BtreePage<'_>, at: &PageAt<'_>, sums: &mut Sums) {
-    let page = tree.page();
+fn leaf(look: &LeafLook<'_>, at: &PageAt<'_>, sums: &mut Sums) {
+    let (tree, page) = (&look.tree, look.tree.page());
     sums.add(LEAVES, 1);
     sums.add(
         ROOM,
@@ -141,22 +140,11 @@ fn leaf(tree: &BtreePage<'_>, at: &PageAt<'_>, sums: &mut Sums) {
         sums.add(if is_next { CONTIGUOUS } else { ELSEWHERE }, 1);
     }
     let all = u64::from(page.line_pointer_count());
-    let dead = |flags: LpFlags| flags == LpFlags::Dead;
-    let dead = page
-        .line_pointers()
-        .filter(|(_, pointer)| dead(pointer.flags()))
-        .count() as u64;
+    // A high key is never marked dead.
+    let [dead, _] = look.dead;
     sums.add(DEAD_ITEMS, dead);
     sums.add(LIVE_ITEMS, all.saturating_sub(dead));
     sums.note(ITEMS, all);
-    let (mut posting_lists, mut rows) = (0, 0);
-    for (_, tuple) in tree.data() {
-        posting_lists += u64::from(tuple.is_posting());
-        rows += match tuple.is_posting() {
-            true => tuple.posting_count() as u64,
-            false => 1,
-        };
-    }
-    sums.add(POSTING_LISTS, posting_lists);
-    sums.add(ROWS, rows);
+    sums.add(POSTING_LISTS, look.posting_lists);
+    sums.add(ROWS, look.rows);
 }

@@ -225,14 +225,18 @@ impl<'a> Leaf<'a> {
             return;
         };
         let single = 8 + group.key.len() as u64;
+        self.keys += 1;
+        if group.rows == 1 {
+            self.alone.count += 1;
+            self.alone.bytes += single;
+            self.packed.count += 1;
+            self.packed.bytes += single;
+            return;
+        }
         let alone = group.rows * (single + POINTER);
         let per_list = (self.list_max.saturating_sub(single) / TID).max(1);
         let lists = group.rows.div_ceil(per_list);
-        let listed = match group.rows {
-            1 => single + POINTER,
-            rows => lists * (single + POINTER) + (rows * TID).next_multiple_of(8),
-        };
-        self.keys += 1;
+        let listed = lists * (single + POINTER) + (group.rows * TID).next_multiple_of(8);
         self.saved += alone.saturating_sub(group.bytes);
         self.could_save += group.bytes.saturating_sub(listed.min(alone));
         self.alone.count += group.rows;

@@ -66,7 +66,7 @@ impl Measure for GistLayout {
             count(LEAVES),
             count(DELETED),
             percent(room.saturating_sub(free) as f64, room as f64),
-            sums.spread(ITEMS).and_then(super::spread),
+            sums.spread(ITEMS).as_ref().and_then(super::spread),
         ]
     }
 }

@@ -70,19 +70,14 @@ impl Measure for IndexSpace {
             Holds::Nothing => sums.add(FREE_BYTES, page.len() as u64),
             Holds::Items { first } => {
                 sums.add(FREE_BYTES, u64::from(super::free_space(page, at)));
-                let mut counts = [0u64; 4];
-                for (_, pointer) in page.line_pointers().filter(|(item, _)| *item >= first) {
-                    let is_dead = pointer.flags() == LpFlags::Dead;
-                    let [live, live_bytes, dead, dead_bytes] = &mut counts;
-                    let (number, bytes) = match is_dead {
-                        true => (dead, dead_bytes),
-                        false => (live, live_bytes),
-                    };
-                    *number += 1;
-                    *bytes += u64::from(pointer.lp_len());
-                }
-                for (slot, count) in [LIVE, LIVE_BYTES, DEAD, DEAD_BYTES].into_iter().zip(counts) {
-                    sums.add(slot, count);
+                let counts = match at.leaf {
+                    Some(look) => [look.live, look.dead],
+                    None => items(page, first),
+                };
+                for (slots, counts) in [[LIVE, LIVE_BYTES], [DEAD, DEAD_BYTES]].iter().zip(counts) {
+                    for (slot, count) in slots.iter().zip(counts) {
+                        sums.add(*slot, count);
+                    }
                 }
             }
         }
@@ -108,6 +103,21 @@ impl Measure for IndexSpace {
             free_share,
         ]
     }
+}
+
+/// Items that are not marked dead and those that are, with their bytes.
+fn items(page: Page<'_>, first: u16) -> [[u64; 2]; 2] {
+    let mut counts = [[0; 2]; 2];
+    for (_, pointer) in page.line_pointers().filter(|(item, _)| *item >= first) {
+        let [live, dead] = &mut counts;
+        let [number, bytes] = match pointer.flags() == LpFlags::Dead {
+            true => dead,
+            false => live,
+        };
+        *number += 1;
+        *bytes += u64::from(pointer.lp_len());
+    }
+    counts
 }
 
 fn holds(page: Page<'_>, at: &PageAt<'_>) -> Option<Holds> {

@@ -6,18 +6,20 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use pgclinic_cluster::{Catalog, RelKind};
-use pgclinic_format::btree::BtreePage;
 use pgclinic_format::heap_tuple::HEAP_HASVARWIDTH;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{Attribute, Attributes, BlockNo, HeapTuple, Page, varlena};
+use pgclinic_format::{
+    Attribute, Attributes, BlockNo, ColumnLayout, HeapTuple, Page, PlainAttributes, Varlena,
+    varlena,
+};
 
 use super::MeasureOptions;
 use super::compression_trial::Picked;
 use super::page_rows::{PageRow, judge};
-use super::places::{Face, Places};
+use super::places::Places;
 use super::{
-    COLUMN_MEASURES, ColumnAt, ColumnMeasure, MEASURES, Measure, PageAt, StoredValue, Sums, Whole,
-    sample,
+    COLUMN_MEASURES, ColumnAt, ColumnMeasure, LeafLook, MEASURES, Measure, PageAt, StoredValue,
+    Sums, Whole, sample,
 };
 use crate::check::ForkCx;
 use crate::document::{Figure, MeasuredColumn, MeasuredRelation, Sections};
@@ -432,6 +434,9 @@ fn wants_places(fork: &ForkCx<'_>) -> bool {
 /// Larger tables are taken as they lie: a row's place is that of the line pointer that its index names.
 pub(super) const PLACES_BLOCKS_MAX: u64 = 65_536;
 
+/// Columns that the short walk takes at once.
+const PLAIN_COLUMNS: usize = 16;
+
 /// One thread's share of a job.
 struct Work<'w, 'a> {
     job: &'w Job<'a>,
@@ -458,7 +463,15 @@ impl Work<'_, '_> {
         if fork.method == Some(AccessMethod::Heap) {
             judge(page, fork, rows);
         }
-        let at = PageAt { fork, block, rows };
+        let is_btree = fork.method == Some(AccessMethod::Btree) && block > 0;
+        let leaf = is_btree.then(|| LeafLook::of(page)).flatten();
+        let leaf = leaf.as_ref();
+        let at = PageAt {
+            fork,
+            block,
+            rows,
+            leaf,
+        };
         let mut whole = true;
         for (measure, sums) in self.job.measures.iter().zip(&mut self.tally.sums) {
             whole &= measure.page(page, &at, sums);
@@ -474,7 +487,11 @@ impl Work<'_, '_> {
             }
         }
         if let Some(places) = &mut self.places {
-            keep_page(places, page, block, fork, rows);
+            match leaf {
+                Some(look) => places.add_leaf(block, look),
+                None if !is_btree => places.add_heap(page, block, rows),
+                None => {}
+            }
         }
     }
 
@@ -488,6 +505,9 @@ impl Work<'_, '_> {
         let header_is_right = usize::from(tuple.t_hoff()) == tuple.expected_hoff()
             && usize::from(tuple.attribute_count()) <= layouts.len();
         if !header_is_right {
+            return;
+        }
+        if tuple.null_bitmap().is_none() && self.plain_row(tuple, layouts, place) {
             return;
         }
         let mut wanted = (0..).zip(&self.job.columns).zip(&mut self.tally.columns);
@@ -525,6 +545,75 @@ impl Work<'_, '_> {
     }
 }
 
+impl Work<'_, '_> {
+    /// The short walk, for rows all of whose values stand as they are. `false`: it is not such a row, and nothing was counted.
+    fn plain_row(&mut self, tuple: HeapTuple<'_>, layouts: &[ColumnLayout], place: u64) -> bool {
+        let columns = &self.job.columns;
+        if columns.len() > PLAIN_COLUMNS || usize::from(tuple.attribute_count()) != layouts.len() {
+            return false;
+        }
+        let bytes = tuple.bytes();
+        let mut ends = [(0, 0); PLAIN_COLUMNS];
+        let mut walk = PlainAttributes::new(bytes, usize::from(tuple.t_hoff()));
+        let mut wanted = columns.iter().zip(&mut ends).peekable();
+        for (index, layout) in layouts.iter().enumerate() {
+            let Some(payload) = walk.payload(*layout) else {
+                return false;
+            };
+            if let Some((_, end)) = wanted.next_if(|(column, _)| column.index == index) {
+                *end = (walk.end(), payload.len());
+            }
+            if wanted.peek().is_none() {
+                break;
+            }
+        }
+        for (number, (end, len)) in ends.iter().take(columns.len()).enumerate() {
+            self.plain_value(
+                number,
+                bytes.get(..*end).unwrap_or_default(),
+                *len,
+                (place, bytes.len()),
+            );
+        }
+        true
+    }
+
+    /// Counts the value whose payload of `len` bytes ends the bytes.
+    fn plain_value(&mut self, number: usize, bytes: &[u8], len: usize, (place, row): (u64, usize)) {
+        let (Some(column), Some(sums)) = (
+            self.job.columns.get(number),
+            self.tally.columns.get_mut(number),
+        ) else {
+            return;
+        };
+        let Some(at) = self.job.at(column) else {
+            return;
+        };
+        let start = bytes.len().saturating_sub(len);
+        let payload = bytes.get(start..).unwrap_or_default();
+        let value = match at.column.layout.attlen {
+            -1 => {
+                // The last byte of a long header is 0 below 4 MiB, and a row is shorter.
+                let is_short = start.checked_sub(1).and_then(|at| bytes.get(at));
+                let header = if is_short.is_some_and(|byte| byte & 1 == 1) {
+                    1
+                } else {
+                    4
+                };
+                if let Some(picked) = self.picked.get_mut(number) {
+                    let stored = bytes.get(start.saturating_sub(header)..);
+                    picked.offer(place, stored.unwrap_or_default(), row);
+                }
+                StoredValue::Varlena(Varlena::Plain(payload), len + header)
+            }
+            _ => StoredValue::Fixed(payload),
+        };
+        for (measure, sums) in column.measures.iter().zip(sums) {
+            measure.value(value, &at, sums);
+        }
+    }
+}
+
 fn stored(bytes: Option<&[u8]>, attlen: i16) -> Option<StoredValue<'_>> {
     match attlen {
         -1 => {
@@ -532,31 +621,5 @@ fn stored(bytes: Option<&[u8]>, attlen: i16) -> Option<StoredValue<'_>> {
             Some(StoredValue::Varlena(value, len))
         }
         _ => bytes.map(StoredValue::Fixed),
-    }
-}
-
-fn keep_page(
-    places: &mut Places,
-    page: Page<'_>,
-    block: BlockNo,
-    fork: &ForkCx<'_>,
-    rows: &[PageRow<'_>],
-) {
-    if fork.method == Some(AccessMethod::Heap) {
-        places.add_heap(page, block, rows);
-        return;
-    }
-    let tree = (block > 0).then(|| BtreePage::parse(page)).flatten();
-    if let Some(tree) = tree.filter(|tree| tree.is_leaf() && !tree.is_ignored()) {
-        let rows = tree.data().map(|(_, tuple)| match tuple.is_posting() {
-            true => u32::try_from(tuple.posting_count()).unwrap_or(0),
-            false => 1,
-        });
-        let face = Face {
-            next: tree.next,
-            is_first: tree.prev == 0,
-            rows: rows.sum(),
-        };
-        places.faces.insert(block, face);
     }
 }

@@ -56,6 +56,8 @@ pub(super) const FIGURES: &[FigureKind] = &[
 
 /// More rows than these are not ranked one by one: runs of leaves are taken from all of the index.
 const RANKED_MAX: u64 = 2_000_000;
+/// About so many rows are taken then.
+const SAMPLED: u64 = 250_000;
 /// Leaves of a run.
 const RUN: u64 = 8;
 /// Rows of a range scan.
@@ -75,7 +77,10 @@ pub(super) fn measure(
     let source = fork.source?;
     let leaves = chain(own);
     let rows: u64 = leaves.iter().map(|(_, rows)| u64::from(*rows)).sum();
-    let every = rows.div_ceil(RANKED_MAX).max(1);
+    let every = match rows > RANKED_MAX {
+        true => rows.div_ceil(SAMPLED),
+        false => 1,
+    };
     let mut walk = Walk {
         pages: PageReader::new(source, fork),
         table,
@@ -180,13 +185,10 @@ fn figures(walk: &Walk<'_>, forecast_rows: u64) -> Vec<Option<Figure>> {
 
 /// As `compute_scalar_stats` computes it; nothing for fewer than two rows.
 fn correlation(places: &[u64]) -> Option<f64> {
-    let mut sorted = places.to_vec();
+    let mut sorted: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
-    let rank = |place: &u64| sorted.binary_search(place).unwrap_or(0) as i128;
-    let products: i128 = (0i128..)
-        .zip(places)
-        .map(|(at, place)| at * rank(place))
-        .sum();
+    let ranked = (0i128..).zip(&sorted);
+    let products: i128 = ranked.map(|(rank, (_, at))| rank * i128::from(*at)).sum();
     let count = places.len() as i128;
     (count > 1).then_some(())?;
     let sum = (count - 1) * count / 2;

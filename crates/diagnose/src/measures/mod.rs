@@ -10,6 +10,7 @@ mod index_hints;
 mod job;
 mod key_order;
 mod large_objects;
+mod leaf_look;
 mod page_rows;
 mod percent;
 mod places;
@@ -28,6 +29,7 @@ use crate::check::ForkCx;
 use crate::document::{Figure, Spread};
 
 pub use growth::{GrowthError, growth};
+pub use leaf_look::LeafLook;
 pub use page_rows::PageRow;
 pub use run::{MeasureOptions, measure_cluster};
 pub use sums::Sums;
@@ -71,6 +73,8 @@ pub struct PageAt<'a> {
     pub block: BlockNo,
     /// What its used line pointers hold, if it is a heap's.
     pub rows: &'a [PageRow<'a>],
+    /// What its items come to, if it is a leaf of a btree.
+    pub leaf: Option<&'a LeafLook<'a>>,
 }
 
 impl PageAt<'_> {

@@ -6,7 +6,7 @@ use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
 
-use super::PageRow;
+use super::{LeafLook, PageRow};
 
 /// What a btree's leaf says to a walk along the leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +33,16 @@ impl Places {
     pub(super) fn bytes(&self) -> usize {
         let rows: usize = self.roots.values().map(|roots| 48 + roots.len() * 4).sum();
         rows + self.faces.len() * 32
+    }
+
+    /// Adds a leaf of a btree.
+    pub(super) fn add_leaf(&mut self, block: BlockNo, look: &LeafLook<'_>) {
+        let face = Face {
+            next: look.tree.next,
+            is_first: look.tree.prev == 0,
+            rows: u32::try_from(look.rows).unwrap_or(u32::MAX),
+        };
+        self.faces.insert(block, face);
     }
 
     /// Adds a heap page.

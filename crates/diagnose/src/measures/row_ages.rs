@@ -78,7 +78,7 @@ impl Measure for RowAges {
         let now = Now::of(whole.fork);
         let relation = whole.fork.relation;
         let highest = |slot| Some(Figure::Count(sums.highest(slot).unwrap_or(0)));
-        let spread = |slot| sums.spread(slot).and_then(super::spread);
+        let spread = |slot| sums.spread(slot).as_ref().and_then(super::spread);
         let of_class = now.zip(relation).map(|(now, relation)| {
             let xid = Some(relation.relfrozenxid).filter(|xid| xid.is_normal());
             let multi = Some(relation.relminmxid.0).filter(|multi| *multi != 0);

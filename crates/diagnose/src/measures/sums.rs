@@ -8,7 +8,40 @@ pub struct Sums {
     sums: Vec<u64>,
     lowest: Vec<Option<u64>>,
     highest: Vec<Option<u64>>,
-    spreads: Vec<BTreeMap<u64, u64>>,
+    spreads: Vec<Counts>,
+}
+
+/// Values below this are counted in an array.
+const SMALL: usize = 256;
+
+/// How often each value occurs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Counts {
+    /// Of small values, by the value; empty or of length [`SMALL`].
+    small: Vec<u64>,
+    large: BTreeMap<u64, u64>,
+}
+
+impl Counts {
+    #[inline]
+    fn note(&mut self, value: u64, often: u64) {
+        if value >= SMALL as u64 {
+            *self.large.entry(value).or_default() += often;
+            return;
+        }
+        if self.small.is_empty() {
+            self.small.resize(SMALL, 0);
+        }
+        if let Some(count) = self.small.get_mut(value as usize) {
+            *count += often;
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+        let small = (0u64..).zip(self.small.iter().copied());
+        let large = self.large.iter().map(|(value, often)| (*value, *often));
+        small.filter(|(_, often)| *often > 0).chain(large)
+    }
 }
 
 impl Sums {
@@ -32,13 +65,9 @@ impl Sums {
     }
 
     /// Counts a value.
+    #[inline]
     pub fn note(&mut self, slot: u8, value: u64) {
-        self.note_often(slot, value, 1);
-    }
-
-    fn note_often(&mut self, slot: u8, value: u64, often: u64) {
-        let spread = slot_of(&mut self.spreads, slot);
-        *spread.entry(value).or_default() += often;
+        slot_of(&mut self.spreads, slot).note(value, 1);
     }
 
     /// A sum.
@@ -57,16 +86,21 @@ impl Sums {
     }
 
     /// How often each value was counted.
-    pub fn spread(&self, slot: u8) -> Option<&BTreeMap<u64, u64>> {
-        self.spreads.get(usize::from(slot))
+    pub fn spread(&self, slot: u8) -> Option<BTreeMap<u64, u64>> {
+        self.spreads
+            .get(usize::from(slot))
+            .map(|counts| counts.all().collect())
     }
 
     /// As if so many times as much had been seen: sums and spreads grow, lowest and highest values stay.
     pub fn scaled(&self, times: f64) -> Sums {
         let grown = |amount: u64| (amount as f64 * times).round() as u64;
-        let spread = |spread: &BTreeMap<u64, u64>| {
-            let grown = spread.iter().map(|(value, often)| (*value, grown(*often)));
-            grown.collect()
+        let spread = |counts: &Counts| {
+            let mut all = Counts::default();
+            counts
+                .all()
+                .for_each(|(value, often)| all.note(value, grown(often)));
+            all
         };
         Sums {
             sums: self.sums.iter().copied().map(grown).collect(),
@@ -87,10 +121,11 @@ impl Sums {
         for (slot, value) in (0u8..).zip(other.highest) {
             value.into_iter().for_each(|value| self.raise(slot, value));
         }
-        for (slot, spread) in (0u8..).zip(other.spreads) {
-            for (value, often) in spread {
-                self.note_often(slot, value, often);
-            }
+        for (slot, counts) in (0u8..).zip(other.spreads) {
+            let own = slot_of(&mut self.spreads, slot);
+            counts
+                .all()
+                .for_each(|(value, often)| own.note(value, often));
         }
     }
 }
@@ -125,6 +160,6 @@ mod tests {
             (one.lowest(0), one.highest(1), one.highest(0)),
             (Some(3), Some(9), None)
         );
-        assert_eq!(one.spread(4), Some(&BTreeMap::from([(7, 2)])));
+        assert_eq!(one.spread(4), Some(BTreeMap::from([(7, 2)])));
     }
 }

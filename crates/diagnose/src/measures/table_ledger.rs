@@ -121,7 +121,7 @@ impl Measure for TableLedger {
             count(DEAD),
             Some(Figure::Count(tail * block)),
             Some(Figure::Count(now.saturating_sub(packed))),
-            sums.spread(FILL).and_then(super::spread),
+            sums.spread(FILL).as_ref().and_then(super::spread),
         ]
     }
 }

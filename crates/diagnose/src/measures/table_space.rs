@@ -105,8 +105,8 @@ impl Measure for TableSpace {
             count(FREE_BYTES),
             of_table(FREE_BYTES),
             count(UNKNOWN),
-            sums.spread(LIVE_ON_PAGE).and_then(super::spread),
-            sums.spread(STORED_ON_PAGE).and_then(super::spread),
+            sums.spread(LIVE_ON_PAGE).as_ref().and_then(super::spread),
+            sums.spread(STORED_ON_PAGE).as_ref().and_then(super::spread),
         ]
     }
 }

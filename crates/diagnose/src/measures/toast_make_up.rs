@@ -184,7 +184,7 @@ impl ColumnMeasure for ToastMakeUp {
             old.filter(|values| *values > 0)
                 .and_then(|_| recast(at))
                 .map(Figure::Text),
-            sums.spread(SIZES).and_then(super::spread),
+            sums.spread(SIZES).as_ref().and_then(super::spread),
         ]);
         figures
     }

@@ -78,7 +78,7 @@ impl ColumnMeasure for UuidVersions {
             Some(Figure::Count(others.iter().sum())),
             sums.lowest(TIMES).map(Figure::Count),
             sums.highest(TIMES).map(Figure::Count),
-            sums.spread(TIMES).and_then(super::spread),
+            sums.spread(TIMES).as_ref().and_then(super::spread),
         ]
     }
 }
