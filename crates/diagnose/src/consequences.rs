@@ -80,11 +80,13 @@ pub(crate) fn leave_to_recovery(draft: &mut Draft) {
     }
     draft.severity = Severity::Note;
     draft.rows = Some(0);
+    draft.server_says = None;
 }
 
 fn leave_to_replay(draft: &mut Draft) {
     draft.severity = draft.severity.max(Severity::Note);
     draft.rows = Some(0);
+    draft.server_says = None;
     draft
         .message
         .push_str("; the cluster needs recovery, which writes this page anew");
