@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
 use pgclinic_diagnose::document::NotChecked;
+use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 
 use super::account::{LossPlace, TableAccount};
@@ -177,7 +178,10 @@ pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
         ..TableAccount::default()
     };
     lost_segments(&table.files, cluster, false, &mut account);
-    if let Some((_, toast)) = &table.toast {
+    // Of a file alone it is not known whether there is a TOAST relation.
+    let known =
+        |(oid, files): &&(Oid, ForkFiles)| *oid != Table::ANY_TOAST || !files.segments.is_empty();
+    if let Some((_, toast)) = table.toast.as_ref().filter(known) {
         lost_segments(toast, cluster, true, &mut account);
     }
     account

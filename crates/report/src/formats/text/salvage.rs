@@ -112,7 +112,11 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let name = format!("{}.{}", clean(&table.schema), clean(&table.table));
     let name = sheet.ink(Ink::Strong, &name);
     let rows = &table.rows;
-    sheet.raw(&format!("{name}  database {}", clean(&table.database)))?;
+    let of = match table.database.is_empty() {
+        true => "a file without its cluster".into(),
+        false => format!("database {}", clean(&table.database)),
+    };
+    sheet.raw(&format!("{name}  {of}"))?;
     let mut counts = vec![format!("{} written", count(rows.written))];
     for (number, what) in [
         (rows.live, "live"),
