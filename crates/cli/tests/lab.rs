@@ -156,3 +156,61 @@ fn a_new_experiment_can_be_planned_and_a_slip_in_it_is_told() {
         "{wrong}"
     );
 }
+
+/// An own experiment with an arm that can be run and some that cannot.
+const BROKEN_ARMS: &str = r#"
+name = "broken"
+question = "What of this can be run?"
+blocks = 1
+[[arm]]
+name = "good"
+[[arm]]
+name = "no-start"
+settings = { shared_buffers = "many" }
+[[arm]]
+name = "no-such-release"
+version = "12"
+[run]
+sql = "SELECT 1"
+[[metric]]
+name = "run_s"
+"#;
+
+#[test]
+fn what_cannot_be_run_is_told_with_its_reason() {
+    let home = tempfile::tempdir().expect("a folder");
+    let (file, folder) = (home.path().join("broken.toml"), home.path().join("run"));
+    std::fs::write(&file, BROKEN_ARMS).expect("a file");
+    let ran = pgclinic(&[
+        "lab",
+        "run",
+        text(&file),
+        "--into",
+        text(&folder),
+        "--quiet",
+    ])
+    .exits(3);
+    assert!(
+        ran.out.contains("2 of 4 runs done, 1 failed, 1 skipped"),
+        "{}",
+        ran.out
+    );
+    let log = std::fs::read_to_string(folder.join("runs/b01-no-start/server.log")).expect("a log");
+    for words in [&ran.out, &log] {
+        assert!(
+            words.contains("shared_buffers"),
+            "the server's own words: {words}"
+        );
+    }
+    assert!(ran.out.contains("12"), "{}", ran.out);
+
+    let load = "[load]\nscript = \"\"\"\n\\\\sot x 1\nSELECT 1;\n\"\"\"\n";
+    let with_load = BROKEN_ARMS.replace("[run]\nsql = \"SELECT 1\"\n", load);
+    let slip = with_load.replace("run_s", "tps");
+    std::fs::write(&file, slip).expect("a file");
+    let wrong = pgclinic(&["lab", "plan", text(&file)]).exits(2).err;
+    assert!(
+        wrong.contains("the script of [load] is wrong at"),
+        "{wrong}"
+    );
+}

@@ -36,7 +36,12 @@ fn why_not(runs: &[RunSummary], side: &Side) -> Option<String> {
     }
     let first = own.find(|run| run.why.is_some())?;
     let why = first.why.as_deref().unwrap_or_default();
-    Some(format!("{} was {}: {why}", side.arm, first.outcome.name()))
+    let word = match first.outcome {
+        RunWord::Skipped => "was skipped",
+        RunWord::Empty => "gave nothing",
+        _ => "failed",
+    };
+    Some(format!("{} {word}: {why}", side.arm))
 }
 
 /// One card. `None` where the experiment has no such metric.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_diagnose::document::Side;
 
 use crate::cell::{Arm, Axis};
-use crate::experiment::Matrix;
+use crate::experiment::{Experiment, Matrix};
 
 /// One comparison of a decision card.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -79,6 +79,17 @@ pub fn with_the_first_arm(
         apply: apply(arm).lines().map(str::to_owned).collect(),
     };
     others.iter().map(compare).collect()
+}
+
+/// The same for several metrics of an experiment, the most important first.
+pub fn on_metrics(matrix: &Matrix, experiment: &dyn Experiment, names: &[&str]) -> Vec<Comparison> {
+    let advice = |arm: &Arm| experiment.advice(arm);
+    let metrics = experiment.metrics();
+    let named = |name: &&str| metrics.iter().find(|metric| metric.name == *name);
+    let chosen = names.iter().filter_map(named);
+    let cards =
+        chosen.flat_map(|metric| with_the_first_arm(matrix, &metric.name, &metric.words, &advice));
+    cards.collect()
 }
 
 /// The value of an axis at which an experiment decides when it does not say.

@@ -14,7 +14,7 @@ pub mod words;
 
 use pgclinic_diagnose::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
 
-pub use comparison::{Comparison, along_an_axis, with_the_first_arm};
+pub use comparison::{Comparison, along_an_axis, on_metrics, with_the_first_arm};
 use counted::{Counted, Sides};
 
 use crate::statistics::noise::Noise;

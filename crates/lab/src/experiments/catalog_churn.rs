@@ -16,6 +16,7 @@ use crate::asking::{number, wal_bytes};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
+use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -150,6 +151,12 @@ impl Experiment for CatalogChurn {
             "reuse" => churn(bench, &mut session, &workload, Life::Kept)?,
             _ => churn(bench, &mut session, &workload, Life::Dropped)?,
         };
+        let reached = measured.metrics.get("cycles_s").copied().unwrap_or(0.0);
+        if rate(bench.cell()).is_some_and(|rate| reached < 0.9 * rate) {
+            bench.overlap(format!(
+                "the rate could not be held: {reached:.1} cycles a second"
+            ));
+        }
         drop((session, held));
         let (stall_ms, kept_bytes) = stall::probe(bench)?;
         let measured = measured.with("kept_bytes", kept_bytes);
@@ -162,6 +169,15 @@ impl Experiment for CatalogChurn {
                 measured
             }
         })
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        // Keeping the tables is about growth, and vacuum_truncate about the stall.
+        let cards = on_metrics(matrix, self, &["catalog_bytes", "stall_ms"]);
+        let fits = |card: &Comparison| {
+            (card.candidate.arm == "no-truncate") == (card.metric == "stall_ms")
+        };
+        cards.into_iter().filter(fits).collect()
     }
 
     fn advice(&self, arm: &Arm) -> String {

@@ -12,6 +12,7 @@ use crate::asking::{backend_cpu_s, wal_bytes};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
+use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -151,6 +152,10 @@ impl Experiment for ChecksumCost {
             bench.overlap(doubt);
         }
         Ok(measured)
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        on_metrics(matrix, self, &["cpu_us", "wal_bytes", "tps"])
     }
 
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {

@@ -12,6 +12,7 @@ use crate::bench::Bench;
 use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
+use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -111,7 +112,7 @@ impl Experiment for ToastCompression {
             ),
             Metric::exact(
                 "share",
-                "of what the documents take unpacked",
+                "size, of what the documents take unpacked",
                 "%",
                 Better::Lower,
             ),
@@ -217,6 +218,10 @@ impl Experiment for ToastCompression {
             .with("cpu_s_million", cpu_s_million)
             .with("bytes_row", stored / rows)
             .with("share", 100.0 * stored / (rows * unpacked)))
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        on_metrics(matrix, self, &["read_s", "share"])
     }
 
     fn advice(&self, arm: &Arm) -> String {

@@ -11,6 +11,7 @@ use crate::bench::Bench;
 use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
+use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -188,6 +189,10 @@ impl Experiment for UuidKeys {
             .with("correlation", number(&mut session, correlation)?)
             .with("insert_s", insert_s)
             .with("ordered_read_s", ordered_read_s))
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        on_metrics(matrix, self, &["index_bytes_row", "insert_s"])
     }
 
     fn advice(&self, arm: &Arm) -> String {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::servers_of_arms::Site;
@@ -29,7 +30,11 @@ pub(super) fn check(plan: &Plan, site: &mut Site) -> Result<()> {
         }
     }
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let connections = u64::from(plan.cost.connections);
+    enough_files(&plan.cost, files)
+}
+
+fn enough_files(cost: &Cost, files: u64) -> Result<()> {
+    let connections = u64::from(cost.connections);
     refuse(connections + FILES_BESIDE, files, |_, has| {
         format!(
             "the plan needs {connections} connections and this process may open {has} files: raise the limit with ulimit -n, or leave the largest values out with --only"
@@ -43,19 +48,24 @@ fn room_for_servers(plan: &Plan, site: &Site) -> Result<()> {
     let found = rustix::fs::statvfs(&folder)
         .map_err(|error| Error::io("look at the disk of", &folder)(error.into()))?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    refuse(
-        plan.cost.disk_bytes.saturating_add(SPARE_BYTES),
-        free,
-        |needs, has| {
-            format!(
-                "the plan needs {} MB of disk and {} has {} MB free: plan with --disk, a smaller --scale, or another --data-folder",
-                needs >> 20,
-                folder.display(),
-                has >> 20
-            )
-        },
-    )?;
-    refuse(plan.cost.memory_bytes, available_memory(), |needs, has| {
+    enough_disk(&plan.cost, &folder, free)?;
+    enough_memory(&plan.cost, available_memory())
+}
+
+fn enough_disk(cost: &Cost, folder: &Path, free: u64) -> Result<()> {
+    let needs = cost.disk_bytes.saturating_add(SPARE_BYTES);
+    refuse(needs, free, |needs, has| {
+        format!(
+            "the plan needs {} MB of disk and {} has {} MB free: plan with --disk, a smaller --scale, or another --data-folder",
+            needs >> 20,
+            folder.display(),
+            has >> 20
+        )
+    })
+}
+
+fn enough_memory(cost: &Cost, available: u64) -> Result<()> {
+    refuse(cost.memory_bytes, available, |needs, has| {
         format!(
             "the plan needs {} MB of memory and {} MB are available: choose a smaller --scale or fewer values with --only",
             needs >> 20,
@@ -85,4 +95,30 @@ fn available_memory() -> u64 {
         .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_short_is_said_with_what_to_do() {
+        let cost = Cost::seconds(1.0)
+            .with_data(10 << 30)
+            .with_connections(1_536);
+        let said = |refused: Result<()>| refused.expect_err("too little").to_string();
+        let disk = said(enough_disk(&cost, Path::new("/data"), 4 << 30));
+        assert!(
+            disk.contains("/data has 4096 MB free: plan with --disk"),
+            "{disk}"
+        );
+        let memory = said(enough_memory(&cost, 64 << 20));
+        assert!(memory.contains("64 MB are available"), "{memory}");
+        let files = said(enough_files(&cost, 1_024));
+        assert!(
+            files.contains("1536 connections") && files.contains("ulimit -n"),
+            "{files}"
+        );
+        assert!(enough_disk(&cost, Path::new("/data"), 40 << 30).is_ok());
+    }
 }

@@ -66,9 +66,15 @@ fn outcome_of(error: Error) -> Result<Outcome> {
         Error::Skip(why) => Ok(Outcome::Skipped { why }),
         Error::Empty(why) => Ok(Outcome::Empty { why }),
         error => Ok(Outcome::Failed {
-            why: error.to_string(),
+            why: in_one_line(&error.to_string()),
         }),
     }
+}
+
+/// A server's log has lines, and a reason is one sentence.
+fn in_one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" / ")
 }
 
 fn measure(

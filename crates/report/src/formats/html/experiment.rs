@@ -72,7 +72,11 @@ fn facts(document: &ExperimentDocument, out: &mut dyn io::Write) -> io::Result<(
         ("scale", plan.scale.clone()),
         (
             "noise floor of two equal runs",
-            noise.map_or_else(|| "not measured".into(), |noise| percent(noise.times - 1.0)),
+            match noise {
+                None => "not measured".into(),
+                Some(noise) if measured::has_ratio(noise) => percent(noise.times - 1.0),
+                Some(_) => "over ten times: values next to zero".into(),
+            },
         ),
         (
             "differences that do not matter",

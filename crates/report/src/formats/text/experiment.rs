@@ -113,7 +113,7 @@ fn measurements(figure: &MetricFigure, sheet: &mut Sheet<'_>) -> io::Result<()> 
             let place = if point.x.is_empty() {
                 String::new()
             } else {
-                format!("{} ", point.x)
+                format!("at {}: ", point.x)
             };
             format!(
                 "{place}{}",
