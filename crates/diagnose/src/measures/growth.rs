@@ -150,14 +150,14 @@ fn limits(new: &MeasureDocument, growth: &Growth) -> Vec<LimitAhead> {
     let mut limits: Vec<_> = [
         ahead(
             freeze.into(),
-            "transactions until writing stops",
+            "transactions since the oldest one that is not frozen",
             XIDS,
             now.xid_age,
             growth.xids_per_day,
         ),
         ahead(
             freeze.into(),
-            "multixacts until writing stops",
+            "multixacts since the oldest one that is needed",
             MULTIXACTS,
             now.multixact_age,
             growth.multixacts_per_day,

@@ -286,7 +286,7 @@ fn growth(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()>
     for limit in &growth.limits {
         writeln!(
             out,
-            "<p>{}: {} {} of {} now, reached on {}.</p>",
+            "<p>{}: {} {}, and the limit of {} is reached on {} if all goes on like this.</p>",
             Esc(&limit.what),
             count(limit.now),
             Esc(&limit.of),

@@ -376,7 +376,7 @@ fn growing(growth: &Growth, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.text(0, &line)?;
     for limit in growth.limits.iter().take(NOTED_MAX) {
         let words = format!(
-            "{}: {} {} of {} now, reached on {} if all goes on like this",
+            "{}: {} {}, and the limit of {} is reached on {} if all goes on like this",
             limit.what,
             count(limit.now),
             limit.of,
