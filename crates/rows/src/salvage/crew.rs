@@ -171,7 +171,10 @@ impl<'a> Crew<'a> {
                 let mut account = account.unwrap_or_else(PoisonError::into_inner);
                 account.file = finished.bytes.is_some().then_some(name);
                 account.file_bytes = finished.bytes.unwrap_or(0);
-                account.refuse(finished.refused);
+                account.refuse(match finished.has_failed {
+                    true => account.rows.written,
+                    false => finished.refused,
+                });
                 account.notes.extend(finished.notes);
                 account
             })

@@ -14,6 +14,8 @@ pub(super) struct Finished {
     pub(super) bytes: Option<u64>,
     /// Rows that the destination did not take.
     pub(super) refused: u64,
+    /// It took none of them at all.
+    pub(super) has_failed: bool,
     /// What a person should know.
     pub(super) notes: Vec<String>,
 }

@@ -185,6 +185,7 @@ impl<'a> Loads<'a> {
 impl Loading {
     fn fail(&mut self, error: &SqlError) {
         self.has_failed = true;
+        self.finished.has_failed = true;
         let note = format!("the server does not take its rows: {error}");
         self.finished.notes.push(note);
     }

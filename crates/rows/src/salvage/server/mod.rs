@@ -176,7 +176,7 @@ fn run_steps<'s>(
     let prepared = session.execute(SESSION);
     prepared.map_err(|source| SalvageError::server("prepare the session", source))?;
     for step in steps {
-        let Err(error) = session.execute(&step.sql) else {
+        let Err(error) = run_step(session, &step.sql, account) else {
             continue;
         };
         let Some(message) = error.message().filter(|_| !session.is_over()) else {
@@ -190,6 +190,56 @@ fn run_steps<'s>(
         }
     }
     Ok(())
+}
+
+/// What stood in a tablespace that is not there stands in the usual one.
+fn run_step(session: &mut Session, sql: &str, account: &mut Account) -> Result<(), SqlError> {
+    let mut sql = sql.to_owned();
+    // A statement names few tablespaces.
+    for _ in 0..8 {
+        let error = match session.execute(&sql) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let missing = error
+            .message()
+            .and_then(|message| missing_tablespace(&message.message));
+        let Some(name) = missing else {
+            return Err(error);
+        };
+        let what = format!("tablespace {name}");
+        if !account.not_salvaged.iter().any(|told| told.what == what) {
+            let why = "it is not there: what stood in it is in the usual one";
+            let mut told = not_salvaged(&what, why);
+            told.inherent = true;
+            account.not_salvaged.push(told);
+        }
+        let without = without_tablespace(&sql, name);
+        if without == sql {
+            return Err(error);
+        }
+        sql = without;
+    }
+    session.execute(&sql)
+}
+
+/// The name in `tablespace "annex" does not exist`.
+fn missing_tablespace(message: &str) -> Option<&str> {
+    let name = message.strip_prefix("tablespace \"")?;
+    name.strip_suffix("\" does not exist")
+}
+
+fn without_tablespace(sql: &str, name: &str) -> String {
+    let name = QUOTING.name(name);
+    let mut sql = sql.to_owned();
+    for clause in ["USING INDEX TABLESPACE", "TABLESPACE"] {
+        for end in [";", "\n", " "] {
+            for space in [" ", "\n"] {
+                sql = sql.replace(&format!("{space}{clause} {name}{end}"), end);
+            }
+        }
+    }
+    sql
 }
 
 fn enter(session: &mut Session, stage: Stage) -> Result<(), SalvageError> {
@@ -275,5 +325,20 @@ fn tell_objects(catalog: &Catalog, cluster: &Cluster, account: &mut Account) {
         account
             .not_salvaged
             .push(not_salvaged("large objects", why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tablespace_is_left_out() {
+        let name = missing_tablespace("tablespace \"annex\" does not exist");
+        assert_eq!(name, Some("annex"));
+        let sql = "CREATE TABLE t (id int) TABLESPACE annex;\nALTER TABLE t ADD PRIMARY KEY (id) USING INDEX TABLESPACE annex;";
+        let expected = "CREATE TABLE t (id int);\nALTER TABLE t ADD PRIMARY KEY (id);";
+        assert_eq!(without_tablespace(sql, "annex"), expected);
+        assert_eq!(without_tablespace(sql, "other"), sql);
     }
 }
