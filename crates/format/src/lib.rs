@@ -7,12 +7,14 @@
 
 pub mod attribute;
 pub mod backup_label;
+pub mod backup_manifest;
 pub mod brin;
 pub mod btree;
 pub mod build;
 pub mod checksum;
 pub mod control_file;
 pub mod datum;
+pub mod digest;
 pub mod flags;
 pub mod free_space_map;
 pub mod gin;
@@ -36,6 +38,7 @@ pub mod replication;
 pub mod sequence;
 pub mod slru;
 pub mod spgist;
+pub mod tar;
 pub mod toast;
 pub mod two_phase;
 pub mod types;

@@ -97,7 +97,7 @@ fn is_in_memory(file: &File, offset: u64) -> bool {
 }
 
 /// Reads until the buffer is full or the file ends.
-fn read_full(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_full(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let wanted = u64::try_from(buf.len()).unwrap_or(u64::MAX);
     // The kernel calls an offset that does not fit its signed type an error; to us it lies past every end.
     if offset

@@ -19,6 +19,7 @@ mod pool;
 mod single_file;
 mod source;
 mod spec;
+pub mod tar;
 
 pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;
@@ -30,3 +31,4 @@ pub use pool::{BufferPool, PooledBuffer};
 pub use single_file::SingleFile;
 pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};
 pub use spec::{OverlayPatch, SourceSpec};
+pub use tar::TarBackup;

@@ -1,6 +1,7 @@
 //! What a source is, as plain data that can travel to another machine.
 
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Clock, DataDirectory, Limit, Overlay, Result, SingleFile, Source, SourceError, SourceErrorKind,
+    TarBackup,
 };
 
 /// Enough to rebuild a source where the same files can be reached.
@@ -23,6 +25,13 @@ pub enum SourceSpec {
     SingleFile {
         /// The first segment of the main fork, or whatever file was given.
         path: PathBuf,
+    },
+    /// A base backup as tar archives.
+    TarBackup {
+        /// `base.tar`, packed or not, or any other archive.
+        path: PathBuf,
+        /// Where packed archives are unpacked.
+        spill_folder: PathBuf,
     },
     /// Files in memory; only the process that filled it has them.
     Memory {
@@ -51,11 +60,26 @@ pub enum SourceSpec {
 }
 
 impl SourceSpec {
+    /// The bytes come out of tar archives.
+    pub fn is_tar(&self) -> bool {
+        match self {
+            Self::TarBackup { .. } => true,
+            Self::Overlay { under, .. } | Self::Replayed { under } | Self::Limit { under, .. } => {
+                under.is_tar()
+            }
+            Self::DataDirectory { .. } | Self::SingleFile { .. } | Self::Memory { .. } => false,
+        }
+    }
+
     /// Builds the source again. One in memory cannot be: its bytes are not part of the spec.
     pub fn open(&self, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Source>> {
         Ok(match self {
             Self::DataDirectory { path } => Arc::new(DataDirectory::open(path)?),
             Self::SingleFile { path } => Arc::new(SingleFile::open(path)?),
+            Self::TarBackup { path, spill_folder } => {
+                let mut go_on = |_| ControlFlow::Continue(());
+                Arc::new(TarBackup::open(path, spill_folder, &mut go_on)?)
+            }
             Self::Memory { name } => {
                 let why = "a source in memory exists only in the process that filled it";
                 return Err(SourceError::new(name, SourceErrorKind::Refused, why));

@@ -1,14 +1,18 @@
 //! Every source keeps the same promises.
 
 use std::fs;
+use std::io::Write;
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pgclinic_format::tar::build_header;
 use pgclinic_source::conformance::{Expected, check, check_shrinking, sample_files, sample_tree};
 use pgclinic_source::{
     Clock, DataDirectory, Limit, Memory, Overlay, OverlayPatch, SingleFile, Source, SourceSpec,
+    TarBackup,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -199,5 +203,96 @@ fn a_limit_holds_over_time() -> Outcome {
         Duration::from_secs(5),
         "only the bytes that came are counted, not those asked for"
     );
+    Ok(())
+}
+
+/// Members of an archive, one after the other, and its end mark.
+fn archive(files: &Expected, below: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (path, content) in files {
+        let Some(name) = path.strip_prefix(below) else {
+            continue;
+        };
+        bytes.extend(build_header(name.as_bytes(), content.len() as u64, b'0'));
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes)?;
+    packed.finish()
+}
+
+fn lz4(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packed = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    packed.write_all(bytes)?;
+    Ok(packed.finish()?)
+}
+
+fn go_on(_: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn tar_backup() -> Outcome {
+    let files = sample_tree();
+    let plain = archive(&files, "");
+    let forms = [
+        ("base.tar", plain.clone()),
+        ("base.tar.gz", gzip(&plain)?),
+        ("base.tar.lz4", lz4(&plain)?),
+        ("base.tar.zst", zstd::encode_all(plain.as_slice(), 1)?),
+    ];
+    for (name, bytes) in forms {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join(name);
+        fs::write(&path, bytes)?;
+        let source = TarBackup::open(&path, &std::env::temp_dir(), &mut go_on)?;
+        assert_eq!(source.troubles(), &[] as &[String], "{name}");
+        check(&source, &files);
+        check_spec(&source, &files)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn archives_beside_the_base_are_part_of_it() -> Outcome {
+    let mut files = sample_tree();
+    let version = "pg_tblspc/16385/PG_18_202506291/5/1";
+    files.insert(version.to_owned(), vec![7; 9000]);
+    files.insert("pg_wal/000000010000000000000002".to_owned(), vec![9; 1024]);
+    files.insert("backup_manifest".to_owned(), b"{}\n".to_vec());
+    let folder = tempfile::tempdir()?;
+    let beside = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes);
+    beside("16385.tar.gz", &gzip(&archive(&files, "pg_tblspc/16385/"))?)?;
+    beside("pg_wal.tar", &archive(&files, "pg_wal/"))?;
+    beside("backup_manifest", b"{}\n")?;
+    beside("notes.txt", b"of no interest")?;
+    let in_base = |path: &&String| {
+        path.starts_with("base/")
+            || path.starts_with("16384")
+            || path.starts_with("global/")
+            || *path == "PG_VERSION"
+    };
+    let base: Expected = files
+        .keys()
+        .filter(in_base)
+        .map(|path| (path.clone(), files[path].clone()))
+        .collect();
+    let mut bytes = build_header(b"pg_tblspc/16385", 0, b'2').to_vec();
+    bytes.extend(build_header(b"./pg_wal/", 0, b'5'));
+    bytes.extend(archive(&base, ""));
+    beside("base.tar", &bytes)?;
+    let source = TarBackup::open(
+        &folder.path().join("base.tar"),
+        &std::env::temp_dir(),
+        &mut go_on,
+    )?;
+    assert_eq!(source.troubles(), &[] as &[String]);
+    check(&source, &files);
     Ok(())
 }

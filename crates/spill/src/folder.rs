@@ -1,7 +1,15 @@
 //! Which folders may hold temporary files: none of a cluster.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
+
+/// A file without a name in `folder`, for reading and writing; it is gone when it is closed. A folder inside a data
+/// directory is refused.
+pub fn nameless_file(folder: &Path) -> io::Result<File> {
+    check(folder)?;
+    tempfile::tempfile_in(folder)
+}
 
 /// Refuses a folder that cannot be used or that lies inside a data directory, links followed.
 pub(crate) fn check(folder: &Path) -> io::Result<()> {

@@ -11,5 +11,6 @@ mod run_file;
 mod sorted_runs;
 
 pub use budget::{Budget, Lease};
+pub use folder::nameless_file;
 pub use lookup::{Lookup, LookupBlock, LookupWriter};
 pub use sorted_runs::{SortedRecords, SortedRuns};

@@ -72,7 +72,9 @@ fn folder_of(spec: &SourceSpec) -> Option<String> {
         SourceSpec::Overlay { under, .. }
         | SourceSpec::Replayed { under }
         | SourceSpec::Limit { under, .. } => folder_of(under),
-        SourceSpec::SingleFile { .. } | SourceSpec::Memory { .. } => None,
+        SourceSpec::SingleFile { .. }
+        | SourceSpec::TarBackup { .. }
+        | SourceSpec::Memory { .. } => None,
     }
 }
 

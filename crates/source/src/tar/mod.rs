@@ -1,0 +1,222 @@
+//! A base backup as tar archives: `base.tar` with the archives of tablespaces, `NNNN.tar`, and `pg_wal.tar` beside it, each
+//! plain or packed with gzip, LZ4 or zstd.
+//!
+//! Plain archives are read in place. Packed ones are unpacked once, into a nameless file, before anything is read. Members
+//! are shown where a restore would put them; names that would leave the backup, links and devices are left out and told.
+
+mod members;
+mod packing;
+mod reader;
+mod tape;
+
+use std::fs::File;
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, fadvise};
+
+use crate::{Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
+use members::Tree;
+use packing::Packing;
+use tape::{Stop, Tape};
+
+pub use tape::Step;
+
+/// Files that lie beside `base.tar` and belong to the backup.
+const BESIDE: [&str; 1] = ["backup_manifest"];
+
+/// See the module.
+pub struct TarBackup {
+    spec: SourceSpec,
+    archives: Vec<File>,
+    tree: Tree,
+    troubles: Vec<String>,
+}
+
+/// The file is an archive, or packed, by its first bytes.
+pub fn is_archive(path: &Path) -> bool {
+    let mut head = [0; 512];
+    let read = File::open(path).and_then(|file| file.read_at(&mut head, 0));
+    let known = read.is_ok_and(|read| Packing::of(head.get(..read).unwrap_or_default()).is_some());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    known
+        && (name.contains(".tar") || name.ends_with(".tgz") || head.get(257..262) == Some(b"ustar"))
+}
+
+/// `base.tar` or the like in a folder.
+pub fn base_archive_in(folder: &Path) -> Option<PathBuf> {
+    let names = names_in(folder).ok()?;
+    let base = names
+        .into_iter()
+        .find(|name| stem_of(name) == Some("base"))?;
+    Some(folder.join(base))
+}
+
+impl TarBackup {
+    /// Opens the archive and those beside it; packed ones are unpacked into `spill_folder`. `step` is told how many bytes
+    /// were unpacked and may stop it.
+    pub fn open(path: &Path, spill_folder: &Path, step: Step<'_>) -> Result<Self> {
+        let mut backup = TarBackup {
+            spec: SourceSpec::TarBackup {
+                path: path.to_owned(),
+                spill_folder: spill_folder.to_owned(),
+            },
+            archives: Vec::new(),
+            tree: Tree::default(),
+            troubles: Vec::new(),
+        };
+        backup.add(path, "", spill_folder, step)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if stem_of(&name) == Some("base")
+            && let Some(folder) = path.parent()
+        {
+            backup.add_beside(folder, spill_folder, step)?;
+        }
+        Ok(backup)
+    }
+
+    /// What is wrong with the archives themselves.
+    pub fn troubles(&self) -> &[String] {
+        &self.troubles
+    }
+
+    /// Tablespaces, WAL and the manifest.
+    fn add_beside(&mut self, folder: &Path, spill_folder: &Path, step: Step<'_>) -> Result<()> {
+        let shown = folder.to_string_lossy();
+        let names = names_in(folder).map_err(|error| SourceError::from_io(&shown, &error))?;
+        for name in names {
+            let own = folder.join(&name);
+            match stem_of(&name) {
+                Some("pg_wal") => self.add(&own, "pg_wal/", spill_folder, step)?,
+                Some(number) if number.parse::<u32>().is_ok() => {
+                    let below = format!("pg_tblspc/{number}/");
+                    self.add(&own, &below, spill_folder, step)?;
+                }
+                _ if BESIDE.contains(&name.as_str()) => self.add_file(&own, &name)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, below: &str, spill_folder: &Path, step: Step<'_>) -> Result<()> {
+        let shown = path.to_string_lossy();
+        let failed = |error: std::io::Error| SourceError::from_io(&shown, &error);
+        let refused = |why: String| SourceError::new(shown.as_ref(), SourceErrorKind::Refused, why);
+        let file = open_file(path).map_err(failed)?;
+        let mut head = [0; 512];
+        let read = file.read_at(&mut head, 0).map_err(failed)?;
+        let packing = Packing::of(head.get(..read).unwrap_or_default());
+        let packing = packing.ok_or_else(|| {
+            refused("it is no tar archive, and not packed with gzip, LZ4 or zstd".into())
+        })?;
+        let mut tape = match packing {
+            Packing::Plain => Tape::in_place(file),
+            packed => packed
+                .unpack(file)
+                .and_then(|packed| Tape::unpacked(packed, spill_folder)),
+        }
+        .map_err(failed)?;
+        let found = reader::read(&mut tape, step).map_err(|stop| match stop {
+            Stop::NoRoom(why) => refused(format!(
+                "there is no room in {} to unpack it: {why}; name another folder with --spill-to",
+                spill_folder.display()
+            )),
+            Stop::Asked => refused("unpacking it was interrupted".into()),
+            Stop::Broken(error) => failed(error),
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.troubles
+            .extend(found.broken.map(|why| format!("{name}: {why}")));
+        let number = self.archives.len();
+        let left_out = self.tree.add(number, below, found.members);
+        self.troubles
+            .extend(left_out.into_iter().map(|why| format!("{name}: {why}")));
+        self.archives.push(tape.into_file());
+        Ok(())
+    }
+
+    /// A file beside the archives, shown in the root.
+    fn add_file(&mut self, path: &Path, name: &str) -> Result<()> {
+        let shown = path.to_string_lossy();
+        let file = open_file(path).map_err(|error| SourceError::from_io(&shown, &error))?;
+        let len = file.metadata().map_or(0, |metadata| metadata.len());
+        self.tree.add_file(self.archives.len(), name, len);
+        self.archives.push(file);
+        Ok(())
+    }
+}
+
+/// Names of regular files, sorted.
+fn names_in(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.path().is_file()
+            && let Ok(name) = entry.file_name().into_string()
+        {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// `16385` of `16385.tar.zst`.
+fn stem_of(name: &str) -> Option<&str> {
+    let (stem, packing) = name.split_once(".tar")?;
+    matches!(packing, "" | ".gz" | ".lz4" | ".zst").then_some(stem)
+}
+
+/// Opens a regular file; a FIFO or a device would make us wait.
+fn open_file(path: &Path) -> std::io::Result<File> {
+    if !path.metadata()?.is_file() {
+        let why = "it is no regular file";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why));
+    }
+    File::open(path)
+}
+
+impl Source for TarBackup {
+    fn spec(&self) -> &SourceSpec {
+        &self.spec
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>> {
+        path::check(folder)?;
+        self.tree.list(folder)
+    }
+
+    fn len(&self, path: &str) -> Result<u64> {
+        path::check(path)?;
+        Ok(self.tree.file(path)?.len)
+    }
+
+    fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        path::check(path)?;
+        let place = self.tree.file(path)?;
+        let rest = usize::try_from(place.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = rest.min(buf.len());
+        let (Some(file), Some(room)) = (self.archives.get(place.archive), buf.get_mut(..wanted))
+        else {
+            return Ok(0);
+        };
+        let at = place.offset.saturating_add(offset);
+        crate::data_directory::read_full(file, at, room)
+            .map_err(|error| SourceError::from_io(path, &error))
+    }
+
+    fn prefetch(&self, ranges: &[Range]) {
+        for range in ranges {
+            if let Ok(place) = self.tree.file(&range.path)
+                && let Some(file) = self.archives.get(place.archive)
+                && let Some(len) = NonZeroU64::new(range.len)
+            {
+                let at = place.offset.saturating_add(range.offset);
+                // Advice: it is read as well without.
+                let _ = fadvise(file, at, Some(len), Advice::WillNeed);
+            }
+        }
+    }
+}

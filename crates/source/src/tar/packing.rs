@@ -1,0 +1,52 @@
+//! How an archive is packed, told by its first bytes, and the reader that unpacks it.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+
+/// Bytes read from the file at once.
+const STEP: usize = 1 << 20;
+
+/// What an archive is packed with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Packing {
+    Plain,
+    Gzip,
+    Lz4,
+    Zstd,
+}
+
+impl Packing {
+    /// By the first bytes; `None` for what is neither packed nor a tar archive.
+    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x1f, 0x8b, 8, ..] => Some(Packing::Gzip),
+            [0x04, 0x22, 0x4d, 0x18, ..] => Some(Packing::Lz4),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
+            _ if head.get(257..262) == Some(b"ustar") => Some(Packing::Plain),
+            _ => None,
+        }
+    }
+
+    /// What comes out. `Plain` archives are read in place instead.
+    pub(crate) fn unpack(self, file: File) -> io::Result<Box<dyn Read>> {
+        let file = BufReader::with_capacity(STEP, file);
+        Ok(match self {
+            Packing::Plain => Box::new(file),
+            Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+            Packing::Lz4 => Box::new(Frames(lz4_flex::frame::FrameDecoder::new(file))),
+            Packing::Zstd => Box::new(zstd::Decoder::with_buffer(file)?),
+        })
+    }
+}
+
+/// LZ4 frames, one behind the other: the decoder gives nothing at the end of each.
+struct Frames(lz4_flex::frame::FrameDecoder<BufReader<File>>);
+
+impl Read for Frames {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buf)? {
+            0 => self.0.read(buf),
+            some => Ok(some),
+        }
+    }
+}
