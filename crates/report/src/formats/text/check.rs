@@ -28,7 +28,8 @@ pub(super) fn render(
         relation(group, sheet)?;
     }
     omitted(document, sheet)?;
-    rules(document, options, sheet)
+    rules(document, options, sheet)?;
+    beyond(&document.coverage, sheet)
 }
 
 fn first_line(
@@ -56,11 +57,10 @@ fn target(document: &CheckDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
     )
 }
 
+/// What could have been looked at and was not: as loud as what is wrong.
 fn not_checked(coverage: &Coverage, sheet: &mut Sheet<'_>) -> io::Result<()> {
-    let (inherent, ours): (Vec<_>, Vec<_>) = coverage
-        .not_checked
-        .iter()
-        .partition(|entry| entry.inherent);
+    let all = coverage.not_checked.iter();
+    let ours: Vec<&NotChecked> = all.filter(|entry| !entry.inherent).collect();
     let missing = [
         (coverage.bytes_skipped, "skipped"),
         (coverage.bytes_unreadable, "unreadable"),
@@ -76,6 +76,13 @@ fn not_checked(coverage: &Coverage, sheet: &mut Sheet<'_>) -> io::Result<()> {
         sheet.raw(&format!("{word}  {}", missing.join(", ")))?;
         not_checked_entries(&ours, sheet)?;
     }
+    Ok(())
+}
+
+/// What lies beyond any reader of files, and beyond this level: behind what was found.
+fn beyond(coverage: &Coverage, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let all = coverage.not_checked.iter();
+    let inherent: Vec<&NotChecked> = all.filter(|entry| entry.inherent).collect();
     if !inherent.is_empty() {
         sheet.gap()?;
         sheet.text(
@@ -177,7 +184,10 @@ fn one_finding(finding: &Finding, path: &str, sheet: &mut Sheet<'_>) -> io::Resu
         )?;
     }
     if let Some(words) = &finding.server_says {
-        sheet.entry(4, "server", LABELS, &clean(words))?;
+        for (number, line) in words.lines().enumerate() {
+            let label = if number == 0 { "server" } else { "" };
+            sheet.entry(4, label, LABELS, &clean(line))?;
+        }
     }
     if let Some(rows) = finding.at_risk.rows.filter(|rows| *rows > 0) {
         sheet.entry(4, "at risk", LABELS, &plural(rows, "row"))?;
