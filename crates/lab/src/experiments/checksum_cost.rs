@@ -155,7 +155,11 @@ impl Experiment for ChecksumCost {
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
-        on_metrics(matrix, self, &["cpu_us", "wal_bytes", "tps"])
+        let mut cards = on_metrics(matrix, self, &["cpu_us", "wal_bytes", "tps"]);
+        for card in &mut cards {
+            card.action = format!("turn data checksums {}", card.candidate.arm);
+        }
+        cards
     }
 
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
