@@ -323,3 +323,22 @@ fn a_last_record_that_ends_in_nothing() {
         assert_eq!(cluster.replay().expect("it needs recovery").end.record, end);
     }
 }
+
+/// A crash in the middle of building an index leaves a file whose pages are ahead of the WAL that was written.
+#[test]
+fn a_file_without_a_name_may_be_ahead_of_the_wal() {
+    let pgdata = seed(&server(18), Checksums::Off).pgdata;
+    let lsn_beyond_wal = |path: &str, page: &[u8]| {
+        let cluster = hurt(&pgdata, vec![bytes(path, 0, page)]);
+        let mut found = found(&cluster, Level::Structure);
+        found.retain(|finding| finding.rule == "lsn-beyond-wal");
+        found.len()
+    };
+    let catalog = "base/1/2610";
+    let whole = hurt(&pgdata, Vec::new());
+    let mut page = read_all(whole.source().as_ref(), catalog, 1 << 20).expect("pg_index");
+    page.truncate(8192);
+    page[..4].copy_from_slice(&[0x7F, 0, 0, 0]);
+    assert_eq!(lsn_beyond_wal(catalog, &page), 1);
+    assert_eq!(lsn_beyond_wal("base/1/99999", &page), 0);
+}

@@ -134,6 +134,18 @@ fn ensure(home: &Path, supply: &Supply, fresh: bool) -> Result<bool, String> {
     Ok(true)
 }
 
+/// The programs of Debian's 17, made now if they are not there; nothing on a machine that cannot make them.
+pub(super) fn programs_of_17() -> Result<Option<PathBuf>, String> {
+    let supply = &debian::TRIXIE;
+    if supply.needs.iter().any(|name| !programs::has(name)) {
+        return Ok(None);
+    }
+    let home = home()?;
+    ensure(&home, supply, false)?;
+    let folder = home.join(supply.name);
+    Ok(Some(folder.join("usr/lib/postgresql/17/bin")))
+}
+
 /// The folder of all of them, where `pgclinic` looks too.
 fn home() -> Result<PathBuf, String> {
     let own = format!(

@@ -1,6 +1,6 @@
-//! Clusters that `pg_upgrade` carried from major to major: 13 to 15 to 16.2 to 18.
+//! Clusters that `pg_upgrade` carried from major to major: 13 to 15 to 16.2 to 17 to 18.
 //!
-//! There is a `pg_upgrade` in Debian's 15 and in two Python wheels with whole servers (16.2, 18.6), and none of 17. The
+//! There is a `pg_upgrade` in Debian's 15, in trixie's 17 and in two Python wheels with whole servers (16.2, 18.6). The
 //! fetched 13 lacks the two programs that read the control file; those of 15 do, as the file is the same from 13 to 16.
 
 use std::os::unix::fs::symlink;
@@ -13,10 +13,11 @@ use super::super::workshop::{Workshop, folder_of_server};
 use crate::postgres::Tools;
 use crate::shell::{self, at};
 use crate::task::Outcome;
+use crate::tasks::servers;
 
 pub(super) const RECIPE: Recipe = Recipe {
     name: "upgrade",
-    summary: "pg_upgrade 13 - 15 - 16.2 - 18, worked on between the steps",
+    summary: "pg_upgrade 13 - 15 - 16.2 - 17 - 18, worked on between the steps",
     quick: false,
     make,
 };
@@ -73,12 +74,16 @@ fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     server.stop()?;
     let old = fifteen.folder().to_path_buf();
     step(&fifteen, (&old, &second), (&sixteen, &folder.join("16")))?;
-    let old = sixteen.folder().to_path_buf();
-    step(
-        &fifteen,
-        (&old, &folder.join("16")),
-        (&eighteen, &folder.join("18")),
-    )?;
+    let mut old = (sixteen.folder().to_path_buf(), folder.join("16"));
+    let seventeen = servers::programs_of_17()?.and_then(Tools::at);
+    if let Some(seventeen) = &seventeen {
+        let new = folder.join("17");
+        step(&fifteen, (&old.0, &old.1), (seventeen, &new))?;
+        old = (seventeen.folder().to_path_buf(), new);
+    } else {
+        println!("upgrade: there is no 17 here; 16.2 goes to 18 at once");
+    }
+    step(&fifteen, (&old.0, &old.1), (&eighteen, &folder.join("18")))?;
     Ok(())
 }
 
