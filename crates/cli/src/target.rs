@@ -1,19 +1,22 @@
 //! From what a person named to a source and a cluster.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgclinic_cluster::{Build, Cluster, ForkFiles, Home, RelationFileName, Segment};
+use pgclinic_cluster::{Build, Cluster, ForkFiles, Home, RelationFileName, Segment, Trouble};
 use pgclinic_diagnose::Level;
 use pgclinic_diagnose::check::ForkCx;
 use pgclinic_diagnose::document::{Kind, Target};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
-use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source};
+use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source, TarBackup, tar};
 
 use crate::args::LoadArgs;
 use crate::exit::Failure;
+use crate::world::World;
 
 /// What was named.
 pub(crate) enum Opened {
@@ -46,33 +49,98 @@ impl Clock for RealClock {
     }
 }
 
+/// How a target is opened.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    /// How fast to go.
+    load: Option<&'a LoadArgs>,
+    /// Where packed archives are unpacked, unless the person says otherwise.
+    temp_folder: &'a Path,
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Opening<'a> {
+    pub(crate) fn new(world: &'a World<'_>, load: Option<&'a LoadArgs>) -> Self {
+        Opening {
+            load,
+            temp_folder: &world.temp_folder,
+            interrupted: &world.interrupted,
+        }
+    }
+
+    fn spill_folder(&self) -> PathBuf {
+        match self.load {
+            Some(load) => load.spill_folder(self.temp_folder),
+            None => self.temp_folder.to_owned(),
+        }
+    }
+}
+
 /// Opens a target for reading. A running cluster is refused.
-pub(crate) fn open(path: &Path, load: Option<&LoadArgs>) -> Result<Opened, Failure> {
+pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure> {
     let metadata = path
         .metadata()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
     let path = path
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
-    if metadata.is_file() {
-        return open_file(&path, load).map(Opened::File);
+    if metadata.is_file() && !tar::is_archive(&path) {
+        return open_file(&path, opening.load).map(Opened::File);
     }
-    if !metadata.is_dir() {
+    if !metadata.is_dir() && !metadata.is_file() {
         return Err(Failure::new(format!(
             "{} is neither a data directory nor a relation file",
             path.display()
         )));
     }
-    open_cluster(&path, load).map(|cluster| Opened::Cluster(Box::new(cluster)))
+    open_cluster(&path, opening).map(|cluster| Opened::Cluster(Box::new(cluster)))
 }
 
-/// Opens a data directory that no server is using.
-pub(crate) fn open_cluster(path: &Path, load: Option<&LoadArgs>) -> Result<Cluster, Failure> {
+/// The archives that a path stands for: itself, or `base.tar` in a folder that is no data directory.
+fn archive_of(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return tar::is_archive(path).then(|| path.to_owned());
+    }
+    let is_cluster = path.join("PG_VERSION").exists() || path.join("global").exists();
+    tar::base_archive_in(path).filter(|_| !is_cluster)
+}
+
+/// Opens a backup in archives.
+fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
+    let mut step = |_| match opening.interrupted.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let backup = TarBackup::open(path, &opening.spill_folder(), &mut step)?;
+    let troubles = backup.troubles().to_vec();
+    let source = limited(Arc::new(backup), opening.load);
+    let cluster = Cluster::open(source);
+    let mut cluster = cluster.map_err(|error| {
+        let why = troubles.first().map(|why| format!(" ({why})"));
+        Failure::new(format!(
+            "{}: {error}{}",
+            path.display(),
+            why.unwrap_or_default()
+        ))
+    })?;
+    let told = troubles.into_iter().map(|why| Trouble {
+        what: "the archives whole".into(),
+        why,
+    });
+    cluster.troubles.extend(told);
+    Ok(cluster)
+}
+
+/// Opens a data directory that no server is using, or a backup in archives.
+pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
     let path = &path
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
+    if let Some(archive) = archive_of(path) {
+        return open_archives(&archive, opening);
+    }
     if !path.is_dir() {
-        let why = "name the folder that holds PG_VERSION and global/pg_control";
+        let why = "name the folder that holds PG_VERSION and global/pg_control, or base.tar of a base backup";
         return Err(Failure::new(format!(
             "{} is no data directory: {why}",
             path.display()
@@ -85,7 +153,7 @@ pub(crate) fn open_cluster(path: &Path, load: Option<&LoadArgs>) -> Result<Clust
             path.display()
         )));
     }
-    let source = limited(Arc::new(DataDirectory::open(path)?), load);
+    let source = limited(Arc::new(DataDirectory::open(path)?), opening.load);
     Cluster::open(source).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 

@@ -14,10 +14,11 @@ use crate::columns::ColumnNames;
 use crate::error::{OpenError, Trouble};
 use crate::files::{ForkFiles, Home, homes, list_folder};
 use crate::heap_rows::HeapRows;
+use crate::manifest::ManifestState;
 use crate::multixact::MultiXacts;
 use crate::transaction_log::TransactionLog;
 use crate::visibility::{RowState, row_state};
-use crate::wal::{Chain, Recovery, Replay, WalSurvey};
+use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
 
 /// `DATABASE_RELATION_ID`.
 const PG_DATABASE: Oid = 1262;
@@ -138,7 +139,8 @@ pub struct Cluster {
     pub machine: MachineCollations,
     /// Who can order text under the collations of this machine's libraries, for who has one.
     pub collator: Option<Box<dyn Collator>>,
-    labelled: bool,
+    pub(crate) labelled: bool,
+    pub(crate) manifest: OnceLock<Option<ManifestState>>,
     is_replayed: bool,
     recovered: Option<Recovered>,
     recovery: OnceLock<Option<Recovery>>,
@@ -158,7 +160,11 @@ impl Cluster {
         let trusted = control.trusted();
         let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
-        let labelled = source.len("backup_label").is_ok();
+        let label = LabelState::read(source.as_ref());
+        if matches!(&label, LabelState::Read(label) if label.incremental) {
+            return Err(OpenError::Incremental);
+        }
+        let labelled = label != LabelState::None;
         let settled = trusted
             .filter(|control| control.is_shut_down() && !labelled)
             .map(|control| &control.checkpoint);
@@ -207,6 +213,7 @@ impl Cluster {
             machine: MachineCollations::default(),
             collator: None,
             labelled: false,
+            manifest: OnceLock::new(),
             is_replayed: false,
             recovered: None,
             recovery: OnceLock::new(),

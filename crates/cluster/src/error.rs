@@ -29,6 +29,8 @@ pub enum OpenError {
         /// In words.
         why: String,
     },
+    /// An incremental backup by itself.
+    Incremental,
     /// The source cannot be read.
     Source(SourceError),
 }
@@ -47,6 +49,9 @@ impl fmt::Display for OpenError {
             }
             OpenError::NameLength { bytes } => {
                 write!(f, "this cluster was built with names of {bytes} bytes (NAMEDATALEN); only the usual 64 can be read")
+            }
+            OpenError::Incremental => {
+                f.write_str("this is an incremental backup, whose files hold only the blocks that changed. Put the chain together with pg_combinebackup, and name what it writes")
             }
             OpenError::Contradiction { why } => f.write_str(why),
             OpenError::Source(error) => error.fmt(f),

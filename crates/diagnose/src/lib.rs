@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod anatomy;
+mod backup_files;
 mod block_set;
 pub(crate) mod brin;
 pub mod btree;

@@ -8,10 +8,12 @@
 //! For tests only, so what goes wrong panics with a sentence.
 #![forbid(unsafe_code)]
 
+mod backups;
 mod checkup;
 mod seeds;
 mod temp_copy;
 
+pub use backups::{as_primary, base_backup};
 pub use checkup::{Quiet, checked, checked_only, directory, open};
 pub use seeds::{Seeded, seed};
 pub use temp_copy::{TempCopy, copy_of};

@@ -19,7 +19,7 @@ use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::StateFile;
-use crate::target::{self, Opened};
+use crate::target::{self, Opened, Opening};
 use crate::world::World;
 
 /// How deep.
@@ -35,7 +35,7 @@ enum LevelName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, or one relation file
+    /// A data directory whose server is stopped, a base backup (a folder, or base.tar), or one relation file
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// How deep to look
@@ -78,7 +78,10 @@ impl Command for Check {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let mut opened = target::open(&arguments.target, Some(&arguments.load))?;
+        let mut opened = target::open(
+            &arguments.target,
+            Opening::new(world, Some(&arguments.load)),
+        )?;
         if let Opened::Cluster(cluster) = &mut opened
             && arguments.level != LevelName::Pages
         {

@@ -11,7 +11,7 @@ use pgclinic_diagnose::{rule_named, rules};
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::target;
+use crate::target::{self, Opening};
 use crate::world::World;
 
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ impl Command for Explain {
                 format!("{FIRST_LINE}\n\n{}", explain_rule(rule)),
                 Exit::Healthy,
             ),
-            None => explained(text, arguments.pgdata.as_deref())?,
+            None => explained(text, arguments.pgdata.as_deref(), world)?,
         };
         write!(world.stdout, "{answer}")
             .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
@@ -74,7 +74,11 @@ fn list() -> String {
 }
 
 /// A message, or the name of a family of messages, or nothing that is known.
-fn explained(text: &str, pgdata: Option<&std::path::Path>) -> Result<(String, Exit), Failure> {
+fn explained(
+    text: &str,
+    pgdata: Option<&std::path::Path>,
+    world: &World<'_>,
+) -> Result<(String, Exit), Failure> {
     if let Some(family) = message_named(text) {
         return Ok((
             format!(
@@ -94,7 +98,10 @@ fn explained(text: &str, pgdata: Option<&std::path::Path>) -> Result<(String, Ex
         return Ok((render_unknown(), Exit::Failed));
     };
     let resolved = match pgdata {
-        Some(pgdata) => Some(resolve(&target::open_cluster(pgdata, None)?, &best.facts)),
+        Some(pgdata) => Some(resolve(
+            &target::open_cluster(pgdata, Opening::new(world, None))?,
+            &best.facts,
+        )),
         None => None,
     };
     Ok((render(best, resolved.as_ref()), Exit::Healthy))

@@ -11,7 +11,7 @@ use pgclinic_surgery::{
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::target;
+use crate::target::{self, Opening};
 use crate::world::World;
 
 #[derive(Debug, Args)]
@@ -113,6 +113,10 @@ fn injure(
             pgdata.display()
         )));
     }
+    if !pgdata.is_dir() {
+        let why = "only a data directory can be hurt; restore the backup into a folder first";
+        return Err(Failure::new(format!("{}: {why}", pgdata.display())));
+    }
     let pgdata = match (&arguments.copy_to, arguments.plan) {
         (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,
         _ => pgdata.to_path_buf(),
@@ -125,7 +129,11 @@ fn injure(
         seed: arguments.seed,
         sealed: arguments.sealed,
     };
-    let planned = plan_injury(&target::open_cluster(&pgdata, None)?, injury, &options)?;
+    let planned = plan_injury(
+        &target::open_cluster(&pgdata, Opening::new(world, None))?,
+        injury,
+        &options,
+    )?;
     let mut words = shown(injury, &planned);
     if !arguments.plan {
         let applied = carried_out(arguments, &pgdata, injury, &planned)?;

@@ -19,12 +19,12 @@ use crate::args::{ForkName, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::target::{self, BareFile, Opened};
+use crate::target::{self, BareFile, Opened, Opening};
 use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, or one relation file
+    /// A data directory whose server is stopped, a base backup (a folder, or base.tar), or one relation file
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// The relation, as schema.name; not needed for a file
@@ -66,7 +66,7 @@ impl Command for Inspect {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let mut document = match target::open(&arguments.target, None)? {
+        let mut document = match target::open(&arguments.target, Opening::new(world, None))? {
             Opened::Cluster(cluster) => of_cluster(&cluster, &arguments)?,
             Opened::File(file) => of_file(&file, &arguments)?,
         };

@@ -18,12 +18,12 @@ use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
-use crate::target;
+use crate::target::{self, Opening};
 use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped
+    /// A data directory whose server is stopped, or a base backup: a folder, or base.tar
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// Read this share of each large relation, such as 1%; figures come with intervals
@@ -71,7 +71,10 @@ impl Command for MeasureCommand {
         }
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let cluster = target::open_cluster(&arguments.target, Some(&arguments.load))?;
+        let cluster = target::open_cluster(
+            &arguments.target,
+            Opening::new(world, Some(&arguments.load)),
+        )?;
         let options = MeasureOptions {
             threads: arguments.load.threads(),
             selection: arguments.selection.selection(),

@@ -23,7 +23,7 @@ use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
-use crate::target;
+use crate::target::{self, Opening};
 use crate::world::World;
 
 /// The account's name in the destination.
@@ -47,8 +47,8 @@ enum EncodingName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped; one relation file, with --columns or --schema; or a database of a running server,
-    /// postgres://user:password@host:port/name
+    /// A data directory whose server is stopped; a base backup, its folder or base.tar; one relation file, with --columns or
+    /// --schema; or a database of a running server, postgres://user:password@host:port/name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
@@ -148,7 +148,7 @@ impl Command for Salvage {
         let options = options(&arguments, &world.temp_folder)?;
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
-        let account = salvaged(&arguments, options, &bar);
+        let account = salvaged(&arguments, options, &bar, world);
         bar.finish();
         let mut account = account?;
         account.elapsed_s = start.elapsed().as_secs_f64();
@@ -173,13 +173,16 @@ fn salvaged(
     arguments: &Arguments,
     mut options: SalvageOptions,
     progress: &dyn Progress,
+    world: &World<'_>,
 ) -> Result<Account, Failure> {
     if let Some(target) = server_of(&arguments.target)? {
         options.spec = target.to_string();
         return Ok(salvage_live(&target, &options, progress)?);
     }
-    if arguments.target.is_file() {
-        return file::run(arguments, &options, progress);
+    let is_file =
+        arguments.target.is_file() && !pgclinic_source::tar::is_archive(&arguments.target);
+    if is_file {
+        return file::run(arguments, &options, progress, world);
     }
     if arguments.columns.is_some() || arguments.toast.is_some() {
         let why = "--columns and --toast are for one relation file; for tables of a data directory there is --schema";
@@ -187,19 +190,26 @@ fn salvaged(
     }
     options.given = given(arguments)?;
     let recovered = match arguments.recover {
-        true => Some(recovered(arguments)?),
+        true => Some(recovered(arguments, world)?),
         false => None,
     };
     let pgdata = recovered
         .as_ref()
         .map_or(&arguments.target, |copy| &copy.pgdata);
-    let cluster = target::open_cluster(pgdata, Some(&arguments.load))?;
+    let cluster = target::open_cluster(pgdata, Opening::new(world, Some(&arguments.load)))?;
     Ok(salvage(&cluster, &options, progress)?)
 }
 
-fn recovered(arguments: &Arguments) -> Result<recover::Recovered, Failure> {
+fn recovered(arguments: &Arguments, world: &World<'_>) -> Result<recover::Recovered, Failure> {
     // Refuses what a server is running on, and what is no cluster.
-    target::open_cluster(&arguments.target, None)?;
+    target::open_cluster(&arguments.target, Opening::new(world, None))?;
+    if !arguments.target.is_dir() {
+        let why = "only a folder can be recovered; restore the backup into one first";
+        return Err(Failure::new(format!(
+            "{}: {why}",
+            arguments.target.display()
+        )));
+    }
     recover::recover(
         &arguments.target,
         arguments.recover_in.as_deref(),

@@ -119,6 +119,10 @@ registry! {
         checkpoint_record_missing::CheckpointRecordMissing,
         timeline_history::TimelineHistory,
         backup_label::BackupLabelCheck,
+        backup_manifest::BackupManifestCheck,
+        backup_file_missing::BackupFileMissing,
+        backup_file_changed::BackupFileChanged,
+        backup_file_extra::BackupFileExtra,
         older_wal::OlderWal,
     ];
 }

@@ -85,7 +85,7 @@ impl Level {
 pub struct Target {
     /// As the person named it.
     pub spec: String,
-    /// `data-directory` or `relation-file`.
+    /// `data-directory`, `base-backup`, `tar-backup` or `relation-file`.
     pub kind: String,
     /// 13 to 18; null where nothing tells.
     pub major: Option<u16>,

@@ -1,6 +1,6 @@
 //! What a run has seen so far: the ledger, the findings, the evidence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Cluster, Trouble};
 use pgclinic_format::StatusLog;
@@ -87,6 +87,10 @@ pub(crate) struct Books {
     pub(crate) main_bytes: u64,
     /// Damaged blocks of the forks of the database at hand, by job.
     pub(crate) damaged: BTreeMap<usize, DamagedBlocks>,
+    /// Checksums of files that the pass has read whole, where a manifest has some of them.
+    pub(crate) sums: BTreeMap<String, Vec<u8>>,
+    /// Small files that are booked.
+    pub(crate) booked: BTreeSet<String>,
 }
 
 impl Books {
@@ -99,6 +103,8 @@ impl Books {
             interrupted: false,
             main_bytes: 0,
             damaged: BTreeMap::new(),
+            sums: BTreeMap::new(),
+            booked: BTreeSet::new(),
         }
     }
 
@@ -125,11 +131,14 @@ impl Books {
         }
     }
 
-    /// Books a small file that a check of the whole cluster has read.
+    /// Books a small file that a check of the whole cluster has read, once.
     pub(crate) fn file(&mut self, cluster: &Cluster, path: &str) {
         let Ok(len) = cluster.source().len(path) else {
             return;
         };
+        if !self.booked.insert(path.to_owned()) {
+            return;
+        }
         self.coverage.bytes_seen += len;
         self.coverage.bytes_checked += len;
     }

@@ -4,6 +4,7 @@
 //! Within one, the forks are cut into chunks that threads take in order; what they find does not
 //! depend on who took which.
 
+mod backup_sums;
 mod books;
 mod document;
 mod job;
@@ -135,6 +136,7 @@ pub fn check_cluster_on(
             }
         }
     }
+    backup_sums::compare(cluster, options, progress, &mut books);
     books.interrupted = progress.is_interrupted();
     if !books.interrupted {
         course.is_complete(&books);
@@ -362,12 +364,22 @@ fn not_checked(trouble: &Trouble) -> NotChecked {
     }
 }
 
+fn kind_of(cluster: &Cluster) -> &'static str {
+    if cluster.source().spec().is_tar() {
+        "tar-backup"
+    } else if cluster.is_base_backup() {
+        "base-backup"
+    } else {
+        "data-directory"
+    }
+}
+
 /// The target's part of a document.
 pub fn target_of(cluster: &Cluster, spec: &str) -> Target {
     let control = cluster.control.trusted();
     Target {
         spec: spec.to_owned(),
-        kind: "data-directory".into(),
+        kind: kind_of(cluster).into(),
         major: Some(cluster.layout.major),
         system_identifier: control.map(|control| control.system_identifier.to_string()),
         block_size: Some(cluster.build.block_size),

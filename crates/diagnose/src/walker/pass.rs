@@ -1,11 +1,14 @@
 //! The pass over the pages: threads take chunks in order until none is left.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::Segment;
 use pgclinic_format::BlockNo;
-use pgclinic_source::{Range, Source};
+use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_format::digest::Digest;
+use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
 use crate::btree::{AllFaces, Faces};
@@ -40,6 +43,8 @@ struct Share {
     faces: Vec<(usize, Faces)>,
     evidence: Pages,
     damaged: Vec<(usize, DamagedBlocks)>,
+    /// Checksums of whole files that a manifest has some of.
+    sums: Vec<(String, Vec<u8>)>,
 }
 
 /// Looks at every page of every job, and gives the faces of the leaves of indexes, by job.
@@ -65,6 +70,7 @@ pub(crate) fn run(
         stretches,
         chunks,
         next: AtomicUsize::new(0),
+        manifest: manifest(jobs, options),
     };
     let threads = options.threads.get().min(chunks.max(1));
     let shares = std::thread::scope(|scope| {
@@ -78,6 +84,15 @@ pub(crate) fn run(
         shares
     });
     settle(shares, options, books)
+}
+
+/// What files are summed by: the manifest of a base backup that is looked at as a whole.
+fn manifest<'a>(jobs: &[ForkCx<'a>], options: &CheckOptions) -> Option<&'a BackupManifest> {
+    let cluster = jobs.first()?.cluster?;
+    let whole = options.selection.is_everything();
+    let manifest = cluster.manifest().filter(|_| whole)?;
+    let summed = manifest.files.values().any(|file| file.sum.is_some());
+    summed.then_some(manifest)
 }
 
 fn stretches(jobs: &[ForkCx<'_>]) -> (Vec<Stretch>, usize) {
@@ -108,6 +123,7 @@ struct Pass<'a> {
     stretches: Vec<Stretch>,
     chunks: usize,
     next: AtomicUsize,
+    manifest: Option<&'a BackupManifest>,
 }
 
 impl Pass<'_> {
@@ -120,16 +136,12 @@ impl Pass<'_> {
             return share;
         };
         let mut looker: Option<(usize, Looker<'_>)> = None;
-        loop {
-            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some((stretch, offset)) = self.place(chunk) else {
-                break;
-            };
+        while let Some((stretch, chunks)) = self.claim() {
             if self.progress.is_interrupted() {
-                self.skip(stretch, offset, &mut share);
+                chunks
+                    .for_each(|chunk| self.skip(stretch, self.offset(stretch, chunk), &mut share));
                 continue;
             }
-            self.read_ahead(chunk);
             if looker.as_ref().is_none_or(|(job, _)| *job != stretch.job) {
                 let Some(job) = self.jobs.get(stretch.job) else {
                     break;
@@ -139,25 +151,76 @@ impl Pass<'_> {
                 looker = Some((stretch.job, next));
             }
             let Some((_, looker)) = &looker else { break };
-            let len = usize::try_from((stretch.segment.len - offset).min(CHUNK_BYTES)).unwrap_or(0);
-            let Some(room) = buffer.get_mut(..len) else {
-                break;
-            };
-            self.chunk(stretch, offset, room, looker, &mut share);
-            self.progress.advance(len as u64);
+            self.chunks(stretch, chunks, buffer, looker, &mut share);
         }
         share.end_of_fork();
         share
     }
 
-    /// The segment and the offset in it of a chunk.
-    fn place(&self, chunk: usize) -> Option<(&Stretch, u64)> {
+    /// What a thread takes next: a chunk, or a whole file where it is summed from its begin to its end.
+    fn claim(&self) -> Option<(&Stretch, Range<usize>)> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        if self.manifest.is_none() {
+            return Some((self.stretch_of(next)?, next..next + 1));
+        }
+        let stretch = self.stretches.get(next)?;
+        let behind = self.stretches.get(next + 1);
+        let end = behind.map_or(self.chunks, |behind| behind.first_chunk);
+        Some((stretch, stretch.first_chunk..end))
+    }
+
+    /// Chunks of one file, one after the other.
+    fn chunks(
+        &self,
+        stretch: &Stretch,
+        chunks: Range<usize>,
+        buffer: &mut [u8],
+        looker: &Looker<'_>,
+        share: &mut Share,
+    ) {
+        let mut sum = self.digest_of(stretch);
+        for chunk in chunks {
+            let offset = self.offset(stretch, chunk);
+            if self.progress.is_interrupted() {
+                self.skip(stretch, offset, share);
+                sum = None;
+                continue;
+            }
+            self.read_ahead(chunk);
+            let len = (stretch.segment.len - offset).min(CHUNK_BYTES);
+            let Some(room) = buffer.get_mut(..usize::try_from(len).unwrap_or(0)) else {
+                return;
+            };
+            let whole = self.chunk(stretch, offset, room, looker, share);
+            sum = sum.filter(|_| whole);
+            if let Some(sum) = &mut sum {
+                sum.update(room);
+            }
+            self.progress.advance(len);
+        }
+        if let Some(sum) = sum {
+            share.sums.push((stretch.path.clone(), sum.finish()));
+        }
+    }
+
+    /// A checksum that the manifest has of the file, if it has one and the length is its own.
+    fn digest_of(&self, stretch: &Stretch) -> Option<Digest> {
+        let file = self.manifest?.files.get(&stretch.path)?;
+        let (algorithm, _) = file.sum.as_ref()?;
+        (file.size == stretch.segment.len).then(|| Digest::new(*algorithm))
+    }
+
+    fn offset(&self, stretch: &Stretch, chunk: usize) -> u64 {
+        chunk.saturating_sub(stretch.first_chunk) as u64 * CHUNK_BYTES
+    }
+
+    /// The segment that a chunk lies in.
+    fn stretch_of(&self, chunk: usize) -> Option<&Stretch> {
         (chunk < self.chunks).then_some(())?;
         let after = self
             .stretches
             .partition_point(|stretch| stretch.first_chunk <= chunk);
-        let stretch = self.stretches.get(after.checked_sub(1)?)?;
-        Some((stretch, (chunk - stretch.first_chunk) as u64 * CHUNK_BYTES))
+        self.stretches.get(after.checked_sub(1)?)
     }
 
     /// Asks for the chunks after the next ones, once for each run of them.
@@ -165,11 +228,11 @@ impl Pass<'_> {
         if !chunk.is_multiple_of(AHEAD) {
             return;
         }
-        if let Some((stretch, offset)) = self.place(chunk + AHEAD) {
+        if let Some(stretch) = self.stretch_of(chunk + AHEAD) {
             let len = CHUNK_BYTES * AHEAD as u64;
-            self.source.prefetch(&[Range {
+            self.source.prefetch(&[pgclinic_source::Range {
                 path: stretch.path.clone(),
-                offset,
+                offset: self.offset(stretch, chunk + AHEAD),
                 len,
             }]);
         }
@@ -181,6 +244,7 @@ impl Pass<'_> {
         share.coverage.bytes_skipped += len;
     }
 
+    /// Reads a chunk and looks at its pages; says whether all of its bytes are there.
     fn chunk(
         &self,
         stretch: &Stretch,
@@ -188,7 +252,7 @@ impl Pass<'_> {
         room: &mut [u8],
         looker: &Looker<'_>,
         share: &mut Share,
-    ) {
+    ) -> bool {
         let expected = room.len();
         let read = match self.source.read_at(&stretch.path, offset, room) {
             Ok(read) => read,
@@ -200,7 +264,7 @@ impl Pass<'_> {
                     why: error.to_string(),
                     inherent: false,
                 });
-                return;
+                return false;
             }
         };
         // Half a page is no page: where the file shrank, what is left of the last one is lost too.
@@ -229,6 +293,7 @@ impl Pass<'_> {
             looker,
             share,
         );
+        read == expected
     }
 
     fn pages(
@@ -289,6 +354,7 @@ impl Share {
             faces: Vec::new(),
             evidence: Pages::new(),
             damaged: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
@@ -344,6 +410,7 @@ fn settle(
         for (job, blocks) in &share.damaged {
             books.damaged.entry(*job).or_default().absorb(blocks);
         }
+        books.sums.extend(share.sums);
         for (job, faces) in share.faces {
             all_faces.entry(job).or_default().add(faces);
         }

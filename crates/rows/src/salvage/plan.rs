@@ -110,12 +110,22 @@ impl Plan {
         };
         match table {
             Ok(mut table) => {
-                if relation.persistence == Persistence::Unlogged && cluster.is_replayed() {
+                let unlogged = relation.persistence == Persistence::Unlogged;
+                let left_out = unlogged && cluster.leaves_unlogged_out();
+                if left_out {
+                    table
+                        .notes
+                        .push("unlogged: a base backup leaves its rows out".into());
+                } else if unlogged && cluster.is_replayed() {
                     let note = "unlogged: a server empties it after a crash; its rows were taken as they lie there";
                     table.notes.push(note.into());
                 }
                 let mut account = account_of(&table, cluster);
                 lost_end(&table.files, relation, cluster, &mut account);
+                if left_out {
+                    account.places.clear();
+                    account.damaged_pages = 0;
+                }
                 self.tables.push(Planned {
                     account,
                     table,

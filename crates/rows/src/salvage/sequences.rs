@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use pgclinic_cluster::{Catalog, Cluster, RelKind, Relation};
+use pgclinic_cluster::{Catalog, Cluster, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
 use pgclinic_format::sequence::{COLUMNS, SEQUENCE_MAGIC, magic};
-use pgclinic_format::{Attributes, HeapTuple, LpFlags, Page, attribute::Attribute};
+use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Attribute};
 
 use super::account::SequenceAccount;
 use crate::shape::{MainForks, database_name};
@@ -49,7 +49,12 @@ fn read(
     files: &MainForks,
     relation: &Relation,
 ) -> Result<SequenceAccount, String> {
-    let path = files.of(catalog, relation).path(0);
+    let mut own = files.of(catalog, relation).clone();
+    // A server that starts on a backup takes the init fork for the rest.
+    if relation.persistence == Persistence::Unlogged && cluster.leaves_unlogged_out() {
+        own.fork = Fork::Init;
+    }
+    let path = own.path(0);
     let mut bytes = vec![0; usize::try_from(cluster.build.block_size).unwrap_or(8192)];
     let read = cluster.source().read_at(&path, 0, &mut bytes);
     let read = read.map_err(|error| error.to_string())?;

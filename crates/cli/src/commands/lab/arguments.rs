@@ -12,7 +12,8 @@ use pgclinic_lab::{GivenServer, Plan, PlanOptions, Scale, SiteOptions, Yours};
 use super::experiment::{Known, find};
 use crate::args::size;
 use crate::exit::Failure;
-use crate::target::open_cluster;
+use crate::target::{Opening, open_cluster};
+use crate::world::World;
 
 /// A scale by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -80,18 +81,18 @@ pub(super) struct PlanArgs {
 
 impl PlanArgs {
     /// The experiment of this name with what the person brings, and its plan.
-    pub(super) fn plan(&self, name: &str) -> Result<(Known, Plan), Failure> {
-        let yours = self.yours()?;
+    pub(super) fn plan(&self, name: &str, world: &World<'_>) -> Result<(Known, Plan), Failure> {
+        let yours = self.yours(world)?;
         let known = find(name)?.with(&yours)?;
         let plan = Plan::make(known.experiment(), known.text(), &self.options(yours))?;
         Ok((known, plan))
     }
 
     /// Looks at the table and reads the file, where they are named.
-    fn yours(&self) -> Result<Yours, Failure> {
+    fn yours(&self, world: &World<'_>) -> Result<Yours, Failure> {
         let mut yours = Yours::default();
         if let (Some(target), Some(relation)) = (&self.learn_from, &self.relation) {
-            let cluster = open_cluster(target, None)?;
+            let cluster = open_cluster(target, Opening::new(world, None))?;
             yours.shape = Some(look(&cluster, self.database.as_deref(), relation)?);
         }
         if let Some(file) = &self.ddl {

@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let (known, plan) = arguments.plan.plan(&arguments.name)?;
+    let (known, plan) = arguments.plan.plan(&arguments.name, world)?;
     let experiment = known.experiment();
     let text = if arguments.json {
         let mut text = serde_json::to_string_pretty(&plan)?;

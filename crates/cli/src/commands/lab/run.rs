@@ -50,7 +50,7 @@ struct WorkArgs {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let (known, plan) = arguments.plan.plan(&arguments.name)?;
+    let (known, plan) = arguments.plan.plan(&arguments.name, world)?;
     let short = plan.hash.get(..8).unwrap_or(&plan.hash);
     let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
     let path = arguments.into.clone().unwrap_or_else(usual);

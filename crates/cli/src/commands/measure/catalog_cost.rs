@@ -18,7 +18,7 @@ use pgclinic_servers::{
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
-use crate::target;
+use crate::target::{self, Opening};
 use crate::world::World;
 
 use super::traffic;
@@ -239,7 +239,7 @@ fn rows_per_page_of(
     arguments: &Arguments,
     world: &World<'_>,
 ) -> Result<BTreeMap<String, f64>, Failure> {
-    let cluster = target::open_cluster(path, None)?;
+    let cluster = target::open_cluster(path, Opening::new(world, None))?;
     let options = MeasureOptions {
         threads: std::num::NonZeroUsize::MIN,
         selection: Selection {

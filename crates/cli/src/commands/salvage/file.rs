@@ -13,7 +13,7 @@ use pgclinic_source::{DataDirectory, Source};
 
 use super::Arguments;
 use crate::exit::{Exit, Failure};
-use crate::target::{self, BareFile, Opened};
+use crate::target::{self, BareFile, Opened, Opening};
 use crate::world::World;
 
 /// The major whose output is followed, where nothing tells: the newest.
@@ -24,8 +24,9 @@ pub(super) fn run(
     arguments: &Arguments,
     options: &SalvageOptions,
     progress: &dyn Progress,
+    world: &World<'_>,
 ) -> Result<Account, Failure> {
-    let file = open(&arguments.target, arguments)?;
+    let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
     let target = file.target(&options.spec);
     let files = main_fork(&file, &arguments.target)?;
@@ -38,7 +39,7 @@ pub(super) fn run(
     };
     let mut source = Arc::clone(&file.source);
     if let Some(toast) = &arguments.toast {
-        let long_values = open(toast, arguments)?;
+        let long_values = open(toast, arguments, world)?;
         bare.toast = Some(main_fork(&long_values, toast)?);
         source = beside(&arguments.target, toast, &mut bare)?;
     }
@@ -55,7 +56,7 @@ pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit
             arguments.target.display()
         )));
     }
-    let file = open(&arguments.target, arguments)?;
+    let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
     let files = main_fork(&file, &arguments.target)?;
     let cluster = Cluster::of_files(Arc::clone(&file.source), layout, file.build);
@@ -71,8 +72,8 @@ pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit
     Ok(Exit::Healthy)
 }
 
-fn open(path: &Path, arguments: &Arguments) -> Result<BareFile, Failure> {
-    match target::open(path, Some(&arguments.load))? {
+fn open(path: &Path, arguments: &Arguments, world: &World<'_>) -> Result<BareFile, Failure> {
+    match target::open(path, Opening::new(world, Some(&arguments.load)))? {
         Opened::File(file) => Ok(file),
         Opened::Cluster(_) => Err(Failure::new(format!(
             "{} is a data directory, not a file",

@@ -1,0 +1,153 @@
+//! Base backups in archives: every packing gives what the folder gives, and archives that were cut are told.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use common::{check_json, count, pgclinic, text, told};
+use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
+use pgclinic_testkit::{as_primary, base_backup, copy_of, run_as, seed, server};
+
+/// Options of `pg_basebackup` that make archives.
+const FORMS: [(&str, &str); 4] = [
+    ("plain-tar", "--compress=none"),
+    ("gzip", "--compress=gzip:1"),
+    ("lz4", "--compress=lz4"),
+    ("zstd", "--compress=zstd:1"),
+];
+
+fn archives(server: &Server, scratch: &Scratch) -> Vec<PathBuf> {
+    let made = FORMS.map(|(name, packing)| {
+        let folder = scratch.path().join(name);
+        let arguments = ["--format=tar", packing, "--no-verify-checksums"];
+        base_backup(server, &folder, &arguments);
+        folder
+    });
+    made.to_vec()
+}
+
+type Seen = BTreeSet<(String, String, Option<u32>, Option<String>)>;
+
+/// Rule, file, block and relation of what is more than a note.
+fn seen(document: &CheckDocument) -> Seen {
+    let worth = document.findings.iter();
+    let worth = worth.filter(|finding| finding.severity != Severity::Note);
+    let key = |finding: &pgclinic_diagnose::Finding| {
+        let place = &finding.place;
+        (
+            finding.rule.clone(),
+            place.path.clone(),
+            place.block,
+            place.relation.clone(),
+        )
+    };
+    worth.map(key).collect()
+}
+
+/// Overwrites bytes of a relation's file under the server.
+fn overwrite(path: &Path, offset: u64) {
+    let file = File::options().write(true).open(path).expect("a file");
+    file.write_all_at(&[0x5a; 64], offset).expect("a write");
+}
+
+#[test]
+fn the_same_damage_gives_the_same_findings_in_every_form() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut server = copy.start_with(&as_primary()).expect("a server");
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let mut session = server.connect("clinic").expect("a session");
+    let sql = "SELECT pg_relation_filepath('public.docs')";
+    let docs = session.query_value(sql).expect(sql).expect("a path");
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    overwrite(&copy.pgdata.join(&docs), 8192 + 4000);
+    overwrite(&copy.pgdata.join(&docs), 3 * 8192 + 16);
+    let folder = scratch.path().join("plain");
+    let annex = scratch.path().join("annex");
+    let from = copy.tablespaces.first().expect("a tablespace");
+    let mapping = format!(
+        "--tablespace-mapping={}={}",
+        from.display(),
+        annex.display()
+    );
+    base_backup(&server, &folder, &[&mapping, "--no-verify-checksums"]);
+    let archives = archives(&server, &scratch);
+    server.stop(StopMode::Fast).expect("a stop");
+
+    let expected = seen(&check_json(&folder, 1));
+    assert!(expected.iter().any(|(rule, path, block, _)| {
+        rule == "checksum-mismatch" && *path == docs && *block == Some(1)
+    }));
+    assert!(
+        expected
+            .iter()
+            .all(|(rule, ..)| !rule.starts_with("backup-")),
+        "damaged before the backup: {expected:?}"
+    );
+    assert_eq!(seen(&check_json(&copy.pgdata, 1)), expected, "stopped");
+    for archive in &archives {
+        let document = check_json(archive, 1);
+        assert_eq!(seen(&document), expected, "{}", archive.display());
+        assert_eq!(document.target.kind, "tar-backup");
+    }
+
+    let gzip = archives.get(1).expect("gzip").join("base.tar.gz");
+    pgclinic(&["measure", text(&gzip)]).exits(3);
+    pgclinic(&[
+        "inspect",
+        text(&gzip),
+        "--relation",
+        "public.docs",
+        "--block",
+        "1",
+    ])
+    .exits(0);
+    let to = scratch.path().join("rescued");
+    pgclinic(&["salvage", text(&gzip), "--to", text(&to)]).exits(1);
+}
+
+#[test]
+fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut server = copy.start_with(&as_primary()).expect("a server");
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = scratch.path().join("cut");
+    base_backup(&server, &folder, &["--format=tar", "--compress=zstd:1"]);
+    server.stop(StopMode::Fast).expect("a stop");
+    let sound = check_json(&folder, 3);
+    assert_eq!(count(&sound, Severity::Damage), 0, "{}", told(&sound));
+
+    let wal = folder.join("pg_wal.tar");
+    std::fs::remove_file(&wal)
+        .or_else(|_| std::fs::remove_file(folder.join("pg_wal.tar.zst")))
+        .expect("WAL");
+    let without = told(&check_json(&folder, 3));
+    assert!(without.contains("not checked: WAL from "), "{without}");
+
+    let archive = folder.join("base.tar.zst");
+    let len = archive.metadata().expect("an archive").len();
+    let file = File::options()
+        .write(true)
+        .open(&archive)
+        .expect("an archive");
+    // The control file comes last: it is gone with the end.
+    file.set_len(len * 9 / 10).expect("a cut");
+    let document = check_json(&folder, 1);
+    assert!(
+        told(&document).contains("not checked: the archives whole: base.tar.zst: "),
+        "{}",
+        told(&document)
+    );
+    assert!(
+        document
+            .findings
+            .iter()
+            .any(|finding| finding.rule == "backup-file-missing")
+    );
+    file.set_len(100).expect("a cut");
+    let failed = pgclinic(&["check", text(&folder)]).exits(2);
+    assert!(failed.err.contains("base.tar.zst"), "{}", failed.err);
+}

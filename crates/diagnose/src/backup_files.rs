@@ -1,0 +1,136 @@
+//! The files of a base backup against its manifest: which count, and how a path gets its names.
+
+use std::cell::RefCell;
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, MANIFEST, RelationFileName};
+use pgclinic_format::Oid;
+use pgclinic_source::{EntryKind, SourceError};
+
+use crate::document::{Kind, Place};
+use crate::places::{file_place, fork_place};
+
+/// Folders below folders that are entered: `pg_tblspc/16385/PG_18_202506291/5` has four.
+const DEPTH_MAX: usize = 8;
+
+/// Names below a backup that are looked at.
+const NAMES_MAX: usize = 10_000_000;
+
+/// What `pg_verifybackup` passes over: written after the manifest, or checked by other means.
+const PASSED_OVER: [&str; 5] = [
+    MANIFEST,
+    "pg_wal",
+    "postgresql.auto.conf",
+    "recovery.signal",
+    "standby.signal",
+];
+
+/// The manifest answers for the file.
+pub(crate) fn counts(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    !PASSED_OVER.contains(&first)
+}
+
+/// Every regular file of a backup that counts, in the order of folders; the error of the first folder that cannot be
+/// listed.
+pub(crate) fn for_each_file(
+    cluster: &Cluster,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), SourceError> {
+    let mut left = vec![(String::new(), 0usize)];
+    let mut names = 0usize;
+    while let Some((folder, depth)) = left.pop() {
+        for entry in cluster.source().list(&folder)? {
+            let path = match folder.is_empty() {
+                true => entry.name,
+                false => format!("{folder}/{}", entry.name),
+            };
+            names += 1;
+            match entry.kind {
+                _ if !counts(&path) || names > NAMES_MAX => {}
+                EntryKind::File => tell(&path),
+                EntryKind::Folder if depth < DEPTH_MAX => left.push((path, depth + 1)),
+                EntryKind::Folder | EntryKind::Other => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives paths the names of their relations. Catalogs are read when they are asked for, and one database's are kept.
+pub(crate) struct BackupPlaces<'a> {
+    cluster: &'a Cluster,
+    catalog: RefCell<Option<(Oid, Catalog)>>,
+}
+
+impl<'a> BackupPlaces<'a> {
+    pub(crate) fn new(cluster: &'a Cluster) -> Self {
+        BackupPlaces {
+            cluster,
+            catalog: RefCell::new(None),
+        }
+    }
+
+    /// The place of a whole file.
+    pub(crate) fn of(&self, path: &str) -> Place {
+        self.relation_place(path)
+            .unwrap_or_else(|| file_place(path, kind_of_path(path)))
+    }
+
+    fn relation_place(&self, path: &str) -> Option<Place> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let name = RelationFileName::parse(name).filter(|name| !name.temporary)?;
+        let mut homes = self.cluster.homes.iter();
+        let home = homes.find(|home| home.folder == folder)?.clone();
+        let mut kept = self.catalog.borrow_mut();
+        let database = home.database;
+        if kept.as_ref().is_none_or(|(own, _)| *own != database) {
+            *kept = Some((database, self.cluster.catalog_names(database)));
+        }
+        let (_, catalog) = kept.as_ref()?;
+        let relation = catalog.by_file(home.tablespace, name.filenode);
+        let files = ForkFiles {
+            home,
+            filenode: name.filenode,
+            fork: name.fork,
+            temporary: None,
+            segments: Vec::new(),
+        };
+        let database = catalog.database_name.as_deref();
+        Some(fork_place(database, relation, &files, name.segment))
+    }
+}
+
+fn kind_of_path(path: &str) -> Kind {
+    match path.rsplit_once('/') {
+        Some(("global", "pg_control")) => Kind::ControlFile,
+        Some((_, "pg_filenode.map")) => Kind::RelationMap,
+        Some((folder, _)) if is_status(folder) => Kind::Slru,
+        _ => Kind::File,
+    }
+}
+
+fn is_status(folder: &str) -> bool {
+    pgclinic_format::StatusLog::ALL
+        .into_iter()
+        .any(|log| log.folder() == folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_after_the_manifest_does_not_count() {
+        assert!(!counts("pg_wal/000000010000000000000002"));
+        assert!(!counts("backup_manifest") && !counts("standby.signal"));
+        assert!(counts("backup_label") && counts("pg_wal2") && counts("base/5/pg_wal"));
+    }
+
+    #[test]
+    fn kinds_follow_from_paths() {
+        assert_eq!(kind_of_path("global/pg_control"), Kind::ControlFile);
+        assert_eq!(kind_of_path("base/5/pg_filenode.map"), Kind::RelationMap);
+        assert_eq!(kind_of_path("pg_xact/0000"), Kind::Slru);
+        assert_eq!(kind_of_path("postgresql.conf"), Kind::File);
+    }
+}

@@ -1,0 +1,123 @@
+//! Checksums of files against the manifest of a base backup: those of relations come from the pass over their pages, so
+//! that nothing is read twice; the other files are read here.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::backup_manifest::ManifestFile;
+use pgclinic_format::digest::{Algorithm, Digest};
+use pgclinic_source::SourceError;
+
+use crate::backup_files::{BackupPlaces, counts};
+use crate::checks::backup_file_changed::other_sum;
+use crate::document::check::Origin;
+use crate::document::{NotChecked, Place, RelationSummary};
+use crate::findings::{Draft, Findings};
+use crate::walker::books::Books;
+use crate::walker::{CheckOptions, Progress, keep_drafts};
+
+/// Bytes of one read.
+const STEP: usize = 256 << 10;
+
+/// Tells which files have another checksum than the manifest says.
+pub(crate) fn compare(
+    cluster: &Cluster,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+    books: &mut Books,
+) {
+    let Some(manifest) = cluster.manifest() else {
+        return;
+    };
+    if !options.selection.is_everything() {
+        return books.not_checked(NotChecked {
+            what: "files of the backup against its manifest".into(),
+            why: "only a part of the backup was asked for".into(),
+            inherent: true,
+        });
+    }
+    let places = BackupPlaces::new(cluster);
+    let mut findings = Findings::default();
+    for (path, file) in &manifest.files {
+        if progress.is_interrupted() {
+            break;
+        }
+        let Some((algorithm, was)) = wanted(cluster, path, file) else {
+            continue;
+        };
+        let sum = match books.sums.remove(path) {
+            Some(sum) => sum,
+            None => match sum_of(cluster, path, algorithm) {
+                Ok(sum) => {
+                    books.file(cluster, path);
+                    sum
+                }
+                Err(error) => {
+                    books.not_checked(NotChecked {
+                        what: format!("{path} against the manifest"),
+                        why: error.to_string(),
+                        inherent: false,
+                    });
+                    continue;
+                }
+            },
+        };
+        if sum != was {
+            let place = places.of(path);
+            let damaged = first_damage(&place, cluster, &books.relations);
+            let draft = explained(other_sum(algorithm, &sum, was), damaged);
+            findings.add(draft.place(place));
+        }
+    }
+    keep_drafts(cluster, &mut findings, books);
+}
+
+/// The checksum of a file that is there, counts and has its length; the others are told already.
+fn wanted<'a>(
+    cluster: &Cluster,
+    path: &str,
+    file: &'a ManifestFile,
+) -> Option<(Algorithm, &'a [u8])> {
+    let (algorithm, sum) = file.sum.as_ref()?;
+    let as_long = cluster.source().len(path).ok()? == file.size;
+    (as_long && counts(path)).then_some((*algorithm, sum.as_slice()))
+}
+
+fn sum_of(cluster: &Cluster, path: &str, algorithm: Algorithm) -> Result<Vec<u8>, SourceError> {
+    let mut digest = Digest::new(algorithm);
+    let mut buffer = vec![0; STEP];
+    let mut offset = 0u64;
+    loop {
+        let read = cluster.source().read_at(path, offset, &mut buffer)?;
+        digest.update(buffer.get(..read).unwrap_or_default());
+        offset = offset.saturating_add(read as u64);
+        if read < buffer.len() {
+            return Ok(digest.finish());
+        }
+    }
+}
+
+/// The first damaged page of the segment.
+fn first_damage(place: &Place, cluster: &Cluster, damaged: &[RelationSummary]) -> Option<Origin> {
+    let (database, filenode, fork) = (place.database_oid?, place.filenode?, place.fork?);
+    let segment = pgclinic_cluster::RelationFileName::parse(place.path.rsplit_once('/')?.1)?;
+    let whole = cluster.build.segment_blocks();
+    let begin = u64::from(segment.segment).checked_mul(whole)?;
+    let own = |one: &&RelationSummary| {
+        (one.database_oid, one.filenode, one.fork) == (Some(database), Some(filenode), fork)
+    };
+    let ranges = damaged.iter().filter(own).flat_map(|one| &one.damaged);
+    let mut inside = ranges.filter(|[start, end]| *start < begin + whole && *end > begin);
+    let block = inside.next()?[0].max(begin);
+    Some(Origin {
+        database,
+        filenode,
+        fork,
+        block: u32::try_from(block).ok(),
+    })
+}
+
+/// A page of the file is damaged: that is the story, and the file's checksum part of it.
+fn explained(mut draft: Draft, damaged: Option<Origin>) -> Draft {
+    draft.story.compared = damaged.is_some();
+    draft.story.follows.extend(damaged);
+    draft
+}
