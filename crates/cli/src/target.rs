@@ -97,7 +97,7 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure>
 }
 
 /// The archives that a path stands for: itself, or `base.tar` in a folder that is no data directory.
-fn archive_of(path: &Path) -> Option<PathBuf> {
+pub(crate) fn archive_of(path: &Path) -> Option<PathBuf> {
     if path.is_file() {
         return tar::is_archive(path).then(|| path.to_owned());
     }

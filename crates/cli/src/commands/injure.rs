@@ -113,9 +113,12 @@ fn injure(
             pgdata.display()
         )));
     }
-    if !pgdata.is_dir() {
-        let why = "only a data directory can be hurt; restore the backup into a folder first";
-        return Err(Failure::new(format!("{}: {why}", pgdata.display())));
+    if !pgdata.is_dir() || target::archive_of(pgdata).is_some() {
+        let why = "only that can be hurt; restore a backup in archives into a folder first";
+        return Err(Failure::new(format!(
+            "{} is no data directory, and {why}",
+            pgdata.display()
+        )));
     }
     let pgdata = match (&arguments.copy_to, arguments.plan) {
         (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,
