@@ -136,8 +136,11 @@ fn a_sealed_page_carries_a_true_checksum() {
 /// Three segments, a prepared transaction and a slot.
 const LARGE: &str = "only the large filling has what is hurt: pgclinic drill --large";
 
+/// A manifest and what it names.
+const BACKUP: &str = "only a base backup has a manifest: crates/cli/tests/base_backup.rs";
+
 /// Rules that no injury of one cluster's files can bring about, with the test that does.
-const RULES_WITHOUT_INJURY: [(&str, &str); 9] = [
+const RULES_WITHOUT_INJURY: [(&str, &str); 13] = [
     (
         "collation-version-changed",
         "the machine changes, not the files: crates/diagnose/tests/collation_versions.rs",
@@ -154,6 +157,10 @@ const RULES_WITHOUT_INJURY: [(&str, &str); 9] = [
         "backup-label",
         "only a base backup has one: crates/diagnose/tests/wal.rs",
     ),
+    ("backup-manifest", BACKUP),
+    ("backup-file-missing", BACKUP),
+    ("backup-file-changed", BACKUP),
+    ("backup-file-extra", BACKUP),
     ("missing-segment", LARGE),
     ("short-segment", LARGE),
     ("extra-segment", LARGE),

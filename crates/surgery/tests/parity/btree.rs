@@ -3,14 +3,16 @@
 
 use crate::indexes::Trial;
 
-/// A table whose indexes have three levels; one index on `id` and one on `word` for each injury.
+/// A table whose indexes have three levels; an index on each column for each injury. Equal values of
+/// `amount` need not look alike, so that its indexes must not share entries.
 const BTREE: Trial = Trial {
     prefix: "btree-",
-    fill: "CREATE SCHEMA parity; CREATE TABLE parity.rows (id int, word text COLLATE \"C\"); \
-           INSERT INTO parity.rows SELECT i, 'word ' || i / 3 FROM generate_series(1, 15000) i",
+    fill: "CREATE SCHEMA parity; CREATE TABLE parity.rows (id int, word text COLLATE \"C\", amount numeric); \
+           INSERT INTO parity.rows SELECT i, 'word ' || i / 3, i / 2.0 FROM generate_series(1, 15000) i",
     indexes: &[
         (" id", "UNIQUE rows (id) WITH (fillfactor = 10)"),
         (" word", "rows (word) WITH (fillfactor = 10)"),
+        (" amount", "rows (amount) WITH (fillfactor = 10)"),
     ],
     after: &["VACUUM parity.rows"],
     calls: &[
