@@ -104,7 +104,9 @@ impl Trial {
         for hurt in &hurt {
             let found = ours.get(&hurt.oid).map(Vec::as_slice).unwrap_or_default();
             let complaints = self.amcheck(&mut session, hurt.oid);
-            let missed = complaints.iter().filter_map(|one| self.missed(one, found));
+            let missed = complaints
+                .iter()
+                .filter_map(|one| self.missed(one, hurt.block, found));
             wrong.extend(
                 missed.map(|words| format!("{}, block {}: {words}", hurt.index, hurt.block)),
             );
@@ -179,8 +181,8 @@ impl Trial {
         complaints
     }
 
-    /// What of this complaint we do not find; nothing where all is well.
-    fn missed(&self, message: &Message, ours: &[Finding]) -> Option<String> {
+    /// What of this complaint about an index hurt at `block` we do not find; nothing where all is well.
+    fn missed(&self, message: &Message, block: u32, ours: &[Finding]) -> Option<String> {
         let mut named = blocks_in(&said(message));
         named.extend((self.also_meant)(&message.message, &named));
         let mut at: BTreeSet<u32> = ours
@@ -188,7 +190,9 @@ impl Trial {
             .filter_map(|finding| finding.place.block)
             .collect();
         at.extend(ours.iter().flat_map(|finding| blocks_in(&finding.message)));
-        let same = named.is_empty() || named.intersection(&at).next().is_some();
+        // A row that a scan of the leaves does not meet has its entry on a page that is not linked: ours names the page.
+        let is_of_row = message.message.starts_with("heap tuple ") && at.contains(&block);
+        let same = named.is_empty() || is_of_row || named.intersection(&at).next().is_some();
         (ours.is_empty() || !same).then(|| format!("{}; ours at {at:?}", said(message)))
     }
 }
