@@ -24,10 +24,14 @@ const PASSED_OVER: [&str; 5] = [
     "standby.signal",
 ];
 
+/// What the names of a server's sockets and of their locks begin with: they mean nothing where that server does not run, and
+/// whoever moves a backup sweeps them out.
+const SOCKET: &str = ".s.PGSQL.";
+
 /// The manifest answers for the file.
 pub(crate) fn counts(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or_default();
-    !PASSED_OVER.contains(&first)
+    !PASSED_OVER.contains(&first) && !first.starts_with(SOCKET)
 }
 
 /// Every regular file of a backup that counts, in the order of folders; the error of the first folder that cannot be
@@ -123,6 +127,7 @@ mod tests {
     fn what_is_written_after_the_manifest_does_not_count() {
         assert!(!counts("pg_wal/000000010000000000000002"));
         assert!(!counts("backup_manifest") && !counts("standby.signal"));
+        assert!(!counts(".s.PGSQL.5432.lock") && counts("base/5/.s.PGSQL.5432.lock"));
         assert!(counts("backup_label") && counts("pg_wal2") && counts("base/5/pg_wal"));
     }
 
