@@ -70,19 +70,23 @@ impl Session {
         Ok(session)
     }
 
-    /// As [`Session::open`]; a server that does not take connections now is asked again for so long.
+    /// As [`Session::open`], with `prepare` done in the session; a server that does not take connections now, or ends
+    /// this one before it is prepared, is asked again for so long.
     pub fn open_when_ready(
         target: &Target,
         options: &ConnectOptions,
         patience: Duration,
+        prepare: impl Fn(&mut Self) -> Result<(), SqlError>,
     ) -> Result<Self, SqlError> {
         let end = Instant::now() + patience;
         loop {
-            match Self::open(target, options) {
+            let opened = Self::open(target, options);
+            let prepared = opened.and_then(|mut session| prepare(&mut session).map(|()| session));
+            match prepared {
                 Err(error) if is_passing(&error) && Instant::now() < end => {
                     std::thread::sleep(BETWEEN_TRIES);
                 }
-                opened => return opened,
+                prepared => return prepared,
             }
         }
     }

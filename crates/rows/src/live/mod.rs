@@ -157,14 +157,15 @@ fn careful_session(
     connect: &ConnectOptions,
     patience: Duration,
 ) -> Result<Session, SqlError> {
-    let mut session = Session::open_when_ready(target, connect, patience)?;
-    for setting in ["zero_damaged_pages", "ignore_checksum_failure"] {
-        let is_on = session.query_value(&format!("SHOW {setting}"))?;
-        if is_on.as_deref() == Some("on") {
-            session.execute(&format!("SET {setting} = off"))?;
+    Session::open_when_ready(target, connect, patience, |session| {
+        for setting in ["zero_damaged_pages", "ignore_checksum_failure"] {
+            let is_on = session.query_value(&format!("SHOW {setting}"))?;
+            if is_on.as_deref() == Some("on") {
+                session.execute(&format!("SET {setting} = off"))?;
+            }
         }
-    }
-    Ok(session)
+        Ok(())
+    })
 }
 
 fn describe(session: &mut Session, options: &SalvageOptions) -> Result<TargetDocument, SqlError> {
