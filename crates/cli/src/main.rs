@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgclinic_cli::{Terminal, World, run};
+use pgclinic_servers::Passwords;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 fn main() -> ExitCode {
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         stderr: &mut stderr(),
         terminal,
         temp_folder: std::env::temp_dir(),
+        passwords: passwords(),
         interrupted,
     };
     let exit = run(std::env::args_os().collect(), &mut world);
@@ -46,6 +48,15 @@ fn watch_signals(interrupted: Arc<AtomicBool>) -> std::io::Result<()> {
             }
         })?;
     Ok(())
+}
+
+/// As libpq finds them.
+fn passwords() -> Passwords {
+    let of_home = || Some(std::env::home_dir()?.join(".pgpass"));
+    Passwords {
+        password: std::env::var("PGPASSWORD").ok(),
+        file: std::env::var_os("PGPASSFILE").map_or_else(of_home, |path| Some(path.into())),
+    }
 }
 
 /// Columns of the terminal, as it says itself or as the environment says.

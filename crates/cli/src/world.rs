@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pgclinic_servers::{Passwords, Target};
+
 use crate::exit::{Exit, Failure};
 
 /// What kind of terminal there is.
@@ -30,6 +32,8 @@ pub struct World<'a> {
     pub terminal: Terminal,
     /// Where files without a name may lie for a while.
     pub temp_folder: PathBuf,
+    /// Passwords of servers whose URL has none.
+    pub passwords: Passwords,
     /// Set by SIGINT and SIGTERM.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -38,6 +42,20 @@ impl World<'_> {
     /// Somebody wants it to stop.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// The server of a URL, with its password.
+    pub(crate) fn server(&mut self, url: &str) -> Result<Target, Failure> {
+        let target = Target::from_url(url).map_err(Failure::new)?;
+        Ok(self.with_password(target))
+    }
+
+    /// The server with its password, where there is one.
+    pub(crate) fn with_password(&mut self, mut target: Target) -> Target {
+        if let Some(warning) = self.passwords.give(&mut target) {
+            self.say(&warning);
+        }
+        target
     }
 
     /// Says a sentence on stderr. A closed stderr is nobody's loss.

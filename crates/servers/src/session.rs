@@ -9,8 +9,10 @@ use crate::wire::{Limit, Wire};
 mod bearer;
 mod copy_in;
 mod password;
+mod proof;
 
 pub use bearer::Login;
+pub use proof::{Proof, Prover};
 
 /// Notices of one session that are kept; a damaged relation can cause one for each page.
 const MESSAGES_MAX: usize = 1000;

@@ -156,26 +156,6 @@ impl Target {
         }
     }
 
-    /// Takes the password of a password file (`.pgpass`, one `host:port:database:user:password` a line, `*` for any),
-    /// unless the URL gave one.
-    pub fn take_password_from(&mut self, password_file: &str) {
-        let (host, port) = match &self.address {
-            Address::Socket { port, .. } => ("localhost", port),
-            Address::Tcp { host, port } => (host.as_str(), port),
-        };
-        let wanted = [host, &port.to_string(), &self.database, &self.user];
-        let fits = |fields: &[String]| {
-            let mut pairs = fields.iter().zip(wanted);
-            fields.len() == 5 && pairs.all(|(field, wanted)| field == "*" || field == wanted)
-        };
-        let mut lines = password_file.lines().map(password_fields);
-        if self.password.is_none() {
-            self.password = lines
-                .find(|fields| fits(fields))
-                .and_then(|mut fields| fields.pop());
-        }
-    }
-
     /// The same with one more setting for every session.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
@@ -228,26 +208,6 @@ fn tls(mode: &str, root: Option<PathBuf>) -> Result<Tls, String> {
         }
         _ => Err(format!("sslmode={mode} is not known")),
     }
-}
-
-/// The fields of a line of a password file; a backslash takes the next character as it is.
-fn password_fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        let taken = match character {
-            ':' if fields.len() < 5 => {
-                fields.push(String::new());
-                None
-            }
-            '\\' => characters.next(),
-            other => Some(other),
-        };
-        if let (Some(taken), Some(field)) = (taken, fields.last_mut()) {
-            field.push(taken);
-        }
-    }
-    fields
 }
 
 fn address(host: String, port: u16) -> Address {
@@ -336,15 +296,5 @@ mod tests {
         assert!(refused.contains("TLS"), "{refused}");
         let refused = Target::from_url("postgres://db/shop?sslmode=verify-full").unwrap_err();
         assert!(refused.contains("sslrootcert"), "{refused}");
-    }
-
-    #[test]
-    fn a_password_file_is_read_as_libpq_reads_it() {
-        let file = "other:*:*:*:no\ndb:5432:shop:bob:no\n*:*:shop:ann:a\\:b\\\\c:d\n";
-        let mut target = Target::from_url("postgres://ann@db/shop").expect("a target");
-        target.take_password_from(file);
-        assert_eq!(target.password.as_deref(), Some("a:b\\c:d"));
-        target.take_password_from("*:*:*:*:later");
-        assert_eq!(target.password.as_deref(), Some("a:b\\c:d"));
     }
 }

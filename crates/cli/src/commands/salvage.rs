@@ -145,10 +145,11 @@ impl Command for Salvage {
             return file::guess(&arguments, world);
         }
         let start = Instant::now();
-        let options = options(&arguments, &world.temp_folder)?;
+        let options = options(&arguments, world)?;
+        let server = server_of(&arguments.target, world)?;
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
-        let account = salvaged(&arguments, options, &bar, world);
+        let account = salvaged(&arguments, server, options, &bar, world);
         bar.finish();
         let mut account = account?;
         account.elapsed_s = start.elapsed().as_secs_f64();
@@ -171,11 +172,12 @@ impl Command for Salvage {
 
 fn salvaged(
     arguments: &Arguments,
+    server: Option<Target>,
     mut options: SalvageOptions,
     progress: &dyn Progress,
     world: &World<'_>,
 ) -> Result<Account, Failure> {
-    if let Some(target) = server_of(&arguments.target)? {
+    if let Some(target) = server {
         options.spec = target.to_string();
         return Ok(salvage_live(&target, &options, progress)?);
     }
@@ -243,10 +245,10 @@ impl Arguments {
     }
 }
 
-fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, Failure> {
+fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOptions, Failure> {
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;
-    let destination = match server_of(arguments.to())? {
+    let destination = match server_of(arguments.to(), world)? {
         Some(target) => Destination::Server(Box::new(target)),
         None => Destination::Folder(arguments.to().to_owned()),
     };
@@ -278,7 +280,7 @@ fn options(arguments: &Arguments, temp_folder: &Path) -> Result<SalvageOptions, 
         memory_bytes: arguments.load.memory.get(),
         selection: arguments.selection.selection(),
         spec: target::spec_of(&arguments.target),
-        spill_folder: arguments.load.spill_folder(temp_folder),
+        spill_folder: arguments.load.spill_folder(&world.temp_folder),
     })
 }
 
@@ -297,11 +299,9 @@ fn read_text(path: &Path) -> Result<String, Failure> {
 }
 
 /// The server that is named, if it is one.
-fn server_of(name: &Path) -> Result<Option<Target>, Failure> {
-    match name.to_str().filter(|name| is_url(name)) {
-        Some(url) => Target::from_url(url).map(Some).map_err(Failure::new),
-        None => Ok(None),
-    }
+fn server_of(name: &Path, world: &mut World<'_>) -> Result<Option<Target>, Failure> {
+    let url = name.to_str().filter(|name| is_url(name));
+    url.map(|url| world.server(url)).transpose()
 }
 
 fn is_url(text: &str) -> bool {

@@ -30,6 +30,7 @@ pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
         stderr: &mut err,
         terminal,
         temp_folder: std::env::temp_dir(),
+        passwords: pgclinic_servers::Passwords::default(),
         interrupted: std::sync::Arc::default(),
     };
     let line = std::iter::once("pgclinic").chain(arguments.iter().copied());

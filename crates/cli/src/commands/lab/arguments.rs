@@ -190,7 +190,7 @@ impl From<DriverName> for Driver {
 
 impl SiteArgs {
     /// For the laboratory.
-    pub(super) fn options(&self) -> SiteOptions {
+    pub(super) fn options(&self, world: &mut World<'_>) -> SiteOptions {
         SiteOptions {
             servers: self.server.clone(),
             major: self.pg,
@@ -198,7 +198,7 @@ impl SiteArgs {
             data_folder: self.data_folder.clone(),
             driver: self.driver.into(),
             url: self.url.clone().map(|target| GivenServer {
-                target,
+                target: world.with_password(target),
                 is_not_production: self.this_is_not_production,
             }),
         }

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use pgclinic_lab::load::{
-    Length, Load, LoadResult, Measured, Pace, Protocol, Script, Target, pgbench,
-};
+use pgclinic_lab::load::{Length, Load, LoadResult, Measured, Pace, Protocol, Script, pgbench};
 use serde_json::json;
 
 use super::arguments::DriverName;
@@ -86,7 +84,7 @@ enum Form {
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let mut load = arguments.load()?;
     load.stop = Arc::clone(&world.interrupted);
-    let target = Target::from_url(&arguments.url).map_err(Failure::new)?;
+    let target = world.server(&arguments.url)?;
     let result = match arguments.driver {
         DriverName::BuiltIn => {
             let target = target.without_tls().map_err(Failure::new)?;

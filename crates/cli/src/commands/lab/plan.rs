@@ -29,7 +29,12 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
         text
     } else {
         let interrupted = std::sync::Arc::clone(&world.interrupted);
-        let skipped = skipped_here(experiment, &plan, &arguments.site.options(), interrupted)?;
+        let skipped = skipped_here(
+            experiment,
+            &plan,
+            &arguments.site.options(world),
+            interrupted,
+        )?;
         let skipped = skipped
             .iter()
             .map(|(what, why)| (what.as_str(), why.as_str()));

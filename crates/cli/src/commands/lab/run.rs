@@ -81,7 +81,7 @@ fn work(
         ));
     }
     let options = RunOptions {
-        site: arguments.site.options(),
+        site: arguments.site.options(world),
         again: arguments.again,
         ..RunOptions::default()
     };

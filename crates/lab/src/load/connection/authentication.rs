@@ -1,48 +1,22 @@
-//! Proving who we are: trust, a password in clear text, MD5, and SCRAM-SHA-256 without channel binding.
+//! Proving who we are over a load's connection.
 
-use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use pgclinic_servers::{Proof, Prover, SqlError, Target};
 
 use super::{Broken, Connection, ServerError};
-use pgclinic_servers::Target;
 
 /// Answers the server's requests until it is content (`AuthenticationOk`).
 pub(super) async fn prove(connection: &mut Connection, target: &Target) -> Result<(), Broken> {
-    let mut scram: Option<ScramSha256> = None;
+    let mut prover = Prover::new(target);
     loop {
-        let body = request(connection).await?;
-        let (number, rest) = body
-            .split_first_chunk::<4>()
-            .ok_or_else(|| Broken::Protocol("an authentication request is cut off".to_owned()))?;
-        match i32::from_be_bytes(*number) {
-            0 => return Ok(()),
-            3 => connection.outgoing.password(password(target)?),
-            5 => {
-                let salt = rest.first_chunk::<4>().copied().unwrap_or_default();
-                let hash = md5_hash(target.user.as_bytes(), password(target)?, salt);
-                connection.outgoing.password(hash.as_bytes());
+        let request = request(connection).await?;
+        match prover.answer(&request).map_err(broken)? {
+            Proof::Accepted => return Ok(()),
+            Proof::Send(answer) => {
+                connection.outgoing.proof(&answer);
+                connection.send().await?;
             }
-            10 => {
-                offers_scram(rest)?;
-                let begun = ScramSha256::new(password(target)?, ChannelBinding::unsupported());
-                connection
-                    .outgoing
-                    .sasl_first(SCRAM_SHA_256, begun.message());
-                scram = Some(begun);
-            }
-            11 => {
-                let begun = scram.as_mut().ok_or_else(out_of_turn)?;
-                begun.update(rest)?;
-                connection.outgoing.sasl_next(begun.message());
-            }
-            12 => scram.as_mut().ok_or_else(out_of_turn)?.finish(rest)?,
-            other => {
-                return Err(Broken::Protocol(format!(
-                    "the server asks for authentication number {other}, which a load does not speak"
-                )));
-            }
+            Proof::Listen => {}
         }
-        connection.send().await?;
     }
 }
 
@@ -60,23 +34,9 @@ async fn request(connection: &mut Connection) -> Result<Vec<u8>, Broken> {
     }
 }
 
-fn password(target: &Target) -> Result<&[u8], Broken> {
-    let password = target.password.as_deref().map(str::as_bytes);
-    password.ok_or_else(|| Broken::Protocol("the server asks for a password".to_owned()))
-}
-
-fn offers_scram(mechanisms: &[u8]) -> Result<(), Broken> {
-    let mut offered = mechanisms.split(|byte| *byte == 0);
-    if offered.any(|name| name == SCRAM_SHA_256.as_bytes()) {
-        return Ok(());
+fn broken(error: SqlError) -> Broken {
+    match error {
+        SqlError::Io(error) => Broken::Io(error),
+        other => Broken::Protocol(other.to_string()),
     }
-    let names = String::from_utf8_lossy(mechanisms).replace('\0', " ");
-    Err(Broken::Protocol(format!(
-        "the server offers {}, and a load speaks SCRAM-SHA-256",
-        names.trim()
-    )))
-}
-
-fn out_of_turn() -> Broken {
-    Broken::Protocol("the server goes on with an authentication that did not begin".to_owned())
 }

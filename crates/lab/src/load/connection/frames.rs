@@ -89,23 +89,8 @@ impl Outgoing {
         self.frame(b'f', |out| out.text(why));
     }
 
-    pub(super) fn password(&mut self, text: &[u8]) {
-        self.frame(b'p', |out| {
-            out.0.extend_from_slice(text);
-            out.0.push(0);
-        });
-    }
-
-    pub(super) fn sasl_first(&mut self, mechanism: &str, message: &[u8]) {
-        self.frame(b'p', |out| {
-            out.text(mechanism);
-            out.i32(i32::try_from(message.len()).unwrap_or(i32::MAX));
-            out.0.extend_from_slice(message);
-        });
-    }
-
-    pub(super) fn sasl_next(&mut self, message: &[u8]) {
-        self.frame(b'p', |out| out.0.extend_from_slice(message));
+    pub(super) fn proof(&mut self, answer: &[u8]) {
+        self.frame(b'p', |out| out.0.extend_from_slice(answer));
     }
 
     fn frame(&mut self, kind: u8, body: impl FnOnce(&mut Self)) {
