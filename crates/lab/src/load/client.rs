@@ -1,10 +1,11 @@
 //! One client: its connection, its variables, its rounds.
 
-use std::cell::RefCell;
 use std::io;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use super::connection::{Answer, Broken, Connection, ServerError};
+use super::crew::locked;
 use super::pace::Pacer;
 use super::script::{Random, Step, Template};
 use super::tally::Tally;
@@ -77,7 +78,7 @@ impl Client {
         load: &Load,
         begin: Instant,
         end: Instant,
-        tally: &RefCell<Tally>,
+        tally: &Mutex<Tally>,
     ) -> io::Result<()> {
         let mut pacer = Pacer::new(load.pace, load.clients, begin)?;
         let mut ended = begin;
@@ -99,7 +100,7 @@ impl Client {
             let outcome = self.round(load).await;
             ended = Instant::now();
             rounds += 1;
-            let mut books = tally.borrow_mut();
+            let mut books = locked(tally);
             if pacer.is_open() {
                 books.record_lag(started.saturating_duration_since(due));
             }
@@ -223,11 +224,11 @@ fn overdue(
     random: &mut Random,
     first: Instant,
     end: Instant,
-    tally: &RefCell<Tally>,
+    tally: &Mutex<Tally>,
 ) {
     let mut due = first;
     while pacer.is_open() && due < end {
-        tally.borrow_mut().never_began(due);
+        locked(tally).never_began(due);
         due = pacer.next(due, random);
     }
 }

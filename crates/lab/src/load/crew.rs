@@ -5,15 +5,16 @@
 //! thread 2   connect its clients ──┤  all?   ├─ work until the end ── books ─┼─► one Measured
 //! thread n   connect its clients ──┘  clock  └─ work until the end ── books ─┘
 //! ```
+//!
+//! Each thread has a runtime of its own, whose tasks never leave it. They are spawned as tasks that could: the ones that
+//! could not (`LocalSet`) cost a system call at every wake-up, a third of all that the generator does.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::{Barrier, Mutex, OnceLock};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::JoinSet;
 
 use super::client::Client;
 use super::measured::{Latency, LoadResult, Measured};
@@ -108,7 +109,6 @@ impl Crew<'_> {
 
     fn connect(&self, runtime: &Runtime, numbers: impl Iterator<Item = u32>) -> Vec<Client> {
         let limit = tokio::time::Instant::from_std(self.connecting_since + self.load.connect_limit);
-        let local = LocalSet::new();
         let gather = async {
             let (load, target) = self.owned();
             let mut connected = Vec::new();
@@ -119,7 +119,7 @@ impl Crew<'_> {
                     && let Some(number) = numbers.next()
                 {
                     let (load, target) = (load.clone(), target.clone());
-                    connecting.spawn_local(async move {
+                    connecting.spawn(async move {
                         let client = Client::connect(&load, &target, number);
                         match tokio::time::timeout_at(limit, client).await {
                             Ok(client) => client.map_err(|broken| broken.to_string()),
@@ -140,7 +140,7 @@ impl Crew<'_> {
             }
             connected
         };
-        local.block_on(runtime, gather)
+        runtime.block_on(gather)
     }
 
     fn work(&self, runtime: &Runtime, clients: Vec<Client>, begin: Instant) -> Tally {
@@ -149,15 +149,14 @@ impl Crew<'_> {
                 Length::Window(window) => window,
                 Length::Rounds(_) => NEVER,
             };
-        let tally = Rc::new(RefCell::new(Tally::new(begin, end)));
-        let local = LocalSet::new();
+        let tally = Arc::new(Mutex::new(Tally::new(begin, end)));
         let cpu_before = own_cpu();
-        local.block_on(runtime, async {
+        runtime.block_on(async {
             let mut working = JoinSet::new();
             let (load, target) = self.owned();
             for client in clients {
                 let (load, target, tally) = (load.clone(), target.clone(), tally.clone());
-                working.spawn_local(stay(client, load, target, begin, end, tally));
+                working.spawn(stay(client, load, target, begin, end, tally));
             }
             while let Some(ended) = working.join_next().await {
                 if let Err(panic) = ended {
@@ -165,22 +164,21 @@ impl Crew<'_> {
                 }
             }
         });
-        let mut tally = Rc::into_inner(tally)
+        let mut tally = Arc::into_inner(tally)
             .unwrap_or_else(|| unreachable!("all clients are gone"))
-            .into_inner();
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         tally.cpu = own_cpu().saturating_sub(cpu_before);
         tally
     }
 
     /// What tasks share: a task of tokio borrows nothing.
-    fn owned(&self) -> (Rc<Load>, Rc<Target>) {
-        (Rc::new(self.load.clone()), Rc::new(self.target.clone()))
+    fn owned(&self) -> (Arc<Load>, Arc<Target>) {
+        (Arc::new(self.load.clone()), Arc::new(self.target.clone()))
     }
 
-    fn missing(&self) -> std::sync::MutexGuard<'_, Missing> {
-        self.missing
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn missing(&self) -> MutexGuard<'_, Missing> {
+        locked(&self.missing)
     }
 
     fn miss(&self, count: u32, why: &str) {
@@ -244,24 +242,29 @@ impl Crew<'_> {
 /// A client from the start of the clock to its goodbye. One that is still busy after the grace is cancelled.
 async fn stay(
     mut client: Client,
-    load: Rc<Load>,
-    target: Rc<Target>,
+    load: Arc<Load>,
+    target: Arc<Target>,
     begin: Instant,
     end: Instant,
-    tally: Rc<RefCell<Tally>>,
+    tally: Arc<Mutex<Tally>>,
 ) {
     let limit = tokio::time::Instant::from_std(end + load.grace);
     match tokio::time::timeout_at(limit, client.work(&load, begin, end, &tally)).await {
         Ok(Ok(())) => client.close().await,
         Ok(Err(error)) => {
             let why = format!("client {}: {error}", client.number());
-            tally.borrow_mut().fail("58000", &why, Instant::now());
+            locked(&tally).fail("58000", &why, Instant::now());
         }
         Err(_) => {
-            tally.borrow_mut().abandoned += 1;
+            locked(&tally).abandoned += 1;
             client.abandon(&target).await;
         }
     }
+}
+
+/// What a client that panicked left behind is still counted.
+pub(super) fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Processor time of this thread.
