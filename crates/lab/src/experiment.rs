@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use pgclinic_diagnose::document::DecisionCard;
 use pgclinic_servers::Session;
 use serde::{Deserialize, Serialize};
 
@@ -197,6 +198,12 @@ pub trait Experiment: Sync {
         metrics.first().map_or_else(Vec::new, |metric| {
             with_the_first_arm(matrix, &metric.name, &metric.words, &advice)
         })
+    }
+
+    /// Cards that hold no arm against another, such as whether every answer was right. They come first.
+    fn verdicts(&self, results: &[RunResult]) -> Vec<DecisionCard> {
+        let _ = results;
+        Vec::new()
     }
 
     /// More sentences for the decision card that follow from the results, such as a projection.

@@ -79,6 +79,7 @@ fn check(major: u16, sampled: &Sampled) {
         sampled.metrics
     );
     assert!(sampled.costs.iter().any(|cost| cost.name == "session"));
+    assert_eq!(metric("watching.cpu_s"), sampled.cpu_s());
     assert!(
         sampled
             .costs

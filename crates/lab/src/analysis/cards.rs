@@ -16,7 +16,7 @@ pub(super) fn all(study: &Study<'_>, runs: &[RunSummary]) -> Vec<DecisionCard> {
         let sides = [&comparison.candidate, &comparison.baseline];
         let why = sides.into_iter().find_map(|side| why_not(runs, side));
         if let Some(why) = why.filter(|_| card.effect.is_none()) {
-            card.headline = format!("whether to {} is open: {why}", comparison.action);
+            card.headline = comparison.open(&why);
         }
         cards.push(card);
     }

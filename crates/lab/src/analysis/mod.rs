@@ -92,7 +92,9 @@ pub fn document(
     let mut remarks = experiment.remarks(&results);
     remarks.extend(published::without_series(&plan.experiment).map(str::to_owned));
     remarks.extend(summary::left_out(plan));
-    compose(experiment.question(), &study, machines, about, remarks)
+    let mut document = compose(experiment.question(), &study, machines, about, remarks);
+    document.cards.splice(0..0, experiment.verdicts(&results));
+    document
 }
 
 /// Puts the parts together.

@@ -2,10 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::Side;
+use pgclinic_diagnose::document::{DecisionWord, Side};
 
 use crate::cell::{Arm, Axis};
 use crate::experiment::{Experiment, Matrix};
+
+/// Whether a card advises, or tells what something costs that one may want all the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Voice {
+    /// `do not choose B instead of A: the read 1.3 times slower`.
+    #[default]
+    Choice,
+    /// `the price of data checksums: WAL a transaction 1.3 times larger`.
+    Price,
+}
 
 /// One comparison of a decision card.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,8 +26,11 @@ pub struct Comparison {
     pub baseline: Side,
     /// What might be chosen instead.
     pub candidate: Side,
-    /// What a person would do, as a command: `raise maintenance_io_concurrency from 10 to 50`.
+    /// What a person would do, as a command: `raise maintenance_io_concurrency from 10 to 50`. Of a price: what has it,
+    /// `data checksums`.
     pub action: String,
+    /// Which of the two it is.
+    pub voice: Voice,
     /// What gets better or worse by it: `ANALYZE`.
     pub subject: String,
     /// Under which conditions, with a comma or a preposition in front: ` on this disk, cold`. May be empty.
@@ -27,6 +40,36 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// The beginning of a headline that ends in a colon.
+    pub(super) fn advice(&self, word: DecisionWord) -> String {
+        let action = &self.action;
+        match (self.voice, word) {
+            (Voice::Choice, DecisionWord::Better) => action.clone(),
+            (Voice::Choice, DecisionWord::Worse) => format!("do not {action}"),
+            (Voice::Choice, DecisionWord::Equivalent) => format!("no need to {action}"),
+            (Voice::Choice, DecisionWord::Undecided) => format!("whether to {action} is open"),
+            (Voice::Price, DecisionWord::Worse) => format!("the price of {action}"),
+            (Voice::Price, DecisionWord::Better) => format!("there is no price of {action}"),
+            (Voice::Price, DecisionWord::Equivalent) => {
+                format!("no price of {action} that matters")
+            }
+            (Voice::Price, DecisionWord::Undecided) => format!("the price of {action} is open"),
+        }
+    }
+
+    /// Whether a verdict is a reason to do it.
+    pub(super) fn is_backed_by(&self, word: DecisionWord) -> bool {
+        match self.voice {
+            Voice::Choice => word == DecisionWord::Better,
+            Voice::Price => matches!(word, DecisionWord::Better | DecisionWord::Equivalent),
+        }
+    }
+
+    /// The headline of a question that cannot be answered yet.
+    pub(crate) fn open(&self, why: &str) -> String {
+        format!("{}: {why}", self.advice(DecisionWord::Undecided))
+    }
+
     /// Moves both sides to these values of axes, where the matrix has them.
     pub fn at(&mut self, point: &[(&str, &str)], matrix: &Matrix) {
         for (name, value) in point {
@@ -74,6 +117,7 @@ pub fn with_the_first_arm(
         baseline: side(first),
         candidate: side(arm),
         action: format!("choose {} instead of {}", arm.name, first.name),
+        voice: Voice::Choice,
         subject: subject.to_owned(),
         conditions: conditions(&point),
         apply: apply(arm).lines().map(str::to_owned).collect(),

@@ -14,7 +14,7 @@ pub mod words;
 
 use pgclinic_diagnose::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
 
-pub use comparison::{Comparison, along_an_axis, on_metrics, with_the_first_arm};
+pub use comparison::{Comparison, Voice, along_an_axis, on_metrics, with_the_first_arm};
 use counted::{Counted, Sides};
 
 use crate::statistics::noise::Noise;
@@ -86,9 +86,9 @@ pub fn decide(question: &Question<'_>) -> DecisionCard {
         candidate: question.comparison.candidate.clone(),
         effect,
         basis: verdict.basis,
-        apply: match verdict.word {
-            DecisionWord::Better => question.comparison.apply.clone(),
-            _ => Vec::new(),
+        apply: match question.comparison.is_backed_by(verdict.word) {
+            true => question.comparison.apply.clone(),
+            false => Vec::new(),
         },
         more_minutes: verdict.more_minutes,
         published: None,
@@ -300,35 +300,24 @@ fn minutes(question: &Question<'_>, blocks: usize) -> Option<f64> {
 
 fn headline(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
     let Comparison {
-        action,
         subject,
         conditions,
         ..
     } = question.comparison;
-    let margin = words::percentage(question.margin);
-    match verdict.word {
-        DecisionWord::Better => {
-            format!(
-                "{action}: {subject} {}{conditions}",
-                how_much(question, verdict, effect)
-            )
-        }
-        DecisionWord::Worse => {
-            format!(
-                "do not {action}: {subject} {}{conditions}",
-                how_much(question, verdict, effect)
-            )
-        }
+    let found = match verdict.word {
+        DecisionWord::Undecided => return open_question(question, verdict),
+        DecisionWord::Better | DecisionWord::Worse => how_much(question, verdict, effect),
         DecisionWord::Equivalent
             if verdict.is_counted && verdict.times.is_none_or(|t| t == 1.0) =>
         {
-            format!("no need to {action}: {subject} the same{conditions}")
+            "the same".to_owned()
         }
         DecisionWord::Equivalent => {
-            format!("no need to {action}: {subject} the same within {margin} %{conditions}")
+            format!("the same within {} %", words::percentage(question.margin))
         }
-        DecisionWord::Undecided => open_question(question, verdict),
-    }
+    };
+    let advice = question.comparison.advice(verdict.word);
+    format!("{advice}: {subject} {found}{conditions}")
 }
 
 fn how_much(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
@@ -349,25 +338,29 @@ fn how_much(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>)
 
 fn open_question(question: &Question<'_>, verdict: &Verdict) -> String {
     let Comparison {
-        action,
         subject,
         conditions,
         ..
     } = question.comparison;
     let so_far = match verdict.interval {
-        Some(interval) => {
+        Some(interval) if words::is_telling(interval) => {
             let range = words::range(interval, words::comparatives(question.metric));
             format!("{subject} {range}{conditions}")
+        }
+        Some(_) => {
+            let [now, instead] = [&question.baseline, &question.candidate]
+                .map(|side| words::spread(&values(side), &question.metric.unit));
+            format!(
+                "{subject} {now} now, {instead} instead{conditions}: too far apart, or too few runs, to tell"
+            )
         }
         None => verdict.basis.clone(),
     };
     let more = verdict
         .more_minutes
         .map(|minutes| format!("; {} may tell", words::more_time(minutes)));
-    format!(
-        "whether to {action} is open: {so_far}{}",
-        more.unwrap_or_default()
-    )
+    let open = question.comparison.open(&so_far);
+    format!("{open}{}", more.unwrap_or_default())
 }
 
 #[cfg(test)]

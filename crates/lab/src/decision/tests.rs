@@ -17,6 +17,7 @@ fn prefetch() -> Comparison {
         baseline: side("10"),
         candidate: side("50"),
         action: "raise maintenance_io_concurrency from 10 to 50".into(),
+        voice: Voice::Choice,
         subject: "ANALYZE".into(),
         conditions: " on this disk, cold".into(),
         apply: vec!["ALTER SYSTEM SET maintenance_io_concurrency = 50;".into()],
@@ -116,6 +117,37 @@ fn within_the_margin_is_equivalent() {
     );
 }
 
+#[test]
+fn a_price_is_told_and_is_no_advice_against_what_has_it() {
+    let wal = metric("bytes", Better::Lower, false);
+    let checksums = Comparison {
+        action: "data checksums".into(),
+        voice: Voice::Price,
+        subject: "WAL a transaction".into(),
+        conditions: " (data-in buffers)".into(),
+        apply: vec!["pg_checksums --enable".into()],
+        ..prefetch()
+    };
+    let ask = |candidate: f64| {
+        let mut question = question(&wal, &[100.0, 100.0], &[candidate, candidate]);
+        question.comparison = &checksums;
+        decide(&question)
+    };
+    let dear = ask(150.0);
+    assert_eq!(dear.word, DecisionWord::Worse);
+    assert_eq!(
+        dear.headline,
+        "the price of data checksums: WAL a transaction 1.5 times larger (data-in buffers)"
+    );
+    assert!(dear.apply.is_empty());
+    let free = ask(100.0);
+    assert_eq!(
+        free.headline,
+        "no price of data checksums that matters: WAL a transaction the same (data-in buffers)"
+    );
+    assert_eq!(free.apply, ["pg_checksums --enable"]);
+}
+
 fn question<'a>(metric: &'a MetricSummary, baseline: &[f64], candidate: &[f64]) -> Question<'a> {
     static COMPARISON: std::sync::LazyLock<Comparison> = std::sync::LazyLock::new(prefetch);
     Question {
@@ -153,6 +185,23 @@ fn noise_stays_undecided_and_says_what_it_takes() {
         card.headline
     );
     assert!(card.more_minutes.is_some_and(|minutes| minutes > 10.0));
+}
+
+#[test]
+fn runs_that_say_nothing_are_told_by_their_values() {
+    let seconds = metric("s", Better::Lower, true);
+    let card = decide(&Question {
+        blocks: 2,
+        ..question(&seconds, &[5.0, 6.0], &[3.0, 9.5])
+    });
+    assert_eq!(card.word, DecisionWord::Undecided);
+    assert!(
+        card.headline.contains(
+            "is open: ANALYZE 5 to 6 s now, 3 to 9.5 s instead on this disk, cold: too far apart, or too few runs, to tell"
+        ),
+        "{}",
+        card.headline
+    );
 }
 
 #[test]

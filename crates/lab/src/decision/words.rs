@@ -7,6 +7,9 @@ use crate::statistics::Interval;
 /// One side is next to nothing beyond this; a ratio then says nothing either.
 const TIMES_MAX: f64 = 10_000.0;
 
+/// An interval whose ends are further apart is wider than anything that could be decided by it.
+const OPEN_MAX: f64 = 100.0;
+
 /// Whether a ratio of two sides is worth saying.
 pub fn is_ratio(times: f64) -> bool {
     (1.0 / TIMES_MAX..=TIMES_MAX).contains(&times)
@@ -123,16 +126,28 @@ pub fn difference(better: f64, interval: Option<Interval>, words: [&str; 2]) -> 
     format!("{ratio}{noun} {word} [{low}{unit}, {high}{unit}]")
 }
 
+/// Whether an interval of ratios says more than that nothing is known.
+pub fn is_telling(interval: Interval) -> bool {
+    is_ratio(interval.low) && is_ratio(interval.high) && interval.high / interval.low <= OPEN_MAX
+}
+
+/// The values of a side: `1.2 to 3.4 s`, `7 bytes`.
+pub fn spread(values: &[f64], unit: &str) -> String {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match figure(low) == figure(high) {
+        true => value(low, unit),
+        false => format!("{} to {}", figure(low), value(high, unit)),
+    }
+}
+
 /// What is still open: `between 3.1 % slower and 1.4 times faster`.
 pub fn range(interval: Interval, words: [&str; 2]) -> String {
     let end = |better: f64| {
         if (better - 1.0).abs() < 0.000_05 {
             "no difference".to_owned()
-        } else if is_ratio(better) {
-            difference(better, None, words)
         } else {
-            let word = if better > 1.0 { words[0] } else { words[1] };
-            format!("over 10,000 times {word}")
+            difference(better, None, words)
         }
     };
     format!("between {} and {}", end(interval.low), end(interval.high))
@@ -188,6 +203,15 @@ mod tests {
             "3.1 % slower [1.0 %, 5.3 %]"
         );
         assert_eq!(difference(4512.0, None, words), "4,512 times faster");
+    }
+
+    #[test]
+    fn an_interval_that_holds_everything_tells_nothing() {
+        assert!(is_telling(Interval::between(0.8, 20.0)));
+        assert!(!is_telling(Interval::between(1e-6, 1e6)));
+        assert!(!is_telling(Interval::between(0.05, 20.0)));
+        assert_eq!(spread(&[2.0, 1.25, 3.5], "s"), "1.25 to 3.5 s");
+        assert_eq!(spread(&[7.0, 7.0], "bytes"), "7 bytes");
     }
 
     #[test]

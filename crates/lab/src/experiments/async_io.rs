@@ -11,6 +11,7 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
+use crate::decision::{Comparison, Voice, along_an_axis, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -84,8 +85,7 @@ impl Experiment for AsyncIo {
             arms,
             axes: vec![
                 Axis::new("read", "", &reads),
-                Axis::new("effective-io-concurrency", "requests", &ahead)
-                    .sets("effective_io_concurrency"),
+                Axis::new(AHEAD, "requests", &ahead).sets("effective_io_concurrency"),
             ],
             blocks: scale.pick(1, 3, 5),
         }
@@ -192,24 +192,99 @@ impl Experiment for AsyncIo {
             .with("pages", pages))
     }
 
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        let advice = |arm: &Arm| self.advice(arm);
+        let mut cards = with_the_first_arm(matrix, "seconds", "a cold sequential read", &advice);
+        for card in &mut cards {
+            card.at(&[("read", "sequential"), (AHEAD, AHEAD_SHIPPED)], matrix);
+            let arm = |name: &str| matrix.arms.iter().find(|arm| arm.name == name);
+            if let Some((from, to)) = arm(&card.baseline.arm).zip(arm(&card.candidate.arm)) {
+                card.action = action(from, to);
+            }
+        }
+        cards.extend(look_further_ahead(matrix));
+        cards
+    }
+
     fn advice(&self, arm: &Arm) -> String {
-        let names = [
-            "io_method",
-            "io_workers",
-            "io_combine_limit",
-            "io_max_combine_limit",
-            "io_max_concurrency",
-        ];
-        let set = names.iter().filter_map(|name| {
-            let value = arm.settings.get(*name)?;
-            Some(format!("set {name} = {value}"))
+        let set = SET_BY_ARMS.iter().filter_map(|(name, shipped, when)| {
+            let value = arm.settings.get(*name).filter(|value| value != shipped)?;
+            Some(format!("ALTER SYSTEM SET {name} = '{value}';  -- {when}"))
         });
-        let words: Vec<String> = set.collect();
-        match words.is_empty() {
+        let lines: Vec<String> = set.collect();
+        match lines.is_empty() {
             true => format!("run {}", arm.words),
-            false => words.join(", "),
+            false => lines.join("\n"),
         }
     }
+}
+
+/// What arms set, what 18 ships, and when a change is taken up.
+const SET_BY_ARMS: [(&str, &str, &str); 5] = [
+    ("io_method", "worker", "takes a restart"),
+    ("io_workers", "3", "takes a reload"),
+    ("io_max_combine_limit", "128kB", "takes a restart"),
+    ("io_combine_limit", "128kB", "takes a reload"),
+    ("io_max_concurrency", "64", "takes a restart"),
+];
+
+/// The axis of how far ahead is looked, and where it is as shipped.
+const AHEAD: &str = "effective-io-concurrency";
+const AHEAD_SHIPPED: &str = "16";
+
+/// What one would do to get from one arm to another.
+fn action(from: &Arm, to: &Arm) -> String {
+    if from.version != to.version {
+        let version = |arm: &Arm| arm.version.clone().unwrap_or_default();
+        return format!("run PostgreSQL {} instead of {}", version(to), from.words);
+    }
+    let value = |arm: &Arm, name: &str, shipped: &str| {
+        let set = arm.settings.get(name);
+        set.map_or_else(|| shipped.to_owned(), Clone::clone)
+    };
+    let changes = SET_BY_ARMS.iter().filter_map(|(name, shipped, _)| {
+        let (old, new) = (value(from, name, shipped), value(to, name, shipped));
+        (old != new).then(|| format!("set {name} to {new} instead of {old}"))
+    });
+    changes.collect::<Vec<_>>().join(", ")
+}
+
+/// On the first arm, by a bitmap, where every read is of a page that no other read brings along.
+fn look_further_ahead(matrix: &Matrix) -> Option<Comparison> {
+    let arm = matrix.arms.first()?;
+    let last = matrix
+        .axes
+        .iter()
+        .find(|axis| axis.name == AHEAD)?
+        .values
+        .last()?;
+    if last == AHEAD_SHIPPED {
+        return None;
+    }
+    let [baseline, candidate] = along_an_axis(matrix, &arm.name, AHEAD, [AHEAD_SHIPPED, last])?;
+    let mut sides = [baseline, candidate];
+    let reads = matrix.axes.iter().find(|axis| axis.name == "read")?;
+    let read = if reads.values.iter().any(|read| read == "bitmap") {
+        "bitmap"
+    } else {
+        reads.values.first()?
+    };
+    for side in &mut sides {
+        side.point.insert("read".to_owned(), read.to_owned());
+    }
+    let [baseline, candidate] = sides;
+    Some(Comparison {
+        metric: "seconds".to_owned(),
+        baseline,
+        candidate,
+        action: format!("raise effective_io_concurrency from {AHEAD_SHIPPED} to {last}"),
+        voice: Voice::Choice,
+        subject: format!("a cold {read} read on {}", arm.words),
+        conditions: String::new(),
+        apply: vec![format!(
+            "ALTER SYSTEM SET effective_io_concurrency = {last};  -- takes a reload"
+        )],
+    })
 }
 
 const ALL_READS: [&str; 4] = ["sequential", "bitmap", "vacuum", "analyze"];

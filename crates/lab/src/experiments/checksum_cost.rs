@@ -12,7 +12,7 @@ use crate::asking::{backend_cpu_s, wal_bytes};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
-use crate::decision::{Comparison, on_metrics};
+use crate::decision::{Comparison, Voice, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -156,8 +156,9 @@ impl Experiment for ChecksumCost {
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
         let mut cards = on_metrics(matrix, self, &["cpu_us", "wal_bytes", "tps"]);
-        for card in &mut cards {
-            card.action = format!("turn data checksums {}", card.candidate.arm);
+        for card in cards.iter_mut().filter(|card| card.candidate.arm == "on") {
+            card.action = "data checksums".to_owned();
+            card.voice = Voice::Price;
         }
         cards
     }

@@ -9,6 +9,7 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
+use crate::decision::{Comparison, Voice, along_an_axis, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -16,6 +17,9 @@ use crate::samplers::{Memory, memory_of};
 
 /// Small tables, so that a session can fill its caches of catalogs.
 const TABLES: u32 = 300;
+
+/// The arm whose sessions have read all shared buffers.
+const READ_ALL: &str = "all-buffers";
 
 /// See the module.
 pub struct ConnectionMemory;
@@ -53,7 +57,7 @@ impl Experiment for ConnectionMemory {
             sort("sort-16mb", "16MB"),
             Arm::new("many-tables", "idle after looking at 300 tables")
                 .with_parameter("does", "tables"),
-            Arm::new("all-buffers", "idle after reading all shared buffers")
+            Arm::new(READ_ALL, "idle after reading all shared buffers")
                 .with_parameter("does", "buffers"),
         ];
         if scale != Scale::Smallest {
@@ -166,6 +170,24 @@ impl Experiment for ConnectionMemory {
         Ok(mean(&costs).with("connect_ms", connecting * 1e3 / f64::from(connections)))
     }
 
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        let mut cards = on_metrics(matrix, self, &["private_bytes", "page_table_bytes"]);
+        // Reading shared buffers fills page tables, everything else is private memory.
+        cards
+            .retain(|card| (card.candidate.arm == READ_ALL) == (card.metric == "page_table_bytes"));
+        for card in &mut cards {
+            let arm = matrix
+                .arms
+                .iter()
+                .find(|arm| arm.name == card.candidate.arm);
+            let words = arm.map_or("", |arm| arm.words.as_str());
+            card.action = format!("a session kept {words}");
+            card.voice = Voice::Price;
+        }
+        cards.extend(huge_pages(matrix));
+        cards
+    }
+
     fn advice(&self, arm: &Arm) -> String {
         match arm.parameter("does") {
             "sort" => format!("plan for sessions that have sorted with work_mem = {}", arm.parameter("work_mem")),
@@ -173,6 +195,26 @@ impl Experiment for ConnectionMemory {
             _ => "plan for sessions that have seen much, or end them now and then (a pool's lifetime of a connection)".to_owned(),
         }
     }
+}
+
+/// What huge pages make of the page tables, where the machine has some.
+fn huge_pages(matrix: &Matrix) -> Option<Comparison> {
+    let [baseline, candidate] = along_an_axis(matrix, READ_ALL, "huge-pages", ["off", "on"])?;
+    let connections = candidate.point.get("connections")?;
+    Some(Comparison {
+        metric: "page_table_bytes".to_owned(),
+        action: "turn huge pages on".to_owned(),
+        voice: Voice::Choice,
+        subject: "page tables of a connection that has read all shared buffers".to_owned(),
+        conditions: format!(" (connections {connections})"),
+        apply: vec![
+            "postgres -D PGDATA -C shared_memory_size_in_huge_pages   # how many, of a stopped server, from 15 on".to_owned(),
+            "sysctl -w vm.nr_hugepages=THAT-MANY".to_owned(),
+            "ALTER SYSTEM SET huge_pages = on;  -- takes a restart".to_owned(),
+        ],
+        baseline,
+        candidate,
+    })
 }
 
 /// What each session does before it idles.

@@ -12,10 +12,14 @@ use crate::bench_load::script;
 use crate::by_url::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
+use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
 use crate::experiment::{Experiment, Matrix, Measured, Scale};
 use crate::load::Load;
 use crate::samplers::sampler_named;
+
+/// Published as the number of clients up to which the releases are equal.
+const EQUAL_UP_TO: &str = "128";
 
 /// See the module.
 pub struct LockContention;
@@ -99,6 +103,26 @@ impl Experiment for LockContention {
 
     fn by_url(&self) -> ByUrl {
         ByUrl::Never("it compares two minor releases, which it starts itself")
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        // Where the queue is longest, and where the two were published to be equal still.
+        let advice = |arm: &Arm| self.advice(arm);
+        let most = with_the_first_arm(matrix, "tps", "transactions", &advice);
+        let mut cards = most.clone();
+        for mut card in most {
+            card.at(&[("clients", EQUAL_UP_TO)], matrix);
+            if !cards.contains(&card) {
+                cards.push(card);
+            }
+        }
+        for card in &mut cards {
+            card.action = format!(
+                "run PostgreSQL {} instead of {}",
+                card.candidate.arm, card.baseline.arm
+            );
+        }
+        cards
     }
 
     fn advice(&self, arm: &Arm) -> String {

@@ -3,11 +3,13 @@
 
 use std::time::Instant;
 
+use pgclinic_diagnose::document::DecisionCard;
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
+use crate::decision::Comparison;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -23,6 +25,7 @@ mod situations;
 mod stage;
 mod tokens;
 mod validator;
+mod verdict;
 
 use situations::{SITUATIONS, Situation, situation};
 use stage::{Answer, Stage};
@@ -149,6 +152,15 @@ impl Experiment for OauthLogin {
             _ => "this is no way to log in; what matters is that there is no wrong answer",
         }
         .to_owned()
+    }
+
+    fn comparisons(&self, _matrix: &Matrix) -> Vec<Comparison> {
+        // No arm is there to be chosen instead of another.
+        Vec::new()
+    }
+
+    fn verdicts(&self, results: &[RunResult]) -> Vec<DecisionCard> {
+        verdict::cards(results)
     }
 
     fn remarks(&self, results: &[RunResult]) -> Vec<String> {

@@ -11,6 +11,8 @@ use crate::runner::journal::{self, Entry};
 use crate::servers_of_arms::refuse_data_directory;
 
 const PLAN: &str = "plan.json";
+const JOURNAL: &str = "journal.jsonl";
+const LOCK: &str = "lock";
 const RUNS: &str = "runs";
 const RESULT: &str = "run.json";
 const PART: &str = ".part-";
@@ -20,6 +22,8 @@ const PART: &str = ".part-";
 pub struct RunFolder {
     path: PathBuf,
     plan: Plan,
+    /// There was no such folder before.
+    is_new: bool,
 }
 
 /// A run's folder whose result cannot be read: somebody changed it, or the disk did.
@@ -54,12 +58,13 @@ impl RunFolder {
                 path.display()
             )));
         }
+        let is_new = !path.exists();
         let runs = path.join(RUNS);
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
         let text = serde_json::to_vec_pretty(&plan).expect("plain data can be written as JSON");
         write_whole(path, PLAN, &text)?;
         let path = path.to_path_buf();
-        Ok(Self { path, plan })
+        Ok(Self { path, plan, is_new })
     }
 
     /// Opens a folder that holds a plan.
@@ -73,8 +78,11 @@ impl RunFolder {
             _ => Error::io("read", &file)(error),
         })?;
         let plan = Plan::from_json(&bytes)?;
-        let path = path.to_path_buf();
-        Ok(Self { path, plan })
+        Ok(Self {
+            path: path.to_path_buf(),
+            plan,
+            is_new: false,
+        })
     }
 
     /// Where it is.
@@ -110,16 +118,30 @@ impl RunFolder {
 
     /// What happened here, oldest first.
     pub fn history(&self) -> Vec<Entry> {
-        journal::read(&self.path.join("journal.jsonl"))
+        journal::read(&self.path.join(JOURNAL))
     }
 
     pub(super) fn journal(&self, entry: &Entry) -> Result<()> {
-        journal::append(&self.path.join("journal.jsonl"), entry)
+        journal::append(&self.path.join(JOURNAL), entry)
+    }
+
+    /// Removes a plan that was refused before anything of it was begun, so that the folder is free for another one. What
+    /// cannot be removed stays: it is a plan that can be resumed.
+    pub(super) fn forget_unbegun(&self) {
+        if self.path.join(JOURNAL).exists() || std::fs::remove_dir(self.path.join(RUNS)).is_err() {
+            return;
+        }
+        for file in [PLAN, LOCK] {
+            let _ = std::fs::remove_file(self.path.join(file));
+        }
+        if self.is_new {
+            let _ = std::fs::remove_dir(&self.path);
+        }
     }
 
     /// Only one laboratory works in a folder.
     pub(super) fn lock(&self) -> Result<File> {
-        let path = self.path.join("lock");
+        let path = self.path.join(LOCK);
         let lock = File::create(&path).map_err(Error::io("create", &path))?;
         match lock.try_lock() {
             Ok(()) => Ok(lock),

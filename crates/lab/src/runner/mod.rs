@@ -23,6 +23,7 @@ use crate::by_url;
 use crate::cell::{Cell, RunResult};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
+use crate::plan::Plan;
 use crate::servers_of_arms::{Site, SiteOptions};
 
 pub use calm::CalmOptions;
@@ -51,6 +52,24 @@ pub struct RunOptions {
     pub again: bool,
 }
 
+/// The servers' site, once it is known that the experiment may run there and that the machine holds the plan.
+fn open_site(
+    experiment: &dyn Experiment,
+    plan: &Plan,
+    todo: &[(usize, &Cell)],
+    options: &RunOptions,
+    interrupted: Arc<AtomicBool>,
+) -> Result<Site> {
+    if let Some(given) = &options.site.url {
+        by_url::check(experiment, given)?;
+    }
+    let mut site = Site::open(options.site.clone(), interrupted)?;
+    if todo.iter().any(|(_, cell)| !plan.is_spare(cell)) {
+        enough::check(plan, &mut site)?;
+    }
+    Ok(site)
+}
+
 /// Runs what has no result yet. [`Error::Interrupted`] leaves a folder that can be resumed.
 pub fn carry_out(
     experiment: &dyn Experiment,
@@ -72,13 +91,12 @@ pub fn carry_out(
                 .any(|result| result.cell == **cell && counts(result))
         })
         .collect();
-    if let Some(given) = &options.site.url {
-        by_url::check(experiment, given)?;
-    }
-    let mut site = Site::open(options.site.clone(), interrupted)?;
-    if todo.iter().any(|(_, cell)| !plan.is_spare(cell)) {
-        enough::check(plan, &mut site)?;
-    }
+    let opened = open_site(experiment, plan, &todo, options, interrupted);
+    let mut site = opened.inspect_err(|error| {
+        if !matches!(error, Error::Interrupted) {
+            folder.forget_unbegun();
+        }
+    })?;
     let event = if done.is_empty() {
         Event::Began
     } else {

@@ -145,6 +145,8 @@ impl Watch {
                 ..SamplerCost::default()
             });
         }
+        let cpu_s = self.sampled.cpu_s();
+        self.sampled.metric("watching.cpu_s", cpu_s);
         self.sampled
     }
 }

@@ -129,6 +129,9 @@ impl Default for CostPart {
     }
 }
 
+/// Settings by which the laboratory reaches and finds its servers.
+const OURS: [&str; 3] = ["port", "unix_socket_directories", "data_directory"];
+
 fn three() -> u32 {
     3
 }
@@ -165,6 +168,11 @@ pub(super) fn read(text: &str) -> Result<File> {
             "seconds and think_seconds in [load] must be 0 or more, and less than a day",
         );
     }
+    if let Some(name) = file.setting_of_ours() {
+        return Err(Error::Refused(format!(
+            "{name} is not for an experiment to set: servers listen on private sockets, so that no port of this machine is ever taken"
+        )));
+    }
     let known = |name: &str| match name {
         "run_s" => file.run.is_some(),
         "wal_bytes" => true,
@@ -188,6 +196,14 @@ fn is_time(seconds: f64) -> bool {
 }
 
 impl File {
+    /// A setting of an arm or an axis that belongs to the laboratory.
+    fn setting_of_ours(&self) -> Option<&str> {
+        let of_arms = self.arm.iter().flat_map(|arm| arm.settings.keys());
+        let of_axes = self.axis.iter().filter_map(|axis| axis.setting.as_ref());
+        let mut names = of_arms.chain(of_axes).map(String::as_str);
+        names.find(|name| OURS.contains(name))
+    }
+
     pub(super) fn matrix(&self) -> Matrix {
         let arm = |own: &ArmPart| Arm {
             name: own.name.clone(),

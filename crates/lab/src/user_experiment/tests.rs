@@ -42,6 +42,9 @@ fn slips_are_told_with_their_place() {
     assert!(clients.contains("is no number of clients"), "{clients}");
     let metric = refused("name = \"tps\"", "name = \"tpm\"");
     assert!(metric.contains("\"tpm\" has no sql"), "{metric}");
+    let with_port = "name = \"plain\"\nsettings = { port = \"5433\" }";
+    let port = refused("name = \"plain\"", with_port);
+    assert!(port.contains("port is not for an experiment"), "{port}");
 }
 
 #[test]

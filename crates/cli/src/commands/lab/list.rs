@@ -1,6 +1,7 @@
-//! `lab list`: the questions.
+//! `lab list`: the questions, and what can be watched beside a load.
 
 use clap::Args;
+use pgclinic_lab::samplers::{SAMPLERS, Sampler};
 use pgclinic_lab::{EXPERIMENTS, Experiment, Scale};
 
 use super::experiment::find;
@@ -11,11 +12,15 @@ use crate::world::World;
 pub(super) struct Arguments {
     /// All that is known of this one
     name: Option<String>,
+    /// What is watched beside a load, how often, and what watching costs
+    #[arg(long, conflicts_with = "name")]
+    samplers: bool,
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let text = match &arguments.name {
         Some(name) => page(find(name)?.experiment()),
+        None if arguments.samplers => samplers(),
         None => list(),
     };
     world.stdout.write_all(text.as_bytes())?;
@@ -29,6 +34,23 @@ fn list() -> String {
     let mut text: String = EXPERIMENTS.iter().map(line).collect();
     text.push_str(
         "\n`pgclinic lab list NAME` says more, `pgclinic lab plan NAME` says what it costs.\n",
+    );
+    text
+}
+
+fn samplers() -> String {
+    let one = |sampler: &&dyn Sampler| {
+        format!(
+            "{}, every {} ms\n  {}\n  Cost: {}\n",
+            sampler.name(),
+            sampler.every().as_millis(),
+            sampler.about(),
+            sampler.cost()
+        )
+    };
+    let mut text: String = SAMPLERS.iter().map(one).collect();
+    text.push_str(
+        "\nWhat watching really cost stands beside each run as watching.cpu_s, by sampler in its load.json.\n",
     );
     text
 }

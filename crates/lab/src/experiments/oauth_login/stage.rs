@@ -14,6 +14,7 @@ use super::rules;
 use super::situations::{From, Situation};
 use super::tokens::{Unproven, forge};
 use super::validator::{Service, compile, no_compiler};
+use super::verdict;
 use crate::bench::Bench;
 use crate::error::{Error, Result};
 
@@ -205,9 +206,11 @@ fn start_service(
         bench.overlap(format!(
             "{why}: tokens were checked beside the server, not by it"
         ));
+        bench.fact(verdict::CHECKED, verdict::BESIDE_THE_SERVER);
         bench.set("oauth_validator_libraries", NO_VALIDATOR);
         return Ok(None);
     }
+    bench.fact(verdict::CHECKED, verdict::BY_THE_SERVER);
     let socket = folder.path().join("tokens");
     let module = compile(folder.path(), &socket)?;
     bench.run_as().own(&module)?;
