@@ -36,7 +36,9 @@ pub(super) fn metric(metric: &cell::Metric) -> MetricSummary {
 
 /// Figures of the deciding metrics at all held values, then the others where the decision is made.
 pub(super) fn all(study: &Study<'_>) -> Vec<MetricFigure> {
-    let axis = drawn_axis(&study.plan.matrix.axes);
+    // Arms that nothing compares stand side by side, unless something else can.
+    let is_drawn = |axis: &&Axis| axis.values.len() > 1 || !study.comparisons.is_empty();
+    let axis = drawn_axis(&study.plan.matrix.axes).filter(is_drawn);
     let held = held(study, axis);
     let deciding = |name: &str| {
         study
@@ -252,6 +254,9 @@ fn effects(
     places: &Places<'_>,
     noise: Option<Noise>,
 ) -> Vec<EffectLine> {
+    if study.comparisons.is_empty() {
+        return Vec::new();
+    }
     let arms = &study.plan.matrix.arms;
     let along = study
         .comparisons

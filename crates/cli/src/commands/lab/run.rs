@@ -1,6 +1,7 @@
 //! `lab run` and `lab resume`: carrying out what has no result yet.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use pgclinic_lab::{Error, Experiment, Outcome, RunFolder, RunOptions, RunResult, carry_out};
@@ -41,6 +42,9 @@ struct WorkArgs {
     /// Run again what failed, gave nothing or was skipped
     #[arg(long)]
     again: bool,
+    /// How long a run whose metric is time waits for a calm machine, in seconds; then it is made all the same and says so
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    wait_for_calm: u64,
     #[command(flatten)]
     judge: JudgeArgs,
     #[command(flatten)]
@@ -80,11 +84,12 @@ fn work(
             price(&plan.cost)
         ));
     }
-    let options = RunOptions {
+    let mut options = RunOptions {
         site: arguments.site.options(world),
         again: arguments.again,
         ..RunOptions::default()
     };
+    options.calm.patience = Duration::from_secs(arguments.wait_for_calm);
     let steps = u64::try_from(plan.required_runs()).unwrap_or(u64::MAX);
     let lines = output.progress == ProgressStyle::Plain
         || (output.progress == ProgressStyle::Auto && !world.terminal.stderr);

@@ -145,10 +145,10 @@ fn card(
         baseline: side.clone(),
         candidate: side,
         effect: None,
-        basis: format!(
-            "counted over {} runs; one wrong answer is one too many",
-            runs.len()
-        ),
+        basis: match runs.len() {
+            1 => "counted in one run".to_owned(),
+            many => format!("counted in {many} runs; one wrong answer is one too many"),
+        },
         apply,
         more_minutes: None,
         published: None,

@@ -18,7 +18,12 @@ pub(super) fn all(document: &ExperimentDocument, out: &mut dyn io::Write) -> io:
         out.write_all(b"</section>\n")?;
     }
     if !rest.is_empty() {
-        out.write_all(b"<section>\n<h2>Also measured</h2>\n")?;
+        let title = if first.is_empty() {
+            "Measured"
+        } else {
+            "Also measured"
+        };
+        writeln!(out, "<section>\n<h2>{title}</h2>")?;
         each(document, &rest, out)?;
         out.write_all(b"</section>\n")?;
     }
