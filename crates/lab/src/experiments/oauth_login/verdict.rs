@@ -177,7 +177,7 @@ mod tests {
             environment: [("answer".to_owned(), "let in".to_owned())].into(),
             overlaps: Vec::new(),
             files: Vec::new(),
-            started: String::new(),
+            started: 0,
             elapsed_s: 1.0,
         }
     }
