@@ -1,41 +1,15 @@
 //! What PostgreSQL's own tests ask of `pg_verifybackup` (a base backup with a file too many, a file too few, one cut,
-//! one longer, one replaced, a tablespace lost), asked of `pgclinic check`. The manifest is not read: a file too many
-//! hurts nobody.
+//! one longer, one replaced, a tablespace lost), asked of `pgclinic check`.
 
 mod common;
 
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{count, pgclinic, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
-use pgclinic_servers::{Checksums, Scratch, Server, StartOptions};
-use pgclinic_testkit::{TempCopy, copy_of, run_as, seed, server};
-
-/// A base backup while rows come in, with its tablespace in a folder of its own.
-fn back_up(copy: &TempCopy, running: &Server, scratch: &Scratch) -> PathBuf {
-    let target = scratch.folder("backup").expect("a folder");
-    let space = scratch.folder("space").expect("a folder");
-    let from = copy.tablespaces.first().expect("a tablespace");
-    let tool = running.installation().tool("pg_basebackup");
-    let mut command = run_as().command(&tool.expect("Debian's 15 has its programs"));
-    let mapped = format!("{}={}", from.display(), space.display());
-    command.args([
-        "-U",
-        "postgres",
-        "-p",
-        "5432",
-        "-cfast",
-        "--no-sync",
-        "-Xstream",
-    ]);
-    command.arg("-h").arg(running.socket_folder());
-    command.arg("-D").arg(&target).arg("-T").arg(mapped);
-    let output = command.output().expect("a program");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    target
-}
+use pgclinic_servers::{Checksums, Scratch, Server};
+use pgclinic_testkit::{as_primary, copy_of, plain_backup, run_as, seed, server};
 
 fn check(pgdata: &Path) -> (u8, CheckDocument) {
     let ran = pgclinic(&["check", text(pgdata), "--level", "full", "--format", "json"]);
@@ -96,10 +70,10 @@ fn settled_table(running: &Server) -> String {
 #[test]
 fn hurt_base_backups() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let senders = StartOptions::default().with("max_wal_senders", "4");
-    let running = copy.start_with(&senders).expect("a server");
+    let running = copy.start_with(&as_primary()).expect("a server");
     let scratch = Scratch::new(&run_as(), None).expect("a folder");
-    let backup = back_up(&copy, &running, &scratch);
+    let backup = scratch.path().join("backup");
+    plain_backup(&copy, &running, &backup, &[]);
     let table = settled_table(&running);
     drop(running);
     is_whole(&backup);

@@ -7,40 +7,30 @@ use std::path::{Path, PathBuf};
 use common::{check_json, count, files, pgclinic, text, told};
 use pgclinic_diagnose::{CheckDocument, Finding, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
-use pgclinic_testkit::{TempCopy, as_primary, base_backup, copy_of, run_as, seed, server};
+use pgclinic_testkit::{TempCopy, as_primary, copy_of, plain_backup, run_as, seed, server};
 
 /// A primary with one table that nothing else touches, and a place for its backups.
 struct Primary {
     server: Server,
-    tablespace: PathBuf,
     scratch: Scratch,
-    _copy: TempCopy,
+    copy: TempCopy,
 }
 
 impl Primary {
     fn start() -> Self {
         let copy = copy_of(&seed(&server(15), Checksums::On));
         let server = copy.start_with(&as_primary()).expect("a server");
-        let tablespace = copy.tablespaces.first().expect("a tablespace").clone();
         Primary {
             server,
-            tablespace,
             scratch: Scratch::new(&run_as(), None).expect("a folder"),
-            _copy: copy,
+            copy,
         }
     }
 
     /// A plain backup with its tablespace beside it.
     fn backup(&self, name: &str, arguments: &[&str]) -> PathBuf {
         let folder = self.scratch.path().join(name);
-        let annex = self.scratch.path().join(format!("{name}-annex"));
-        let mapping = format!(
-            "--tablespace-mapping={}={}",
-            self.tablespace.display(),
-            annex.display()
-        );
-        let arguments = [&[mapping.as_str()], arguments].concat();
-        base_backup(&self.server, &folder, &arguments);
+        plain_backup(&self.copy, &self.server, &folder, arguments);
         folder
     }
 

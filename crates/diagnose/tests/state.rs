@@ -2,7 +2,9 @@
 //! undisturbed run says.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
@@ -10,9 +12,11 @@ use pgclinic_diagnose::{
     CheckDocument, CheckOptions, Course, Level, RunState, Selection, StateKeeper, check_cluster,
     check_cluster_on,
 };
-use pgclinic_servers::Checksums;
+use pgclinic_servers::{Checksums, Scratch};
 use pgclinic_source::{Overlay, OverlayPatch};
-use pgclinic_testkit::{Quiet, directory, open, seed, server};
+use pgclinic_testkit::{
+    Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server,
+};
 
 /// Few enough that a database takes several rounds.
 const ROUND_BYTES: u64 = 1 << 20;
@@ -84,13 +88,11 @@ fn sorted(mut document: CheckDocument) -> CheckDocument {
     document
 }
 
-#[test]
-fn a_run_goes_on_from_each_of_its_states() {
-    let cluster = hurt();
-    let whole = sorted(check_cluster(&cluster, &options(), &Quiet));
-    assert!(whole.findings.len() >= 5);
+/// An undisturbed run, one in rounds, and some that go on from where another ended, all say the same.
+fn goes_on_from_each_state(cluster: &Cluster) -> CheckDocument {
+    let whole = sorted(check_cluster(cluster, &options(), &Quiet));
     let shelf = Shelf::default();
-    let in_rounds = check_cluster_on(course(&cluster, &shelf, None), &cluster, &options(), &Quiet);
+    let in_rounds = check_cluster_on(course(cluster, &shelf, None), cluster, &options(), &Quiet);
     assert_eq!(sorted(in_rounds), whole);
 
     let states = shelf.0.into_inner();
@@ -101,10 +103,42 @@ fn a_run_goes_on_from_each_of_its_states() {
             continue;
         }
         let later = Shelf::default();
-        let course = course(&cluster, &later, Some(state));
-        let resumed = check_cluster_on(course, &cluster, &options(), &Quiet);
+        let course = course(cluster, &later, Some(state));
+        let resumed = check_cluster_on(course, cluster, &options(), &Quiet);
         assert_eq!(sorted(resumed), whole);
     }
+    whole
+}
+
+#[test]
+fn a_run_goes_on_from_each_of_its_states() {
+    let whole = goes_on_from_each_state(&hurt());
+    assert!(whole.findings.len() >= 5);
+}
+
+/// No file is read again to be summed, and none is counted twice.
+#[test]
+fn so_does_a_run_over_a_base_backup() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let server = copy.start_with(&as_primary()).expect("a server");
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = scratch.path().join("backup");
+    plain_backup(&copy, &server, &folder, &[]);
+    drop(server);
+    for (path, offset) in [("postgresql.conf", 0), ("base/1/1259", 8192 + 4096)] {
+        let file = File::options().write(true).open(folder.join(path));
+        let file = file.expect("a file of every backup");
+        file.write_all_at(&[0x5A; 8], offset).expect("a write");
+    }
+    let whole = goes_on_from_each_state(&open(&folder));
+    let mut changed: Vec<&str> = whole
+        .findings
+        .iter()
+        .filter(|finding| finding.rule == "backup-file-changed")
+        .map(|finding| finding.place.path.as_str())
+        .collect();
+    changed.sort_unstable();
+    assert_eq!(changed, ["base/1/1259", "postgresql.conf"]);
 }
 
 #[test]

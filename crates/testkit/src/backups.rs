@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pgclinic_servers::{Server, StartOptions};
 
-use crate::run_as;
+use crate::{TempCopy, run_as};
 
 /// Runs `pg_basebackup` into `folder`, which must be empty or missing, with further arguments. The server's programs
 /// must have it: an installed PostgreSQL does.
@@ -18,6 +18,14 @@ pub fn base_backup(server: &Server, folder: &Path, arguments: &[&str]) {
     let output = command.output().expect("pg_basebackup runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "pg_basebackup: {said}");
+}
+
+/// A plain base backup of a server on this copy, with the copy's tablespace in a folder beside it.
+pub fn plain_backup(copy: &TempCopy, server: &Server, folder: &Path, arguments: &[&str]) {
+    let from = copy.tablespaces.first().expect("a seed has a tablespace");
+    let to = folder.with_extension("annex");
+    let mapping = format!("--tablespace-mapping={}={}", from.display(), to.display());
+    base_backup(server, folder, &[&[mapping.as_str()], arguments].concat());
 }
 
 /// Settings with which a server lets itself be backed up.

@@ -1,6 +1,6 @@
 //! `pgclinic.state/1`: what a run of `check` has done so far, so that another can go on where it ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Oid;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,12 @@ pub(crate) struct SavedBooks {
     pub(crate) relations: Vec<RelationSummary>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) main_bytes: u64,
+    /// Checksums of files that were read whole, in base64.
+    #[serde(default)]
+    pub(crate) sums: BTreeMap<String, String>,
+    /// Small files that are booked.
+    #[serde(default)]
+    pub(crate) booked: BTreeSet<String>,
 }
 
 /// Findings of one rule in one relation.

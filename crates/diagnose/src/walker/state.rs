@@ -238,6 +238,12 @@ impl Books {
                 })
                 .collect(),
             main_bytes: self.main_bytes,
+            sums: self
+                .sums
+                .iter()
+                .map(|(path, sum)| (path.clone(), STANDARD.encode(sum)))
+                .collect(),
+            booked: self.booked.clone(),
         }
     }
 
@@ -253,6 +259,12 @@ impl Books {
                 })
                 .collect(),
             main_bytes: saved.main_bytes,
+            sums: saved
+                .sums
+                .into_iter()
+                .filter_map(|(path, sum)| Some((path, STANDARD.decode(sum).ok()?)))
+                .collect(),
+            booked: saved.booked,
             ..Books::new()
         }
     }
