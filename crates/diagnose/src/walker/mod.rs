@@ -248,7 +248,9 @@ fn check_database(
         catalog,
         forks: &forks,
     };
-    check_against_files(clusters, &view, options, first);
+    if !is_begun {
+        check_against_files(clusters, &view, options, first);
+    }
     let jobs = jobs_of(&view, options, first);
     if !is_begun {
         course.round_is_done(catalog, &[], books);
