@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, MANIFEST, RelationFileName};
 use pgclinic_format::Oid;
-use pgclinic_source::{EntryKind, SourceError};
+use pgclinic_source::{EntryKind, Source};
 
-use crate::document::{Kind, Place};
+use crate::document::{Kind, NotChecked, Place};
 use crate::places::{file_place, fork_place};
 
 /// Folders below folders that are entered: `pg_tblspc/16385/PG_18_202506291/5` has four.
@@ -34,30 +34,65 @@ pub(crate) fn counts(path: &str) -> bool {
     !PASSED_OVER.contains(&first) && !first.starts_with(SOCKET)
 }
 
-/// Every regular file of a backup that counts, in the order of folders; the error of the first folder that cannot be
-/// listed.
-pub(crate) fn for_each_file(
-    cluster: &Cluster,
+/// Every regular file of a backup that counts, in the order of folders; what was not looked at comes back.
+pub(crate) fn for_each_file(source: &dyn Source, tell: &mut dyn FnMut(&str)) -> Vec<NotChecked> {
+    walk(source, (DEPTH_MAX, NAMES_MAX), tell)
+}
+
+fn walk(
+    source: &dyn Source,
+    (depth_max, names_max): (usize, usize),
     tell: &mut dyn FnMut(&str),
-) -> Result<(), SourceError> {
+) -> Vec<NotChecked> {
+    let mut gaps = Vec::new();
     let mut left = vec![(String::new(), 0usize)];
     let mut names = 0usize;
     while let Some((folder, depth)) = left.pop() {
-        for entry in cluster.source().list(&folder)? {
+        let entries = match source.list(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let what = "files that the manifest does not name".into();
+                first_gap(&mut gaps, what, error.to_string());
+                continue;
+            }
+        };
+        for entry in entries {
             let path = match folder.is_empty() {
                 true => entry.name,
                 false => format!("{folder}/{}", entry.name),
             };
+            if !counts(&path) {
+                continue;
+            }
             names += 1;
+            if names > names_max {
+                let what = format!("files of the backup behind the first {names_max}");
+                first_gap(&mut gaps, what, format!("the first of them is {path}"));
+                return gaps;
+            }
             match entry.kind {
-                _ if !counts(&path) || names > NAMES_MAX => {}
                 EntryKind::File => tell(&path),
-                EntryKind::Folder if depth < DEPTH_MAX => left.push((path, depth + 1)),
-                EntryKind::Folder | EntryKind::Other => {}
+                EntryKind::Folder if depth < depth_max => left.push((path, depth + 1)),
+                EntryKind::Folder => {
+                    let what = format!("files of the backup more than {depth_max} folders deep");
+                    first_gap(&mut gaps, what, format!("the first folder is {path}"));
+                }
+                EntryKind::Other => {}
             }
         }
     }
-    Ok(())
+    gaps
+}
+
+/// One gap of a kind is told, the first.
+fn first_gap(gaps: &mut Vec<NotChecked>, what: String, why: String) {
+    if gaps.iter().all(|gap| gap.what != what) {
+        gaps.push(NotChecked {
+            what,
+            why,
+            inherent: false,
+        });
+    }
 }
 
 /// Gives paths the names of their relations. Catalogs are read when they are asked for, and one database's are kept.
@@ -121,7 +156,31 @@ fn is_status(folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use pgclinic_source::Memory;
+
     use super::*;
+
+    #[test]
+    fn what_lies_too_deep_or_behind_too_many_is_told() {
+        let tree = Memory::new("backup").with("a/b/c/file", []);
+        let tree = tree.with("base/5/1", []).with("pg_wal/x/y/z/w", []);
+        let seen = |limits| {
+            let mut paths = Vec::new();
+            let gaps = walk(&tree, limits, &mut |path| paths.push(path.to_owned()));
+            let gaps = gaps
+                .into_iter()
+                .map(|gap| format!("{}: {}", gap.what, gap.why));
+            (paths, gaps.collect::<Vec<_>>())
+        };
+        assert_eq!(
+            seen((3, 7)),
+            (vec!["base/5/1".into(), "a/b/c/file".into()], vec![])
+        );
+        let deep = "files of the backup more than 2 folders deep: the first folder is a/b/c";
+        assert_eq!(seen((2, 7)), (vec!["base/5/1".into()], vec![deep.into()]));
+        let many = "files of the backup behind the first 3: the first of them is base/5/1";
+        assert_eq!(seen((3, 3)), (vec![], vec![many.into()]));
+    }
 
     #[test]
     fn what_is_written_after_the_manifest_does_not_count() {
