@@ -13,6 +13,7 @@ pub mod check;
 pub mod checks;
 mod chunks;
 pub mod consequences;
+pub mod diff;
 pub mod document;
 mod entries;
 mod fates;
@@ -68,6 +69,7 @@ pub use checks::{
     CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, RELATION_CHECKS, is_comparison, level_of,
     rule_named, rules,
 };
+pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use document::{CheckDocument, Finding, Level, Place, RunState, Verdict};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;

@@ -23,6 +23,8 @@ pub const HEAP_HASEXTERNAL: u16 = 0x0004;
 pub const HEAP_HASOID_OLD: u16 = 0x0008;
 /// `xmax` is a key-share locker.
 pub const HEAP_XMAX_KEYSHR_LOCK: u16 = 0x0010;
+/// `t_cid` stands for two commands of one transaction.
+pub const HEAP_COMBOCID: u16 = 0x0020;
 /// `xmax` is an exclusive locker.
 pub const HEAP_XMAX_EXCL_LOCK: u16 = 0x0040;
 /// Both bits: `xmax` is a shared locker.

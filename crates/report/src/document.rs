@@ -3,8 +3,9 @@
 use std::fmt;
 
 use pgclinic_diagnose::document::{
-    BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DrillDocument,
-    ExperimentDocument, InspectDocument, MEASURE_SCHEMA, MeasureDocument,
+    BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DIFF_SCHEMA,
+    DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, MEASURE_SCHEMA,
+    MeasureDocument,
 };
 use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub enum Document {
     Measure(MeasureDocument),
     /// `pgclinic.catalog-cost/1`.
     CatalogCost(CatalogCostDocument),
+    /// `pgclinic.diff/1`.
+    Diff(DiffDocument),
     /// `pgclinic.salvage/1`.
     Salvage(Account),
     /// `pgclinic.lab/1`.
@@ -66,7 +69,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {SALVAGE} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -103,6 +106,7 @@ impl Document {
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
             MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
             CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
+            DIFF_SCHEMA => serde_json::from_slice(bytes).map(Document::Diff),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
@@ -119,6 +123,7 @@ impl Document {
             Document::Blind(document) => &document.schema,
             Document::Measure(document) => &document.schema,
             Document::CatalogCost(document) => &document.schema,
+            Document::Diff(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
             Document::Experiment(document) => &document.schema,
         }

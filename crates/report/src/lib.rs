@@ -7,6 +7,7 @@
 
 mod block_map;
 mod chart;
+mod diffed;
 mod document;
 mod figure_words;
 mod format;

@@ -325,6 +325,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         | Document::Inspect(_)
         | Document::Measure(_)
         | Document::CatalogCost(_)
+        | Document::Diff(_)
         | Document::Salvage(_)
         | Document::Experiment(_) => {}
     }

@@ -22,6 +22,7 @@ registry! {
         check::Check,
         inspect::Inspect,
         measure::MeasureCommand,
+        diff::Diff,
         explain::Explain,
         salvage::Salvage,
         injure::Injure,

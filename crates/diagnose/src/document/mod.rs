@@ -4,6 +4,7 @@
 
 mod catalog_cost;
 pub(crate) mod check;
+mod diff;
 mod drill;
 mod experiment;
 mod inspect;
@@ -17,6 +18,10 @@ pub use catalog_cost::{
 pub use check::{
     AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
     Place, RelationSummary, Remedy, Verdict,
+};
+pub use diff::{
+    Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFork, DiffVerdict,
+    Difference,
 };
 pub use drill::{
     BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,

@@ -4,6 +4,7 @@ mod blind;
 mod catalog_cost;
 mod check;
 mod details;
+mod diff;
 mod drill;
 mod dump;
 pub(crate) mod escape;
@@ -41,6 +42,7 @@ impl Format for Html {
             Document::Blind(document) => blind::render(document, out),
             Document::Measure(document) => measure::render(document, out),
             Document::CatalogCost(document) => catalog_cost::render(document, out),
+            Document::Diff(document) => diff::render(document, out),
             Document::Salvage(account) => salvage::render(account, out),
             Document::Experiment(document) => experiment::render(document, out),
         }

@@ -3,6 +3,7 @@
 mod blind;
 mod catalog_cost;
 mod check;
+mod diff;
 mod drill;
 mod experiment;
 mod inspect;
@@ -38,6 +39,7 @@ impl Format for Text {
             Document::Blind(document) => blind::render(document, &mut sheet),
             Document::Measure(document) => measure::render(document, &mut sheet),
             Document::CatalogCost(document) => catalog_cost::render(document, &mut sheet),
+            Document::Diff(document) => diff::render(document, &mut sheet),
             Document::Salvage(account) => salvage::render(account, &mut sheet),
             Document::Experiment(document) => experiment::render(document, &mut sheet),
         }

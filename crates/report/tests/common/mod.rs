@@ -5,6 +5,7 @@
 mod experiment;
 mod pages;
 
+#[allow(unused_imports, reason = "each test uses a part")]
 pub(crate) use experiment::experiment;
 use pgclinic_report::{Document, Options, RuleText, by_name};
 use serde_json::{Value, json};

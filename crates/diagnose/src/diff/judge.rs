@@ -1,0 +1,226 @@
+//! What two versions of a block say of the copies that they lie in.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::checksum::{checksum_at, page_hash};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{BlockNo, Fork, Lsn, Page};
+
+use crate::diff::mask::are_alike;
+use crate::diff::position::{Brings, Position};
+use crate::document::{Copy, DiffBlock, Difference};
+
+/// `GistBuildLSN`.
+const GIST_BUILD_LSN: Lsn = Lsn(1);
+
+/// One of the two copies.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) position: Option<Position>,
+}
+
+/// Both, and the fork that is compared.
+#[derive(Clone, Copy)]
+pub(crate) struct Judge<'a> {
+    pub(crate) a: Side<'a>,
+    pub(crate) b: Side<'a>,
+    pub(crate) file: FileNumber,
+    pub(crate) fork: Fork,
+    pub(crate) method: Option<AccessMethod>,
+}
+
+/// Whether the version is a page, and which.
+struct Version {
+    lsn: Lsn,
+    is_empty: bool,
+    fault: Option<String>,
+}
+
+impl Judge<'_> {
+    /// Both copies have the block, and it differs.
+    pub(crate) fn differing(&self, a: &[u8], b: &[u8], block: BlockNo) -> DiffBlock {
+        let (own_a, own_b) = (self.a.version(a, block), self.b.version(b, block));
+        let (difference, copy, why) = match (&own_a.fault, &own_b.fault) {
+            (Some(in_a), Some(in_b)) => {
+                let why = format!("A: {in_a}; B: {in_b}");
+                (Difference::BothUnsound, None, why)
+            }
+            (Some(fault), None) => (Difference::Unsound, Some(Copy::A), fault.clone()),
+            (None, Some(fault)) => (Difference::Unsound, Some(Copy::B), fault.clone()),
+            (None, None) if self.may_be_alike(&own_a, &own_b, (a, b), block) => {
+                let why = "hint bits, the checksum or unused space";
+                (Difference::Hints, None, why.into())
+            }
+            (None, None) if own_a.lsn == own_b.lsn => {
+                let why = "both are sound and carry the same LSN, and hold something else";
+                (Difference::Conflict, None, why.into())
+            }
+            (None, None) => {
+                let older = if own_a.lsn < own_b.lsn {
+                    Copy::A
+                } else {
+                    Copy::B
+                };
+                let (way, why) = self.older(older, own_a.lsn.max(own_b.lsn), block);
+                (way, Some(older), why)
+            }
+        };
+        DiffBlock {
+            block,
+            difference,
+            copy,
+            lsn_a: Some(own_a.lsn.to_string()),
+            lsn_b: Some(own_b.lsn.to_string()),
+            why,
+        }
+    }
+
+    /// Two versions of one time. A version without a time of its own may be of any.
+    fn may_be_alike(
+        &self,
+        a: &Version,
+        b: &Version,
+        bytes: (&[u8], &[u8]),
+        block: BlockNo,
+    ) -> bool {
+        let same_time = a.lsn == b.lsn || a.is_undated() || b.is_undated();
+        same_time && are_alike(bytes, self.fork, self.method, block)
+    }
+
+    /// Only one copy has the block; `lacking` does not.
+    pub(crate) fn missing(&self, there: &[u8], lacking: Copy, block: BlockNo) -> DiffBlock {
+        let side = match lacking {
+            Copy::A => self.b,
+            Copy::B => self.a,
+        };
+        let own = side.version(there, block);
+        let newer = self.older_copy().is_some_and(|older| older != lacking);
+        let (difference, why) = match (own.is_empty, newer) {
+            (true, _) => (
+                Difference::Missing,
+                "an empty page behind the end of the other copy".to_owned(),
+            ),
+            _ if own.is_undated() => (
+                Difference::Missing,
+                format!("its LSN {} tells nothing of when it was made", own.lsn),
+            ),
+            (_, true) => (
+                Difference::Missing,
+                "the copy without it is the later one, and its file may have been cut or removed"
+                    .to_owned(),
+            ),
+            (false, false) => match self.older(lacking, own.lsn, block) {
+                (Difference::Stale, why) => (Difference::Lost, why),
+                (_, why) => (Difference::Missing, why),
+            },
+        };
+        let lsn = Some(own.lsn.to_string());
+        let (lsn_a, lsn_b) = match lacking {
+            Copy::A => (None, lsn),
+            Copy::B => (lsn, None),
+        };
+        DiffBlock {
+            block,
+            difference,
+            copy: Some(lacking),
+            lsn_a,
+            lsn_b,
+            why,
+        }
+    }
+
+    /// The copy whose WAL ends earlier.
+    fn older_copy(&self) -> Option<Copy> {
+        let (a, b) = (self.a.position?, self.b.position?);
+        match a.end.cmp(&b.end) {
+            std::cmp::Ordering::Less => Some(Copy::A),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(Copy::B),
+        }
+    }
+
+    /// Whether the copy's own WAL explains that it does not have the version with this LSN.
+    fn older(&self, copy: Copy, lsn: Lsn, block: BlockNo) -> (Difference, String) {
+        let (side, name) = match copy {
+            Copy::A => (self.a, "A"),
+            Copy::B => (self.b, "B"),
+        };
+        let Some(position) = side.position else {
+            let why = format!("{name} is older, and has no control file to tell whether it may be");
+            return (Difference::Later, why);
+        };
+        match position.brings(side.cluster, self.file, self.fork, block, lsn) {
+            Brings::Yes => {
+                let why =
+                    format!("{name} is older, and its WAL changes the block before {lsn} or there");
+                (Difference::Replayed, why)
+            }
+            Brings::Later => {
+                let why = format!("{name} is older, and ends at {}", position.end);
+                (Difference::Later, why)
+            }
+            Brings::No => {
+                let why = format!("{name} is older, and its WAL passes {lsn} without the block");
+                (Difference::Stale, why)
+            }
+            Brings::TooLate => {
+                let redo = position.redo;
+                let why = format!(
+                    "{name} is older, though everything before its redo point {redo} was written: the write was lost, or an older page put back"
+                );
+                (Difference::Stale, why)
+            }
+        }
+    }
+}
+
+impl Version {
+    /// What is built aside and logged as a whole carries no LSN in the files of the server that built it.
+    fn is_undated(&self) -> bool {
+        self.lsn <= GIST_BUILD_LSN
+    }
+}
+
+impl Side<'_> {
+    fn version(&self, bytes: &[u8], block: BlockNo) -> Version {
+        let Some(page) = Page::parse(bytes) else {
+            return Version {
+                lsn: Lsn(0),
+                is_empty: false,
+                fault: Some("it is no page".into()),
+            };
+        };
+        Version {
+            lsn: page.pd_lsn(),
+            is_empty: page.is_new() && page.is_zeroed(),
+            fault: self.fault(page, block),
+        }
+    }
+
+    fn fault(&self, page: Page<'_>, block: BlockNo) -> Option<String> {
+        if page.is_new() {
+            let rest = !page.is_zeroed();
+            return rest.then(|| "pd_upper is 0, and other bytes are not".into());
+        }
+        let computed = checksum_at(page_hash(page.bytes()), block);
+        let stored = page.pd_checksum();
+        if self.cluster.checksums() == Some(true) && computed != stored {
+            return Some(format!(
+                "the page carries checksum {stored}, its bytes ask for {computed}"
+            ));
+        }
+        if !page.header_is_sane_to_the_server() {
+            return Some("the server refuses its header".into());
+        }
+        let position = self.position.filter(|position| !position.elsewhere)?;
+        let end = position.end.0.saturating_add(super::CHECKPOINT_BYTES);
+        (page.pd_lsn().0 > end).then(|| {
+            let lsn = page.pd_lsn();
+            format!(
+                "its LSN {lsn} lies beyond the end of the WAL, {}",
+                position.end
+            )
+        })
+    }
+}

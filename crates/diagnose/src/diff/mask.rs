@@ -1,0 +1,260 @@
+//! Two versions of a page that may differ though no WAL was written between them: hint bits, the checksum, the space that
+//! nothing uses.
+//!
+//! Truth: `src/backend/access/common/bufmask.c` and the `*_mask` functions of the access methods.
+
+use pgclinic_format::btree::BTP_DELETED;
+use pgclinic_format::gin::GIN_DELETED;
+use pgclinic_format::hash::{LH_PAGE_HAS_DEAD_TUPLES, LH_PAGE_TYPE, LH_UNUSED_PAGE};
+use pgclinic_format::heap_tuple::{
+    HEAP_COMBOCID, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN,
+};
+use pgclinic_format::index_page::{AccessMethod, method_of_page_id};
+use pgclinic_format::page::{HEADER_BYTES, PD_ALL_VISIBLE, PD_HAS_FREE_LINES, PD_PAGE_FULL};
+use pgclinic_format::spgist::SPGIST_META;
+use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Page, gist};
+
+/// `BTP_HAS_GARBAGE`.
+const BTREE_GARBAGE: u16 = 0x0040;
+/// `BRIN_EVACUATE_PAGE`.
+const BRIN_EVACUATE: u16 = 0x0001;
+/// `SpecTokenOffsetNumber`: `t_ctid` holds the token of an `INSERT … ON CONFLICT` that is not decided yet.
+const SPECULATIVE: u16 = 0xFFFE;
+
+/// Equal but for what may differ at any time.
+pub(crate) fn are_alike(
+    (a, b): (&[u8], &[u8]),
+    fork: Fork,
+    method: Option<AccessMethod>,
+    block: BlockNo,
+) -> bool {
+    // Bits of the visibility map are cleared, and pages of both maps written, without a new LSN.
+    if matches!(fork, Fork::Vm | Fork::Fsm) {
+        return true;
+    }
+    match (masked(a, method, block), masked(b, method, block)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// The page with everything set to zero that may differ.
+fn masked(bytes: &[u8], method: Option<AccessMethod>, block: BlockNo) -> Option<Vec<u8>> {
+    let page = Page::parse(bytes).filter(|page| page.header_is_sane_to_the_server())?;
+    let mut copy = bytes.to_vec();
+    // pd_lsn, which is compared before, pd_checksum, the hints of pd_flags, pd_prune_xid.
+    clear(&mut copy, 0, 10);
+    let flags = page.pd_flags() & !(PD_HAS_FREE_LINES | PD_PAGE_FULL | PD_ALL_VISIBLE);
+    put(&mut copy, 10, &flags.to_le_bytes());
+    clear(&mut copy, 20, 4);
+    let (lower, upper) = (usize::from(page.pd_lower()), usize::from(page.pd_upper()));
+    let method = method.or_else(|| method_of(page));
+    // Pages of GIN that set no pd_lower fill the space with something else.
+    if lower > HEADER_BYTES || (lower == HEADER_BYTES && method != Some(AccessMethod::Gin)) {
+        clear(&mut copy, lower, upper.saturating_sub(lower));
+    }
+    match method {
+        Some(AccessMethod::Heap) => mask_rows(page, &mut copy, block),
+        // WAL runs up to 32 values ahead of the page of the server that gives them out.
+        Some(AccessMethod::Sequence) => clear(
+            &mut copy,
+            upper,
+            usize::from(page.pd_special()).saturating_sub(upper),
+        ),
+        Some(AccessMethod::Btree) => mask_btree(page, &mut copy),
+        Some(AccessMethod::Hash) => mask_hash(page, &mut copy),
+        Some(AccessMethod::Gist) => mask_gist(page, &mut copy),
+        Some(AccessMethod::Gin) if special_flags(page, 6) & GIN_DELETED != 0 => {
+            mask_content(page, &mut copy);
+        }
+        // Its meta page keeps which pages had room last, without a record.
+        Some(AccessMethod::Spgist) if special_flags(page, 0) & SPGIST_META != 0 => {
+            mask_content_from(page, &mut copy, HEADER_BYTES + 4);
+        }
+        Some(AccessMethod::Brin) => mask_flags(page, &mut copy, 4, BRIN_EVACUATE),
+        _ => {}
+    }
+    Some(copy)
+}
+
+/// What a page of an unknown owner looks like.
+fn method_of(page: Page<'_>) -> Option<AccessMethod> {
+    let special = page.special()?;
+    match special.last_chunk::<2>() {
+        None => Some(AccessMethod::Heap),
+        Some(id) => method_of_page_id(u16::from_le_bytes(*id)),
+    }
+}
+
+fn mask_btree(page: Page<'_>, copy: &mut [u8]) {
+    if special_flags(page, 12) & BTP_DELETED != 0 {
+        mask_content(page, copy);
+    } else {
+        mask_pointers(page, copy);
+    }
+    mask_flags(page, copy, 12, BTREE_GARBAGE);
+    // The cycle of the vacuum that split the page last.
+    mask_flags(page, copy, 14, u16::MAX);
+}
+
+fn mask_hash(page: Page<'_>, copy: &mut [u8]) {
+    if special_flags(page, 12) & LH_PAGE_TYPE == LH_UNUSED_PAGE {
+        mask_content(page, copy);
+    } else {
+        mask_pointers(page, copy);
+    }
+    mask_flags(page, copy, 12, LH_PAGE_HAS_DEAD_TUPLES);
+}
+
+fn mask_gist(page: Page<'_>, copy: &mut [u8]) {
+    mask_pointers(page, copy);
+    // The NSN.
+    clear(copy, usize::from(page.pd_special()), 8);
+    mask_flags(page, copy, 12, gist::F_HAS_GARBAGE | gist::F_FOLLOW_RIGHT);
+}
+
+/// A page that nothing is read from: pd_lower, pd_upper and all between header and special space.
+fn mask_content(page: Page<'_>, copy: &mut [u8]) {
+    clear(copy, 12, 4);
+    mask_content_from(page, copy, HEADER_BYTES);
+}
+
+fn mask_content_from(page: Page<'_>, copy: &mut [u8], from: usize) {
+    let len = usize::from(page.pd_special()).saturating_sub(from);
+    clear(copy, from, len);
+}
+
+fn special_flags(page: Page<'_>, offset: usize) -> u16 {
+    let special = page.special().and_then(|special| special.get(offset..));
+    let flags = special.and_then(|special| special.first_chunk::<2>());
+    flags.map_or(0, |flags| u16::from_le_bytes(*flags))
+}
+
+fn clear(copy: &mut [u8], at: usize, len: usize) {
+    if let Some(room) = copy.get_mut(at..at.saturating_add(len)) {
+        room.fill(0);
+    }
+}
+
+fn put(copy: &mut [u8], at: usize, bytes: &[u8]) {
+    if let Some(room) = copy.get_mut(at..at.saturating_add(bytes.len())) {
+        room.copy_from_slice(bytes);
+    }
+}
+
+/// Entries of indexes are marked dead without a record.
+fn mask_pointers(page: Page<'_>, copy: &mut [u8]) {
+    for (number, pointer) in page.line_pointers() {
+        if pointer.flags() == LpFlags::Dead {
+            let normal = LinePointer::new(pointer.lp_off(), LpFlags::Normal, pointer.lp_len());
+            let at = HEADER_BYTES + usize::from(number.saturating_sub(1)) * LinePointer::SIZE;
+            put(copy, at, &normal.0.to_le_bytes());
+        }
+    }
+}
+
+/// Flags in the special space.
+fn mask_flags(page: Page<'_>, copy: &mut [u8], offset: usize, flags: u16) {
+    let at = usize::from(page.pd_special()).saturating_add(offset);
+    let own = special_flags(page, offset);
+    put(copy, at, &(own & !flags).to_le_bytes());
+}
+
+/// What was found out about transactions since, the command's number, and the bytes that fill up.
+fn mask_rows(page: Page<'_>, copy: &mut [u8], block: BlockNo) {
+    for (number, pointer) in page.line_pointers() {
+        let Some(range) = pointer
+            .range()
+            .filter(|_| pointer.flags() == LpFlags::Normal)
+        else {
+            continue;
+        };
+        let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
+            continue;
+        };
+        let frozen = tuple.t_infomask() & HEAP_XMIN_FROZEN == HEAP_XMIN_FROZEN;
+        let mut hints = HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID | HEAP_COMBOCID;
+        if !frozen {
+            hints |= HEAP_XMIN_FROZEN | HEAP_XMIN_COMMITTED;
+        }
+        let infomask = tuple.t_infomask() & !hints;
+        put(copy, range.start + 20, &infomask.to_le_bytes());
+        clear(copy, range.start + 8, 4);
+        if tuple.t_ctid().offset == SPECULATIVE {
+            // Replay has the row point to itself.
+            let (high, low) = ((block >> 16) as u16, block as u16);
+            for (at, part) in [high, low, number].into_iter().enumerate() {
+                put(copy, range.start + 12 + 2 * at, &part.to_le_bytes());
+            }
+        }
+        let filled = range.end.next_multiple_of(8).saturating_sub(range.end);
+        clear(copy, range.end, filled);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pgclinic_format::build::put_u16;
+
+    /// A page with one row of 32 bytes at the end.
+    fn page() -> Vec<u8> {
+        let mut bytes = vec![0; 8192];
+        put_u16(&mut bytes, 12, 28);
+        put_u16(&mut bytes, 14, 8160);
+        put_u16(&mut bytes, 16, 8192);
+        put_u16(&mut bytes, 18, 8192 | 4);
+        let pointer = LinePointer::new(8160, LpFlags::Normal, 29);
+        put(&mut bytes, 24, &pointer.0.to_le_bytes());
+        put_u16(&mut bytes, 8160 + 18, 1);
+        bytes[8160 + 22] = 24;
+        bytes[8160 + 24..8160 + 29].fill(7);
+        bytes
+    }
+
+    #[track_caller]
+    fn alike(edit: impl FnOnce(&mut [u8]), expected: bool) {
+        let (a, mut b) = (page(), page());
+        edit(&mut b);
+        assert_ne!(a, b);
+        let heap = Some(AccessMethod::Heap);
+        assert_eq!(are_alike((&a, &b), Fork::Main, heap, 0), expected);
+    }
+
+    #[test]
+    fn hints_and_unused_space_may_differ() {
+        alike(|page| page[8] = 1, true);
+        alike(|page| page[20] = 9, true);
+        alike(|page| page[10] = 4, true);
+        alike(|page| page[4000] = 1, true);
+        alike(|page| page[8160 + 21] = 1, true);
+        alike(|page| page[8191] = 1, true);
+        let combo_command = |page: &mut [u8]| page[8160 + 20] = 0x20;
+        alike(combo_command, true);
+    }
+
+    #[test]
+    fn an_undecided_insert_points_to_itself_after_replay() {
+        let (mut a, mut b) = (page(), page());
+        put(&mut a, 8160 + 12, &[0, 0, 9, 0, 0xFE, 0xFF]);
+        put(&mut b, 8160 + 12, &[0, 0, 3, 0, 1, 0]);
+        let heap = Some(AccessMethod::Heap);
+        assert!(are_alike((&a, &b), Fork::Main, heap, 3));
+        assert!(!are_alike((&a, &b), Fork::Main, heap, 4));
+    }
+
+    #[test]
+    fn a_page_of_nobody_is_masked_as_what_it_looks_like() {
+        let (a, mut b) = (page(), page());
+        b[8160 + 21] = 1;
+        assert!(are_alike((&a, &b), Fork::Main, None, 0));
+    }
+
+    #[test]
+    fn rows_may_not() {
+        alike(|page| page[8160 + 24] = 8, false);
+        alike(|page| page[8160] = 8, false);
+        alike(|page| page[8160 + 18] = 2, false);
+        alike(|page| page[24] ^= 1, false);
+    }
+}

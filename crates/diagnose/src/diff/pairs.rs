@@ -1,0 +1,98 @@
+//! The forks of one database in both copies, each with its other half.
+
+use std::collections::BTreeMap;
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Relation};
+use pgclinic_format::{Fork, Oid};
+
+use crate::diff::DiffOptions;
+use crate::diff::judge::Side;
+use crate::document::{DiffCoverage, NotChecked};
+
+/// A fork in A, in B, or in both.
+pub(crate) struct Pair {
+    pub(crate) a: Option<ForkFiles>,
+    pub(crate) b: Option<ForkFiles>,
+}
+
+impl Pair {
+    /// The files of one of them, for its names.
+    pub(crate) fn any(&self) -> Option<&ForkFiles> {
+        self.a.as_ref().or(self.b.as_ref())
+    }
+}
+
+/// The catalogs of both copies.
+pub(crate) struct Names {
+    a: Catalog,
+    b: Catalog,
+}
+
+impl Names {
+    pub(crate) fn read(sides: (Side<'_>, Side<'_>), database: Oid) -> Self {
+        Names {
+            a: sides.0.cluster.catalog_names(database),
+            b: sides.1.cluster.catalog_names(database),
+        }
+    }
+
+    /// The relation that owns the files, by either copy.
+    pub(crate) fn relation(&self, files: &ForkFiles) -> Option<&Relation> {
+        let (tablespace, filenode) = (files.home.tablespace, files.filenode);
+        let in_a = self.a.by_file(tablespace, filenode);
+        in_a.or_else(|| self.b.by_file(tablespace, filenode))
+    }
+
+    pub(crate) fn database(&self) -> Option<&str> {
+        let name = self.a.database_name.as_deref();
+        name.or(self.b.database_name.as_deref())
+    }
+}
+
+/// Main and init forks that were asked for, in the order of their files.
+pub(crate) fn pairs(
+    sides: (Side<'_>, Side<'_>),
+    database: Oid,
+    names: &Names,
+    options: &DiffOptions,
+    coverage: &mut DiffCoverage,
+) -> Vec<Pair> {
+    let mut all: BTreeMap<(String, Oid, Fork), Pair> = BTreeMap::new();
+    for files in forks(sides.0.cluster, database, coverage) {
+        let pair = all.entry(key(&files)).or_insert(Pair { a: None, b: None });
+        pair.a = Some(files);
+    }
+    for files in forks(sides.1.cluster, database, coverage) {
+        let pair = all.entry(key(&files)).or_insert(Pair { a: None, b: None });
+        pair.b = Some(files);
+    }
+    let asked = |pair: &Pair| {
+        pair.any().is_some_and(|files| {
+            let relation = names.relation(files);
+            let unlogged = relation.is_some_and(|own| own.persistence == Persistence::Unlogged);
+            options.selection.takes_fork(files, relation)
+                && (files.fork == Fork::Init || (files.fork == Fork::Main && !unlogged))
+        })
+    };
+    all.into_values().filter(asked).collect()
+}
+
+fn key(files: &ForkFiles) -> (String, Oid, Fork) {
+    (files.home.folder.clone(), files.filenode, files.fork)
+}
+
+fn forks(cluster: &Cluster, database: Oid, coverage: &mut DiffCoverage) -> Vec<ForkFiles> {
+    let mut forks = Vec::new();
+    let homes = cluster.homes.iter();
+    for home in homes.filter(|home| home.database == database) {
+        match cluster.files(home) {
+            Ok(files) => forks.extend(files.into_iter().filter(|own| own.temporary.is_none())),
+            Err(trouble) => coverage.not_checked.push(NotChecked {
+                what: trouble.what,
+                why: trouble.why,
+                inherent: false,
+            }),
+        }
+    }
+    forks
+}

@@ -1,0 +1,84 @@
+//! Where a copy stands in the WAL, and what that says of a page that is older there.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{Fate, Stop};
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{BlockNo, Fork, Lsn};
+
+use crate::document::CopyPosition;
+
+/// See the module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Position {
+    /// Every change before it was written to the files.
+    pub(crate) redo: Lsn,
+    /// The end of the WAL that the copy has, or of its life.
+    pub(crate) end: Lsn,
+    /// Recovery goes on with WAL that lies elsewhere.
+    pub(crate) elsewhere: bool,
+}
+
+/// What a copy's WAL says of a version of a page that it does not have yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Brings {
+    /// Replay changes the block.
+    Yes,
+    /// Replay passes the place and leaves the block alone.
+    No,
+    /// It is later than all WAL of the copy.
+    Later,
+    /// A checkpoint before it has written all of its time.
+    TooLate,
+}
+
+impl Position {
+    /// Nothing without a control file to trust.
+    pub(crate) fn of(cluster: &Cluster) -> Option<Self> {
+        let control = cluster.control.trusted()?;
+        let start = cluster.recovery()?.start;
+        let Some(replay) = cluster.replay() else {
+            return Some(Position {
+                redo: start.redo,
+                end: control.checkpoint_lsn,
+                elsewhere: false,
+            });
+        };
+        Some(Position {
+            redo: start.redo,
+            end: replay.end.record.max(control.min_recovery_point),
+            elsewhere: replay.stop == Stop::Elsewhere,
+        })
+    }
+
+    /// What the WAL of `cluster` says of the version with this LSN, which another copy has.
+    pub(crate) fn brings(
+        self,
+        cluster: &Cluster,
+        file: FileNumber,
+        fork: Fork,
+        block: BlockNo,
+        lsn: Lsn,
+    ) -> Brings {
+        if lsn <= self.redo {
+            return Brings::TooLate;
+        }
+        if lsn > self.end {
+            return Brings::Later;
+        }
+        let fate = cluster
+            .replay()
+            .map(|replay| replay.fate(file, fork, block));
+        match fate {
+            Some(Fate::Kept) | None => Brings::No,
+            Some(Fate::Rewritten | Fate::Removed | Fate::Read | Fate::Unknown) => Brings::Yes,
+        }
+    }
+
+    pub(crate) fn told(self) -> CopyPosition {
+        CopyPosition {
+            redo: self.redo.to_string(),
+            end: self.end.to_string(),
+            goes_on_elsewhere: self.elsewhere,
+        }
+    }
+}

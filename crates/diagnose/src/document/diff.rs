@@ -1,0 +1,249 @@
+//! Two copies of one cluster, block by block: `pgclinic.diff/1`.
+
+use pgclinic_format::{BlockNo, Fork};
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, NotChecked, Target, Tool};
+
+/// Schema of the document.
+pub const DIFF_SCHEMA: &str = "pgclinic.diff/1";
+
+/// The answer in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiffVerdict {
+    /// Nothing differs but what may at any time.
+    Same,
+    /// Everything that differs follows from the WAL: one copy is older.
+    Explained,
+    /// Something differs that no WAL explains, or a copy is unsound.
+    Contradictory,
+    /// No contradiction, but not everything could be compared.
+    Incomplete,
+}
+
+/// One of the two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Copy {
+    /// The one named first.
+    A,
+    /// The one named second.
+    B,
+}
+
+/// How the two copies of a block differ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Difference {
+    /// In hint bits, the checksum, or space that nothing uses.
+    Hints,
+    /// One copy has a later version, and the WAL of the other brings it there.
+    Replayed,
+    /// One copy has a later version from after the other was taken.
+    Later,
+    /// The copy at fault is older than the checkpoint that must have written it: a write was lost, or an old page put back.
+    Stale,
+    /// Both are sound, carry the same LSN, and hold something else.
+    Conflict,
+    /// The copy at fault is no sound page.
+    Unsound,
+    /// Neither copy is a sound page.
+    BothUnsound,
+    /// Only one copy has the block, and WAL explains why.
+    Missing,
+    /// Only one copy has the block, though the other must have it too.
+    Lost,
+    /// One copy cannot be read.
+    Unreadable,
+}
+
+impl Difference {
+    /// All of them, mildest first.
+    pub const ALL: [Difference; 10] = [
+        Difference::Hints,
+        Difference::Replayed,
+        Difference::Later,
+        Difference::Missing,
+        Difference::Unreadable,
+        Difference::Stale,
+        Difference::Lost,
+        Difference::Conflict,
+        Difference::Unsound,
+        Difference::BothUnsound,
+    ];
+
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Difference::Hints => "hints",
+            Difference::Replayed => "replayed",
+            Difference::Later => "later",
+            Difference::Stale => "stale",
+            Difference::Conflict => "conflict",
+            Difference::Unsound => "unsound",
+            Difference::BothUnsound => "both-unsound",
+            Difference::Missing => "missing",
+            Difference::Lost => "lost",
+            Difference::Unreadable => "unreadable",
+        }
+    }
+
+    /// No WAL brings it about.
+    pub fn is_contradiction(self) -> bool {
+        matches!(
+            self,
+            Difference::Stale
+                | Difference::Conflict
+                | Difference::Unsound
+                | Difference::BothUnsound
+                | Difference::Lost
+        )
+    }
+}
+
+/// A block that differs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DiffBlock {
+    /// Through all segments of the fork.
+    pub block: BlockNo,
+    /// How.
+    pub difference: Difference,
+    /// The copy that is older, at fault, or lacks the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<Copy>,
+    /// `pd_lsn` in A; absent without the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lsn_a: Option<String>,
+    /// `pd_lsn` in B; absent without the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lsn_b: Option<String>,
+    /// What is wrong with the copy at fault, or what explains the difference.
+    pub why: String,
+}
+
+/// A fork in which blocks differ.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DiffFork {
+    /// Its database; absent for shared relations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Its schema, if a catalog tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Its name, if a catalog tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation: Option<String>,
+    /// The number in its file's name.
+    pub filenode: u32,
+    /// The first segment, below the data directory.
+    pub path: String,
+    /// Table, index and so on.
+    pub kind: Kind,
+    /// The fork.
+    pub fork: Fork,
+    /// Blocks in A; absent where A has no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_a: Option<u64>,
+    /// Blocks in B; absent where B has no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_b: Option<u64>,
+    /// How many blocks differ in which way, worst first.
+    pub counts: Vec<(Difference, u64)>,
+    /// The first of them, contradictions before others.
+    pub blocks: Vec<DiffBlock>,
+    /// Further ones, counted and not kept.
+    pub blocks_omitted: u64,
+}
+
+/// What was compared, in blocks.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct DiffCoverage {
+    /// Bytes read of both copies.
+    pub bytes_read: u64,
+    /// Forks that both have.
+    pub forks: u64,
+    /// Blocks that both have.
+    pub blocks: u64,
+    /// Of them, equal to the byte.
+    pub blocks_equal: u64,
+    /// What was not compared, and why.
+    pub not_checked: Vec<NotChecked>,
+}
+
+/// Where a copy stands in the WAL.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CopyPosition {
+    /// Everything before it is in the files.
+    pub redo: String,
+    /// The end of its WAL.
+    pub end: String,
+    /// More WAL is needed, and lies elsewhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on_elsewhere: bool,
+}
+
+/// The whole document.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DiffDocument {
+    /// `pgclinic.diff/1`.
+    pub schema: String,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// The one named first.
+    pub a: Target,
+    /// The one named second.
+    pub b: Target,
+    /// Where A stands; null without a control file to trust.
+    pub position_a: Option<CopyPosition>,
+    /// Where B stands.
+    pub position_b: Option<CopyPosition>,
+    /// The copy whose WAL ends earlier; null where both end at the same place.
+    pub older: Option<Copy>,
+    /// The answer.
+    pub verdict: DiffVerdict,
+    /// What was compared.
+    pub coverage: DiffCoverage,
+    /// Forks in which blocks differ, contradictions first.
+    pub forks: Vec<DiffFork>,
+    /// Stopped by a signal before its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Seconds it took.
+    pub elapsed_s: f64,
+}
+
+impl DiffDocument {
+    /// How many blocks differ in each way, worst first.
+    pub fn counts(&self) -> Vec<(Difference, u64)> {
+        let of = |difference: Difference| {
+            let counts = self.forks.iter().flat_map(|fork| &fork.counts);
+            let own = counts.filter(|(way, _)| *way == difference);
+            own.map(|(_, count)| count).sum::<u64>()
+        };
+        let all = Difference::ALL.into_iter().rev();
+        all.map(|way| (way, of(way)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+impl DiffFork {
+    /// Nothing differs that matters.
+    pub fn is_hints_only(&self) -> bool {
+        self.counts.iter().all(|(way, _)| *way == Difference::Hints)
+    }
+
+    /// A block of it contradicts the other copy.
+    pub fn contradicts(&self) -> bool {
+        self.counts.iter().any(|(way, _)| way.is_contradiction())
+    }
+
+    /// `schema.name`, or the file where no name is known.
+    pub fn name(&self) -> String {
+        match (&self.schema, &self.relation) {
+            (Some(schema), Some(name)) => format!("{schema}.{name}"),
+            _ => self.path.clone(),
+        }
+    }
+}
