@@ -129,3 +129,18 @@ fn pages_that_are_not_shown_are_counted() {
     assert_eq!(page.matches("<details class=page>").count(), 100);
     assert!(page.contains("The bytes of 50 pages more stand in the JSON document."));
 }
+
+#[test]
+fn many_arms_are_told_by_what_they_have_alike() {
+    let mut document = common::experiment();
+    let arm = |number: u64| {
+        let jit = if number == 3 { "on" } else { "off" };
+        json!({"name": format!("arm{number}"), "version": "PostgreSQL 18.6", "settings": {}, "environment": {"jit": jit}})
+    };
+    document["arms"] = (1..=6).map(arm).collect();
+    let page = common::render("html", &document);
+    let off = "<td class=q>jit</td><td><code>off</code></td><td>arm1, arm2, arm4, arm5, arm6</td>";
+    assert!(page.contains(off), "{page}");
+    let on = "<td class=q></td><td><code>on</code></td><td>arm3</td>";
+    assert!(page.contains(on), "{page}");
+}

@@ -56,7 +56,12 @@ impl Site {
         if let Some(given) = self.given(major, minor)? {
             return Ok(given);
         }
-        Ok(find(&wanted(major, minor), tell)?)
+        find(&wanted(major, minor), tell).map_err(|error| match error {
+            pgclinic_servers::Error::Fetch { what, why } => Error::Skip(format!(
+                "{what} is not here and could not be fetched: {why}. Install it, or give its folder with --server"
+            )),
+            other => other.into(),
+        })
     }
 
     /// What was found out about this installation when it first ran.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use pgclinic_diagnose::document::ExperimentDocument;
+use pgclinic_diagnose::document::{ArmSummary, ExperimentDocument};
 
 use super::super::escape::Esc;
 use crate::measured;
@@ -27,7 +27,13 @@ pub(super) fn all(document: &ExperimentDocument, out: &mut dyn io::Write) -> io:
     out.write_all(b"</section>\n")
 }
 
+/// More arms than this have no room side by side, on a sheet of paper least of all.
+const SIDE_BY_SIDE: usize = 5;
+
 fn arms(document: &ExperimentDocument, out: &mut dyn io::Write) -> io::Result<()> {
+    if document.arms.len() > SIDE_BY_SIDE {
+        return arms_by_value(document, out);
+    }
     out.write_all(b"<div class=wide><table>\n<thead><tr><th></th>")?;
     for arm in &document.arms {
         write!(out, "<th>{}</th>", Esc(&arm.name))?;
@@ -47,6 +53,35 @@ fn arms(document: &ExperimentDocument, out: &mut dyn io::Write) -> io::Result<()
             write!(out, "<td><code>{}</code></td>", Esc(value))?;
         }
         out.write_all(b"</tr>\n")?;
+    }
+    out.write_all(b"</tbody></table></div>\n")
+}
+
+/// Each thing that differs, and under it the arms that have it alike.
+fn arms_by_value(document: &ExperimentDocument, out: &mut dyn io::Write) -> io::Result<()> {
+    let version = |arm: &ArmSummary| arm.version.clone().unwrap_or_else(|| "none ran".to_owned());
+    let servers: Vec<String> = document.arms.iter().map(version).collect();
+    let mut all = vec![("server".to_owned(), servers)];
+    all.extend(measured::differences(document));
+    out.write_all(b"<div class=wide><table>\n<tbody>\n")?;
+    for (name, values) in &all {
+        let mut told: Vec<&str> = Vec::new();
+        for value in values {
+            if told.contains(&value.as_str()) {
+                continue;
+            }
+            told.push(value);
+            let alike = document.arms.iter().zip(values);
+            let alike = alike.filter(|(_, other)| *other == value);
+            let names: Vec<&str> = alike.map(|(arm, _)| arm.name.as_str()).collect();
+            writeln!(
+                out,
+                "<tr><td class=q>{}</td><td><code>{}</code></td><td>{}</td></tr>",
+                Esc(if told.len() == 1 { name } else { "" }),
+                Esc(value),
+                Esc(names.join(", "))
+            )?;
+        }
     }
     out.write_all(b"</tbody></table></div>\n")
 }
