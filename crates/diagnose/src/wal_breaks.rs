@@ -124,10 +124,14 @@ pub(crate) fn in_recovery(cluster: &Cluster) -> Option<Break> {
 }
 
 /// Breaks in WAL that is older than what recovery needs, if the checkpoint is where it must be:
-/// with another start, nothing is known of what lies before it.
+/// with another start, nothing is known of what lies before it. A segment that recovery needs is told by its own rule.
 pub(crate) fn in_older(cluster: &Cluster) -> Vec<Break> {
-    let Some(survey) = cluster.wal_survey() else {
+    let (Some(survey), Some(recovery)) = (cluster.wal_survey(), cluster.recovery()) else {
         return Vec::new();
+    };
+    let is_needed = |end: &&WalEnd| {
+        let number = recovery.shape.segment_number(end.at);
+        end.why == EndReason::NoPage && survey.missing.contains(&number)
     };
     let known = matches!(survey.checkpoint, CheckpointState::Found { .. });
     let Some(older) = cluster.older_wal().filter(|_| known) else {
@@ -137,7 +141,8 @@ pub(crate) fn in_older(cluster: &Cluster) -> Vec<Break> {
         return Vec::new();
     }
     let meaning = "this cluster does not need it any more, but standbys and archives that still wait for it do";
-    let told = older.breaks.iter().map(|end| Break {
+    let breaks = older.breaks.iter().filter(|end| !is_needed(end));
+    let told = breaks.map(|end| Break {
         end: *end,
         severity: Severity::Warning,
         meaning: meaning.into(),
