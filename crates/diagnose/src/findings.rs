@@ -16,7 +16,7 @@ use crate::rule::{Rule, Severity};
 /// Findings kept of one rule in one relation.
 pub const KEPT_PER_RULE: usize = 1000;
 /// Drafts of one rule in one file that a comparison of whole relations holds; the rest is counted.
-const DRAFTS_PER_RULE: u64 = 10_000;
+const DRAFTS_PER_RULE: u64 = 3_000;
 
 /// A finding without its place; what stays `None` is filled in from the page.
 #[derive(Clone, Debug)]

@@ -20,8 +20,8 @@ mod stories;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home, Trouble};
-use pgclinic_format::Fork;
+use pgclinic_cluster::{Catalog, Cluster, Column, ForkFiles, Home, Relation, Trouble};
+use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_spill::Budget;
 
 use crate::check::{DatabaseCx, ForkCx};
@@ -332,6 +332,7 @@ fn check_relations(
 ) {
     let for_faces = options.memory_bytes / FACES_SHARE;
     let budget = Budget::new(options.memory_bytes - for_faces);
+    let _catalog = budget.take(bytes_of(catalog));
     let faces = pass::run(
         jobs,
         cluster.source().as_ref(),
@@ -355,6 +356,20 @@ fn check_relations(
     books.main_bytes += main
         .map(|job| job.blocks * u64::from(job.build.block_size))
         .sum::<u64>();
+}
+
+/// About how many bytes of memory the names and columns of a database take.
+fn bytes_of(catalog: &Catalog) -> u64 {
+    // A name, and the tables in which a relation is found again.
+    const BESIDE: usize = 128;
+    let of_one = |relation: &Relation| {
+        let columns = relation.columns.as_ref().map_or(0, Vec::len);
+        let layouts = relation.layouts.as_ref().map_or(0, Vec::len);
+        let columns = columns * (size_of::<Column>() + BESIDE / 4);
+        size_of::<Relation>() + BESIDE + columns + layouts * size_of::<ColumnLayout>()
+    };
+    let relations = catalog.relations.values();
+    relations.map(|relation| of_one(relation) as u64).sum()
 }
 
 /// What a database check or the page pass could not do for want of catalogs.
