@@ -165,6 +165,11 @@ fn is_split_root(page: BtreePage<'_>) -> bool {
     page.has(BTP_INCOMPLETE_SPLIT) && page.prev == NO_PAGE && page.next != NO_PAGE
 }
 
+fn is_root(pages: &mut PageReader<'_>, block: BlockNo) -> bool {
+    let page = tree_page(pages, block);
+    page.is_some_and(|page| page.has(BTP_ROOT) && !page.has(BTP_DELETED))
+}
+
 struct Walk<'a> {
     relation: &'a RelationCx<'a>,
     meta: Meta,
@@ -177,6 +182,12 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn roots(&mut self, pages: &mut PageReader<'_>, out: &mut Findings) {
         let meta = self.meta;
+        if (meta.root == NO_PAGE) != (meta.fast_root == NO_PAGE) {
+            let (root, fast) = (meta.root, meta.fast_root);
+            let words =
+                format!("the root is block {root} and the fast root block {fast}: block 0 is none");
+            out.add(self.relation.draft(&BTREE_ROOT, 0, words));
+        }
         for (name, block, level) in [
             ("root", meta.root, meta.level),
             ("fast root", meta.fast_root, meta.fast_level),
@@ -345,6 +356,13 @@ impl Walk<'_> {
         let blocks = BlockNo::try_from(self.relation.fork.blocks).unwrap_or(BlockNo::MAX);
         let mut told = 0;
         for block in (1..blocks).filter(|block| !self.seen.has(*block)) {
+            if self.meta.root == NO_PAGE && is_root(pages, block) {
+                let words = format!("no root is named, and block {block} is marked as one");
+                let draft = self.relation.draft(&BTREE_ROOT, 0, words);
+                let draft = draft.fact("block", block);
+                out.add(draft.follows(self.relation.fork, block));
+                continue;
+            }
             let in_use = pages.page(block).is_some_and(|page| !walk::is_free(page));
             if in_use && told < UNREACHED_TOLD {
                 told += 1;
