@@ -64,7 +64,9 @@ fn gin_page(block: u32, flags: u16) -> Vec<u8> {
     put_u16(&mut special, 6, flags);
     let builder = PageBuilder::new(8192, &special);
     if flags & GIN_DATA == 0 {
-        return builder.item(&downlink(block + 1, 0)).finish(block);
+        // Instead of a row's number stands that of the tree of rows.
+        let offset = if flags & GIN_LEAF == 0 { 0 } else { 0xFFFF };
+        return builder.item(&downlink(block + 1, offset)).finish(block);
     }
     let mut page = builder.finish(block);
     put_block(&mut page, 32, block + 1);
@@ -102,8 +104,11 @@ fn deepened(index: &Index) -> Option<Vec<u8>> {
         }
         AccessMethod::Gin => {
             let mut file = head(1);
-            // A tree of keys and one of rows in turns; the leaves are missing.
-            let flags = if index.oid % 2 == 0 { 0 } else { GIN_DATA };
+            // A tree of keys or one of rows; the leaves are missing.
+            let flags = match index.name.as_str() {
+                "measurements_gin" => GIN_DATA,
+                _ => 0,
+            };
             file.extend(gin_page(1, if flags == 0 { 0 } else { GIN_LEAF }));
             file.extend(chain(2, |block| gin_page(block, flags)));
             file
