@@ -43,10 +43,14 @@ pub(crate) fn figure(number: f64) -> String {
     }
 }
 
+/// The unit of rates, whose words say it already.
+const RATE: &str = "1/s";
+
 /// A value with its unit.
 pub(crate) fn value(number: f64, unit: &str) -> String {
     match unit {
         "" => figure(number),
+        RATE => format!("{} a second", figure(number)),
         _ => format!("{} {unit}", figure(number)),
     }
 }
@@ -143,6 +147,7 @@ pub(crate) fn title(metric: &MetricSummary) -> String {
     };
     match metric.unit.as_str() {
         "" => words.clone(),
+        RATE if words.contains(" a second") => words.clone(),
         unit => format!("{words}, {unit}"),
     }
 }
@@ -255,6 +260,7 @@ mod tests {
         let said = [0.012_34, 5.777_2, 20_000.0, 1504.4, 0.0, -12.3456].map(figure);
         assert_eq!(said, ["0.01234", "5.777", "20,000", "1,504", "0", "-12.35"]);
         assert_eq!(figure(0.84), "0.84");
+        assert_eq!(value(8_006.0, "1/s"), "8,006 a second");
         assert_eq!(times_with(1.732, Some([1.5, 12.25])), "1.73 [1.50, 12.2]");
         assert_eq!(times(1.0041), "1.004");
         assert_eq!(

@@ -58,7 +58,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Turning them on with pg_checksums",
-                "pgclinic lab run checksum-cost --output DIR",
+                "pgclinic lab run checksum-cost --into DIR",
                 "usually under 2 %",
                 "of the run",
                 Effect::OfTheRun,

@@ -16,14 +16,14 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Reading all rows in the order of the key",
-                "pgclinic lab run uuid-keys --output DIR",
+                "pgclinic lab run uuid-keys --into DIR",
                 "318 ms and 113 ms",
                 "of the run",
                 Effect::OfTheRun,
             ),
             section(
                 "Inserting 50 million rows, twice",
-                "pgclinic lab run uuid-keys --scale published --output DIR",
+                "pgclinic lab run uuid-keys --scale published --into DIR",
                 "20:39 and 1:46 min; the second time 46:16 and 1:40 min; index 1981 and 1504 MB",
                 "of the run",
                 Effect::OfTheRun,
@@ -93,7 +93,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Which index bloats, by the order of their creation",
-                "pgclinic lab run duplicate-inserts --output DIR",
+                "pgclinic lab run duplicate-inserts --into DIR",
                 "indexes that were made before the one that refuses",
                 "of the run",
                 Effect::OfTheRun,
@@ -167,7 +167,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Queries by sessions",
-                "pgclinic lab run toast-compression --output DIR",
+                "pgclinic lab run toast-compression --into DIR",
                 "pglz falls behind when sessions outnumber cores; lz4 is ahead throughout",
                 "of the run",
                 Effect::OfTheRun,
@@ -202,7 +202,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Time and memory for a million objects",
-                "pgclinic lab run large-object-dump --output DIR",
+                "pgclinic lab run large-object-dump --into DIR",
                 "custom 36.7 and 34.7 s, 756 and 218 MB; directory 8:23 and 7:51 min",
                 "of the run",
                 Effect::OfTheRun,

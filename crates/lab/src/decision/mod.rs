@@ -354,7 +354,7 @@ fn open_question(question: &Question<'_>, verdict: &Verdict) -> String {
                 "{subject} {now} now, {instead} instead{conditions}: too far apart, or too few runs, to tell"
             )
         }
-        None => verdict.basis.clone(),
+        None => format!("{subject}{conditions}: {}", verdict.basis),
     };
     let more = verdict
         .more_minutes

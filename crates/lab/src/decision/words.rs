@@ -156,10 +156,10 @@ pub fn range(interval: Interval, words: [&str; 2]) -> String {
 /// A value with its unit.
 pub fn value(number: f64, unit: &str) -> String {
     let figure = figure(number);
-    if unit.is_empty() {
-        figure
-    } else {
-        format!("{figure} {unit}")
+    match unit {
+        "" => figure,
+        "1/s" => format!("{figure} a second"),
+        unit => format!("{figure} {unit}"),
     }
 }
 

@@ -139,7 +139,7 @@ impl Experiment for AsyncIo {
         session
             .execute(&format!(
                 "CREATE TABLE large (id bigint, place bigint, filler char(950) NOT NULL); \
-                 INSERT INTO large SELECT i, (i * 7919 + {}) % {rows}, '' FROM generate_series(1, {rows}) i; \
+                 INSERT INTO large SELECT i, (i * 7919 + {}) % {rows}, '' FROM generate_series(1::bigint, {rows}) i; \
                  CREATE INDEX large_place ON large (place); ALTER TABLE large SET (autovacuum_enabled = off)",
                 seed % 1_000
             ))

@@ -24,7 +24,7 @@ const DOCUMENT_BYTES: u64 = 8_000;
 /// Events like those of a code host: names that repeat, hashes that do not, a text of words.
 const DOCUMENT: &str = "jsonb_build_object(\
     'aa', 'key at the start ' || i, \
-    'actor', jsonb_build_object('id', i * 7919, 'login', 'user' || (i % 5000), 'url', 'https://api.example.com/users/user' || (i % 5000)), \
+    'actor', jsonb_build_object('id', i::bigint * 7919, 'login', 'user' || (i % 5000), 'url', 'https://api.example.com/users/user' || (i % 5000)), \
     'commits', (SELECT jsonb_agg(jsonb_build_object('sha', md5(i::text || c) || md5(c::text || i), 'author', 'user' || ((i + c) % 5000), \
         'message', 'Merge branch feature-' || (i * c % 977) || ' into main and fix the build of module ' || (c % 17), \
         'url', 'https://api.example.com/repos/owner/project/commits/' || md5(i::text || c), 'distinct', c % 3 = 0)) \
