@@ -1,5 +1,7 @@
 //! Whether the columns in front of a row are all there, asked of its bitmap of nulls at once.
 
+use pgclinic_format::ColumnLayout;
+
 /// The bits of so many columns.
 #[derive(Debug)]
 pub(crate) struct FrontBits(Vec<u8>);
@@ -24,6 +26,45 @@ impl FrontBits {
     }
 }
 
+/// The columns in front whose place is the same in every row that has no null among them.
+#[derive(Debug)]
+pub(crate) struct FixedFront {
+    /// How many they are.
+    columns: usize,
+    /// Where they end, from the first value on.
+    end: usize,
+    bits: FrontBits,
+}
+
+impl FixedFront {
+    /// Of these columns, those before the first of variable length.
+    pub(crate) fn of(layouts: &[ColumnLayout]) -> Self {
+        let (mut columns, mut end) = (0, 0usize);
+        for layout in layouts {
+            let Ok(len) = usize::try_from(layout.attlen) else {
+                break;
+            };
+            end = end.next_multiple_of(usize::from(layout.attalign.max(1))) + len;
+            columns += 1;
+        }
+        FixedFront {
+            columns,
+            end,
+            bits: FrontBits::of(columns),
+        }
+    }
+
+    /// Columns of a row that may be passed over, and where the next value is looked for. `stored` columns stand in
+    /// the row.
+    #[inline]
+    pub(crate) fn skip(&self, bitmap: Option<&[u8]>, stored: usize) -> (usize, usize) {
+        match stored >= self.columns && self.bits.are_set(bitmap) {
+            true => (self.columns, self.end),
+            false => (0, 0),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +75,15 @@ mod tests {
         assert!(ten.are_set(None) && ten.are_set(Some(&[0xFF, 0b011])));
         assert!(!ten.are_set(Some(&[0xFF, 0b101])) && !ten.are_set(Some(&[0xFE, 0xFF])));
         assert!(FrontBits::of(0).are_set(Some(&[0])));
+    }
+
+    #[test]
+    fn fixed_columns_in_front_are_passed_over_where_none_is_null() {
+        let column = |attlen, attalign| ColumnLayout { attlen, attalign };
+        let front = FixedFront::of(&[column(2, 2), column(8, 8), column(-1, 4), column(4, 4)]);
+        assert_eq!(front.skip(None, 4), (2, 16));
+        assert_eq!(front.skip(Some(&[0b1011]), 4), (2, 16));
+        assert_eq!(front.skip(Some(&[0b1101]), 4), (0, 0));
+        assert_eq!(front.skip(None, 1), (0, 0));
     }
 }

@@ -158,15 +158,28 @@ impl<'a> BtreePage<'a> {
 
     /// An item with bytes, killed ones too.
     pub fn tuple(&self, item: u16) -> Option<BtreeTuple<'a>> {
-        tuple_at(self.page, self.page.line_pointer(item)?)
+        self.tuple_of(self.page.line_pointer(item)?)
+    }
+
+    /// The item that a line pointer of this page names.
+    #[inline]
+    pub fn tuple_of(&self, pointer: LinePointer) -> Option<BtreeTuple<'a>> {
+        let has_bytes = match pointer.flags() {
+            LpFlags::Normal => true,
+            LpFlags::Dead => pointer.lp_len() > 0,
+            LpFlags::Unused | LpFlags::Redirect => false,
+        };
+        has_bytes.then_some(())?;
+        IndexTuple::parse(self.page.item(pointer)?).map(BtreeTuple)
     }
 
     /// All data items with their numbers, in order.
     pub fn data(&self) -> impl Iterator<Item = (u16, BtreeTuple<'a>)> + use<'a> {
-        let (page, first) = (self.page, self.first_data());
-        page.line_pointers()
+        let (tree, first) = (*self, self.first_data());
+        let pointers = tree.page.line_pointers();
+        pointers
             .filter(move |(item, _)| *item >= first)
-            .filter_map(move |(item, pointer)| Some((item, tuple_at(page, pointer)?)))
+            .filter_map(move |(item, pointer)| Some((item, tree.tuple_of(pointer)?)))
     }
 
     /// The child that the first data item names.
@@ -179,17 +192,6 @@ impl<'a> BtreePage<'a> {
     pub fn page(&self) -> Page<'a> {
         self.page
     }
-}
-
-#[inline]
-fn tuple_at(page: Page<'_>, pointer: LinePointer) -> Option<BtreeTuple<'_>> {
-    let has_bytes = match pointer.flags() {
-        LpFlags::Normal => true,
-        LpFlags::Dead => pointer.lp_len() > 0,
-        LpFlags::Unused | LpFlags::Redirect => false,
-    };
-    has_bytes.then_some(())?;
-    IndexTuple::parse(page.item(pointer)?).map(BtreeTuple)
 }
 
 /// A tuple of the tree.

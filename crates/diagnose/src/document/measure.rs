@@ -260,6 +260,17 @@ impl Spread {
     }
 }
 
+impl Figure {
+    /// A count or a share.
+    pub fn as_real(&self) -> Option<f64> {
+        match self {
+            Figure::Count(number) => Some(*number as f64),
+            Figure::Real(number) => Some(*number),
+            Figure::Text(_) | Figure::Points(_) | Figure::Spread(_) => None,
+        }
+    }
+}
+
 impl MeasuredRelation {
     /// `schema.name`, or the file where no name is known.
     pub fn name(&self) -> String {
@@ -284,11 +295,7 @@ impl MeasuredRelation {
 
     /// A count or a share of a section.
     pub fn real(&self, section: &str, name: &str) -> Option<f64> {
-        match self.figure(section, name)? {
-            Figure::Count(number) => Some(*number as f64),
-            Figure::Real(number) => Some(*number),
-            _ => None,
-        }
+        self.figure(section, name)?.as_real()
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Truth: `_bt_load` and `_bt_buildadd` in `src/backend/access/nbtree/nbtsort.c`, `_bt_dedup_pass` in `nbtdedup.c`.
 
-use pgclinic_format::btree::{BtreePage, BtreeTuple, Meta};
+use pgclinic_format::btree::{BtreeTuple, Meta};
 use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{LpFlags, Page, index_page::AccessMethod};
+use pgclinic_format::{Page, index_page::AccessMethod};
 
 use super::percent::percent;
 use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
@@ -73,26 +73,16 @@ impl Measure for BtreePacking {
             sums.add(EQUAL_IMAGES, u64::from(equal));
             return true;
         }
-        let tree = BtreePage::parse(page);
-        let Some(tree) = tree.filter(|tree| tree.is_leaf() && !tree.is_ignored()) else {
+        let Some(look) = at.leaf else {
             return true;
         };
-        if !tree.is_rightmost() {
-            let distance = tree.next.checked_sub(at.block);
+        if !look.tree.is_rightmost() {
+            let distance = look.tree.next.checked_sub(at.block);
             let is_near = distance.is_some_and(|far| (1..=NEAR).contains(&far));
             sums.add(LINKS, 1);
             sums.add(BEHIND, u64::from(is_near));
         }
-        let mut leaf = Leaf::new(page.len());
-        for (item, tuple) in tree.data() {
-            let is_dead =
-                |item| page.line_pointer(item).map(LinePointer::flags) == Some(LpFlags::Dead);
-            if !is_dead(item) {
-                leaf.add(tuple);
-            }
-        }
-        leaf.close_group();
-        leaf.book(sums);
+        look.packing.book(sums);
         true
     }
 
@@ -131,7 +121,7 @@ fn is_unique(fork: &ForkCx<'_>) -> bool {
 }
 
 /// Tuples of a leaf level, as a build would write them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Items {
     /// How many.
     pub(super) count: u64,
@@ -170,82 +160,18 @@ fn pages_of(count: u64, bytes: u64, free_percent: u64, block: u64) -> u64 {
 }
 
 /// What the tuples of one leaf add up to.
-struct Leaf<'a> {
-    /// Posting lists of a build are no longer than this.
-    list_max: u64,
-    group: Option<Group<'a>>,
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Packing {
     keys: u64,
     saved: u64,
     could_save: u64,
+    /// As a build with lists would write them.
     packed: Items,
+    /// One for each row.
     alone: Items,
 }
 
-/// Tuples of one key, side by side.
-struct Group<'a> {
-    key: &'a [u8],
-    rows: u64,
-    bytes: u64,
-}
-
-impl<'a> Leaf<'a> {
-    fn new(block: usize) -> Self {
-        Leaf {
-            list_max: block as u64 / 10 / 8 * 8 - POINTER,
-            group: None,
-            keys: 0,
-            saved: 0,
-            could_save: 0,
-            packed: Items { count: 0, bytes: 0 },
-            alone: Items { count: 0, bytes: 0 },
-        }
-    }
-
-    fn add(&mut self, tuple: BtreeTuple<'a>) {
-        let key = tuple.key_bytes().get(8..).unwrap_or_default();
-        let rows = match tuple.is_posting() {
-            true => tuple.posting_count() as u64,
-            false => 1,
-        };
-        let bytes = tuple.0.size() as u64 + POINTER;
-        match &mut self.group {
-            Some(group) if group.key == key => {
-                group.rows += rows;
-                group.bytes += bytes;
-            }
-            _ => {
-                self.close_group();
-                self.group = Some(Group { key, rows, bytes });
-            }
-        }
-    }
-
-    fn close_group(&mut self) {
-        let Some(group) = self.group.take() else {
-            return;
-        };
-        let single = 8 + group.key.len() as u64;
-        self.keys += 1;
-        if group.rows == 1 {
-            self.alone.count += 1;
-            self.alone.bytes += single;
-            self.packed.count += 1;
-            self.packed.bytes += single;
-            return;
-        }
-        let alone = group.rows * (single + POINTER);
-        let per_list = (self.list_max.saturating_sub(single) / TID).max(1);
-        let lists = group.rows.div_ceil(per_list);
-        let listed = lists * (single + POINTER) + (group.rows * TID).next_multiple_of(8);
-        self.saved += alone.saturating_sub(group.bytes);
-        self.could_save += group.bytes.saturating_sub(listed.min(alone));
-        self.alone.count += group.rows;
-        self.alone.bytes += group.rows * single;
-        let lists = lists.min(group.rows);
-        self.packed.count += lists;
-        self.packed.bytes += listed.min(alone).saturating_sub(lists * POINTER);
-    }
-
+impl Packing {
     fn book(&self, sums: &mut Sums) {
         sums.add(KEYS, self.keys);
         sums.add(SAVED, self.saved);
@@ -255,6 +181,102 @@ impl<'a> Leaf<'a> {
         sums.add(ROWS, self.alone.count);
         sums.add(ROW_BYTES, self.alone.bytes);
     }
+}
+
+/// Adds up the tuples of one leaf, from left to right.
+pub(super) struct Packs<'a> {
+    /// Posting lists of a build are no longer than this.
+    list_max: u64,
+    group: Group<'a>,
+    /// Tuples whose key no other has.
+    single: Items,
+    several: Packing,
+}
+
+/// Tuples of one key, side by side.
+#[derive(Clone, Copy, Default)]
+struct Group<'a> {
+    key: &'a [u8],
+    rows: u64,
+    bytes: u64,
+}
+
+impl<'a> Packs<'a> {
+    pub(super) fn new(block: usize) -> Self {
+        Packs {
+            list_max: block as u64 / 10 / 8 * 8 - POINTER,
+            group: Group::default(),
+            single: Items::default(),
+            several: Packing::default(),
+        }
+    }
+
+    /// The next tuple, which names so many rows.
+    #[inline]
+    pub(super) fn add(&mut self, tuple: BtreeTuple<'a>, rows: u64) {
+        let key = tuple.key_bytes().get(8..).unwrap_or_default();
+        let bytes = tuple.0.size() as u64 + POINTER;
+        if self.group.rows > 0 && are_equal(self.group.key, key) {
+            self.group.rows += rows;
+            self.group.bytes += bytes;
+        } else {
+            self.close_group();
+            self.group = Group { key, rows, bytes };
+        }
+    }
+
+    #[inline]
+    fn close_group(&mut self) {
+        match self.group.rows {
+            0 => {}
+            1 => {
+                self.single.count += 1;
+                self.single.bytes += 8 + self.group.key.len() as u64;
+            }
+            _ => self.close_several(),
+        }
+    }
+
+    fn close_several(&mut self) {
+        let (group, several) = (self.group, &mut self.several);
+        let single = 8 + group.key.len() as u64;
+        let alone = group.rows * (single + POINTER);
+        let per_list = (self.list_max.saturating_sub(single) / TID).max(1);
+        let lists = group.rows.div_ceil(per_list);
+        let listed = lists * (single + POINTER) + (group.rows * TID).next_multiple_of(8);
+        several.keys += 1;
+        several.saved += alone.saturating_sub(group.bytes);
+        several.could_save += group.bytes.saturating_sub(listed.min(alone));
+        several.alone.count += group.rows;
+        several.alone.bytes += group.rows * single;
+        let lists = lists.min(group.rows);
+        several.packed.count += lists;
+        several.packed.bytes += listed.min(alone).saturating_sub(lists * POINTER);
+    }
+
+    pub(super) fn finish(mut self) -> Packing {
+        self.close_group();
+        let (single, several) = (self.single, self.several);
+        let with_single = |own: Items| Items {
+            count: own.count + single.count,
+            bytes: own.bytes + single.bytes,
+        };
+        Packing {
+            keys: several.keys + single.count,
+            packed: with_single(several.packed),
+            alone: with_single(several.alone),
+            ..several
+        }
+    }
+}
+
+/// Keys are whole words nearly always, and short ones: quicker than a call.
+#[inline]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let ((words, rest), (others, rest_of_other)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    words.len() == others.len()
+        && words.iter().zip(others).all(|(own, other)| own == other)
+        && rest == rest_of_other
 }
 
 #[cfg(test)]

@@ -6,23 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use pgclinic_cluster::{Catalog, RelKind};
-use pgclinic_format::heap_tuple::HEAP_HASVARWIDTH;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{
-    Attribute, Attributes, BlockNo, ColumnLayout, HeapTuple, Page, PlainAttributes, Varlena,
-    varlena,
-};
+use pgclinic_format::{BlockNo, Page};
 
 use super::MeasureOptions;
+use super::columns::{Columns, PlacedRow, RowWalk};
 use super::compression_trial::Picked;
 use super::page_rows::{PageRow, judge};
 use super::places::Places;
-use super::{
-    COLUMN_MEASURES, ColumnAt, ColumnMeasure, LeafLook, MEASURES, Measure, PageAt, StoredValue,
-    Sums, Whole, sample,
-};
+use super::{LeafLook, MEASURES, Measure, PageAt, Sums, Whole, named, sample};
 use crate::check::ForkCx;
-use crate::document::{Figure, MeasuredColumn, MeasuredRelation, Sections};
+use crate::document::{MeasuredRelation, Sections};
 
 /// Relations with lower numbers are the server's own.
 const FIRST_NORMAL_OID: u32 = 16384;
@@ -35,8 +29,7 @@ pub(super) struct Job<'a> {
     /// Ranges of blocks of a sample.
     pub(super) groups: Option<Vec<Range<u64>>>,
     measures: Vec<&'static dyn Measure>,
-    columns: Vec<ColumnJob>,
-    only_varlena: bool,
+    columns: Columns,
     /// One, or for a sample one for each part of the jackknife.
     parts: Vec<Mutex<Tally>>,
     places: RwLock<Places>,
@@ -44,12 +37,6 @@ pub(super) struct Job<'a> {
     picked: Mutex<Vec<Picked>>,
     tries: bool,
     keeps_places: AtomicBool,
-}
-
-struct ColumnJob {
-    index: usize,
-    type_name: String,
-    measures: Vec<&'static dyn ColumnMeasure>,
 }
 
 /// What was added up.
@@ -73,11 +60,11 @@ impl Tally {
         }
     }
 
-    fn absorb(&mut self, other: Tally) {
-        absorb_all(&mut self.sums, other.sums);
-        self.columns
-            .resize(self.columns.len().max(other.columns.len()), Vec::new());
-        for (own, more) in self.columns.iter_mut().zip(other.columns) {
+    fn absorb(&mut self, other: &Tally) {
+        absorb_all(&mut self.sums, &other.sums);
+        let columns = self.columns.len().max(other.columns.len());
+        self.columns.resize(columns, Vec::new());
+        for (own, more) in self.columns.iter_mut().zip(&other.columns) {
             absorb_all(own, more);
         }
         self.pages += other.pages;
@@ -99,7 +86,7 @@ impl Tally {
     }
 }
 
-fn absorb_all(own: &mut Vec<Sums>, more: Vec<Sums>) {
+fn absorb_all(own: &mut Vec<Sums>, more: &[Sums]) {
     own.resize(own.len().max(more.len()), Sums::default());
     for (sums, more) in own.iter_mut().zip(more) {
         sums.absorb(more);
@@ -111,21 +98,17 @@ impl<'a> Job<'a> {
     pub(super) fn new(fork: ForkCx<'a>, catalog: &Catalog, options: &MeasureOptions) -> Self {
         let measures = MEASURES.iter().copied();
         let measures: Vec<_> = measures.filter(|measure| measure.fits(&fork)).collect();
-        let columns = columns_of(&fork, catalog);
+        let columns = Columns::of(&fork, catalog);
         let groups = options.sample_percent.and_then(|percent| {
             sample::groups(fork.blocks, percent, u64::from(fork.files.filenode))
         });
         let parts = if groups.is_some() { sample::PARTS } else { 1 };
         let keeps_places = groups.is_none() && wants_places(&fork);
         Job {
-            only_varlena: columns.iter().all(|column| is_varlena(&fork, column)),
             parts: (0..parts).map(|_| Mutex::default()).collect(),
             places: RwLock::default(),
             tries: options.trial_clock.is_some(),
-            picked: Mutex::new(match options.trial_clock {
-                Some(_) => vec![Picked::default(); columns.len()],
-                None => Vec::new(),
-            }),
+            picked: Mutex::default(),
             keeps_places: AtomicBool::new(keeps_places),
             fork,
             groups,
@@ -138,15 +121,15 @@ impl<'a> Job<'a> {
     pub(super) fn chunk(&self, bytes: &[u8], first: u64, room: &AtomicI64) {
         let mut work = Work {
             job: self,
-            tally: self.empty_tally(),
+            tally: Tally {
+                sums: vec![Sums::default(); self.measures.len()],
+                ..Tally::default()
+            },
+            walk: self.columns.walk(&self.fork, self.tries),
             places: self
                 .keeps_places
                 .load(Ordering::Relaxed)
                 .then(Places::default),
-            picked: match self.tries {
-                true => vec![Picked::default(); self.columns.len()],
-                false => Vec::new(),
-            },
         };
         let size = usize::try_from(self.fork.build.block_size).unwrap_or(8192);
         let mut rows = Vec::new();
@@ -154,33 +137,24 @@ impl<'a> Job<'a> {
             let block = BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
             work.page(bytes, block, &mut rows);
         }
-        let Work {
-            tally,
-            places,
-            picked,
-            ..
-        } = work;
-        let mut own = self.picked.lock().expect("no thread panics with values");
-        for (own, more) in own.iter_mut().zip(picked) {
-            own.absorb(more);
+        let (mut tally, places) = (work.tally, work.places);
+        if let Some(walk) = work.walk {
+            let (sums, picked) = walk.finish();
+            tally.columns = sums;
+            self.keep_picked(picked);
         }
-        drop(own);
         if let Some(places) = places {
             self.keep(places, room);
         }
-        self.absorb(first, tally);
+        self.absorb(first, &tally);
     }
 
-    fn empty_tally(&self) -> Tally {
-        let sums = |count: usize| vec![Sums::default(); count];
-        Tally {
-            sums: sums(self.measures.len()),
-            columns: self
-                .columns
-                .iter()
-                .map(|column| sums(column.measures.len()))
-                .collect(),
-            ..Tally::default()
+    fn keep_picked(&self, picked: Vec<Picked>) {
+        let mut own = self.picked.lock().expect("no thread panics with values");
+        let columns = own.len().max(picked.len());
+        own.resize(columns, Picked::default());
+        for (own, more) in own.iter_mut().zip(picked) {
+            own.absorb(more);
         }
     }
 
@@ -204,8 +178,20 @@ impl<'a> Job<'a> {
         kept.then(|| self.places.read().expect("no thread panics with places"))
     }
 
+    /// There was no room for where its rows or leaves stand.
+    pub(super) fn has_lost_places(&self) -> bool {
+        self.groups.is_none()
+            && wants_places(&self.fork)
+            && !self.keeps_places.load(Ordering::Relaxed)
+    }
+
+    /// Where its rows stand is not kept because there are so many.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.fork.blocks > PLACES_BLOCKS_MAX || self.has_lost_places()
+    }
+
     /// Takes over what was added up from this block on.
-    pub(super) fn absorb(&self, first: u64, tally: Tally) {
+    pub(super) fn absorb(&self, first: u64, tally: &Tally) {
         let part = match self.parts.len() {
             1 => 0,
             _ => sample::part_of(first),
@@ -228,13 +214,12 @@ impl<'a> Job<'a> {
         keys: Option<Sections>,
         trials: Vec<Option<Sections>>,
     ) -> MeasuredRelation {
-        let parts: Vec<Tally> = self
-            .parts
-            .iter()
-            .map(|part| part.lock().expect("no thread panics with a tally").clone())
+        let parts = self.parts.iter();
+        let parts: Vec<Tally> = parts
+            .map(|part| std::mem::take(&mut *part.lock().expect("no thread panics with a tally")))
             .collect();
         let mut whole = Tally::default();
-        parts.iter().for_each(|part| whole.absorb(part.clone()));
+        parts.iter().for_each(|part| whole.absorb(part));
         let pages = whole.pages;
         let whole = match self.groups {
             Some(_) => whole.scaled(self.growth_of(pages)),
@@ -251,7 +236,7 @@ impl<'a> Job<'a> {
         }
         sections.extend(keys.unwrap_or_default());
         let (fork, relation) = (&self.fork, self.fork.relation);
-        let mut columns = self.column_figures(&whole);
+        let mut columns = self.columns.figures(fork, &whole.columns);
         for (column, trial) in columns.iter_mut().zip(trials) {
             column.sections.extend(trial.unwrap_or_default());
         }
@@ -312,7 +297,7 @@ impl<'a> Job<'a> {
                     .iter()
                     .enumerate()
                     .filter(|(part, _)| *part != left_out);
-                others.for_each(|(_, part)| rest.absorb(part.clone()));
+                others.for_each(|(_, part)| rest.absorb(part));
                 (rest.pages > 0).then(|| self.sections(&rest.scaled(self.growth_of(rest.pages))))
             })
             .collect();
@@ -320,10 +305,8 @@ impl<'a> Job<'a> {
         let mut intervals: BTreeMap<String, BTreeMap<String, [f64; 2]>> = BTreeMap::new();
         for (section, own) in figures {
             for name in own.keys() {
-                let whole = sample::as_number(figures, section, name);
-                let others = without
-                    .iter()
-                    .map(|rest| sample::as_number(rest, section, name));
+                let real = |own: &Sections| own.get(section)?.get(name)?.as_ref()?.as_real();
+                let (whole, others) = (real(figures), without.iter().map(real));
                 if let (Some(whole), Some(others)) = (whole, others.collect::<Option<Vec<_>>>())
                     && others.iter().any(|other| *other != whole)
                 {
@@ -337,83 +320,6 @@ impl<'a> Job<'a> {
         }
         intervals
     }
-
-    fn column_figures(&self, tally: &Tally) -> Vec<MeasuredColumn> {
-        let nothing = Sums::default();
-        let measured = self.columns.iter().enumerate().filter_map(|(at, job)| {
-            let column = self.at(job)?;
-            let own = tally.columns.get(at);
-            let mut sections = Sections::new();
-            for (number, measure) in job.measures.iter().enumerate() {
-                let sums = own.and_then(|own| own.get(number)).unwrap_or(&nothing);
-                let named = named(measure.figures(), measure.total(sums, &column));
-                sections
-                    .entry(measure.section().into())
-                    .or_default()
-                    .extend(named);
-            }
-            Some(MeasuredColumn {
-                number: column.column.attnum,
-                name: column.column.name.clone(),
-                type_name: job.type_name.clone(),
-                sections,
-            })
-        });
-        measured.collect()
-    }
-
-    fn at<'b>(&'b self, job: &'b ColumnJob) -> Option<ColumnAt<'b>> {
-        let columns = self.fork.relation?.columns.as_ref()?;
-        Some(ColumnAt {
-            column: columns.get(job.index)?,
-            type_name: &job.type_name,
-            fork: &self.fork,
-        })
-    }
-}
-
-fn named(
-    kinds: &[super::FigureKind],
-    values: Vec<Option<Figure>>,
-) -> impl Iterator<Item = (String, Option<Figure>)> {
-    assert_eq!(values.len(), kinds.len(), "a value for each figure");
-    kinds
-        .iter()
-        .zip(values)
-        .map(|(kind, value)| (kind.name.to_owned(), value))
-}
-
-fn columns_of(fork: &ForkCx<'_>, catalog: &Catalog) -> Vec<ColumnJob> {
-    let relation = fork
-        .relation
-        .filter(|relation| matches!(relation.kind, RelKind::Table | RelKind::MaterializedView));
-    let columns = relation.and_then(|relation| relation.columns.as_deref());
-    let live = columns
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| !column.dropped);
-    let jobs = live.filter_map(|(index, column)| {
-        let type_name = catalog.type_info(column.type_oid).name.clone();
-        let at = ColumnAt {
-            column,
-            type_name: &type_name,
-            fork,
-        };
-        let measures = COLUMN_MEASURES.iter().copied();
-        let measures: Vec<_> = measures.filter(|measure| measure.fits(&at)).collect();
-        (!measures.is_empty()).then_some(ColumnJob {
-            index,
-            type_name,
-            measures,
-        })
-    });
-    jobs.collect()
-}
-
-fn is_varlena(fork: &ForkCx<'_>, column: &ColumnJob) -> bool {
-    let layout = fork.columns.and_then(|columns| columns.get(column.index));
-    layout.is_some_and(|layout| layout.attlen == -1)
 }
 
 /// Tables whose rows are ranked, and btrees whose leaves are walked.
@@ -432,17 +338,14 @@ fn wants_places(fork: &ForkCx<'_>) -> bool {
 }
 
 /// Larger tables are taken as they lie: a row's place is that of the line pointer that its index names.
-pub(super) const PLACES_BLOCKS_MAX: u64 = 65_536;
-
-/// Columns that the short walk takes at once.
-const PLAIN_COLUMNS: usize = 16;
+const PLACES_BLOCKS_MAX: u64 = 65_536;
 
 /// One thread's share of a job.
 struct Work<'w, 'a> {
     job: &'w Job<'a>,
     tally: Tally,
+    walk: Option<RowWalk<'w>>,
     places: Option<Places>,
-    picked: Vec<Picked>,
 }
 
 impl Work<'_, '_> {
@@ -459,167 +362,37 @@ impl Work<'_, '_> {
             return;
         }
         let fork = &self.job.fork;
-        rows.clear();
-        if fork.method == Some(AccessMethod::Heap) {
-            judge(page, fork, rows);
-        }
+        let is_heap = fork.method == Some(AccessMethod::Heap);
         let is_btree = fork.method == Some(AccessMethod::Btree) && block > 0;
+        let heap = is_heap.then(|| judge(page, fork, rows));
         let leaf = is_btree.then(|| LeafLook::of(page)).flatten();
-        let leaf = leaf.as_ref();
         let at = PageAt {
             fork,
             block,
-            rows,
-            leaf,
+            heap: heap.as_ref(),
+            leaf: leaf.as_ref(),
         };
         let mut whole = true;
         for (measure, sums) in self.job.measures.iter().zip(&mut self.tally.sums) {
             whole &= measure.page(page, &at, sums);
         }
         self.tally.broken_pages += u64::from(!whole);
-        if !self.job.columns.is_empty() {
-            let live = rows.iter().filter(|row| row.is_live());
-            for row in live {
-                let place = u64::from(block) << 16 | u64::from(row.number);
-                row.tuple
-                    .into_iter()
-                    .for_each(|tuple| self.row(tuple, place));
-            }
+        if let Some(walk) = &mut self.walk {
+            walk_rows(walk, block, rows);
         }
-        if let Some(places) = &mut self.places {
-            match leaf {
-                Some(look) => places.add_leaf(block, look),
-                None if !is_btree => places.add_heap(page, block, rows),
-                None => {}
-            }
-        }
-    }
-
-    fn row(&mut self, tuple: HeapTuple<'_>, place: u64) {
-        let Some(layouts) = self.job.fork.columns else {
-            return;
-        };
-        if self.job.only_varlena && !tuple.has(HEAP_HASVARWIDTH) {
-            return;
-        }
-        let header_is_right = usize::from(tuple.t_hoff()) == tuple.expected_hoff()
-            && usize::from(tuple.attribute_count()) <= layouts.len();
-        if !header_is_right {
-            return;
-        }
-        if tuple.null_bitmap().is_none() && self.plain_row(tuple, layouts, place) {
-            return;
-        }
-        let mut wanted = (0..).zip(&self.job.columns).zip(&mut self.tally.columns);
-        let Some(mut next) = wanted.next() else {
-            return;
-        };
-        for (index, attribute) in Attributes::new(tuple, layouts).enumerate() {
-            let Ok(attribute) = attribute else { return };
-            let ((number, column), sums) = next;
-            if index != column.index {
-                next = ((number, column), sums);
-                continue;
-            }
-            let bytes = match attribute {
-                Attribute::Value(range) => tuple.bytes().get(range),
-                Attribute::Null | Attribute::Missing => None,
-            };
-            if let Some(at) = self.job.at(column)
-                && let Some(value) = stored(bytes, at.column.layout.attlen)
-            {
-                for (measure, sums) in column.measures.iter().zip(sums) {
-                    measure.value(value, &at, sums);
-                }
-                if let (Some(picked), StoredValue::Varlena(..), Some(stored)) =
-                    (self.picked.get_mut(number), value, bytes)
-                {
-                    picked.offer(place, stored, tuple.bytes().len());
-                }
-            }
-            match wanted.next() {
-                Some(more) => next = more,
-                None => return,
-            }
+        match (&mut self.places, leaf) {
+            (Some(places), Some(look)) => places.add_leaf(block, &look),
+            (Some(places), None) if is_heap => places.add_heap(page, block, rows),
+            _ => {}
         }
     }
 }
 
-impl Work<'_, '_> {
-    /// The short walk, for rows all of whose values stand as they are. `false`: it is not such a row, and nothing was counted.
-    fn plain_row(&mut self, tuple: HeapTuple<'_>, layouts: &[ColumnLayout], place: u64) -> bool {
-        let columns = &self.job.columns;
-        if columns.len() > PLAIN_COLUMNS || usize::from(tuple.attribute_count()) != layouts.len() {
-            return false;
+fn walk_rows(walk: &mut RowWalk<'_>, block: BlockNo, rows: &[PageRow<'_>]) {
+    for row in rows.iter().filter(|row| row.is_live()) {
+        let place = u64::from(block) << 16 | u64::from(row.number);
+        if let Some(tuple) = row.tuple {
+            walk.row(PlacedRow { tuple, place });
         }
-        let bytes = tuple.bytes();
-        let mut ends = [(0, 0); PLAIN_COLUMNS];
-        let mut walk = PlainAttributes::new(bytes, usize::from(tuple.t_hoff()));
-        let mut wanted = columns.iter().zip(&mut ends).peekable();
-        for (index, layout) in layouts.iter().enumerate() {
-            let Some(payload) = walk.payload(*layout) else {
-                return false;
-            };
-            if let Some((_, end)) = wanted.next_if(|(column, _)| column.index == index) {
-                *end = (walk.end(), payload.len());
-            }
-            if wanted.peek().is_none() {
-                break;
-            }
-        }
-        for (number, (end, len)) in ends.iter().take(columns.len()).enumerate() {
-            self.plain_value(
-                number,
-                bytes.get(..*end).unwrap_or_default(),
-                *len,
-                (place, bytes.len()),
-            );
-        }
-        true
-    }
-
-    /// Counts the value whose payload of `len` bytes ends the bytes.
-    fn plain_value(&mut self, number: usize, bytes: &[u8], len: usize, (place, row): (u64, usize)) {
-        let (Some(column), Some(sums)) = (
-            self.job.columns.get(number),
-            self.tally.columns.get_mut(number),
-        ) else {
-            return;
-        };
-        let Some(at) = self.job.at(column) else {
-            return;
-        };
-        let start = bytes.len().saturating_sub(len);
-        let payload = bytes.get(start..).unwrap_or_default();
-        let value = match at.column.layout.attlen {
-            -1 => {
-                // The last byte of a long header is 0 below 4 MiB, and a row is shorter.
-                let is_short = start.checked_sub(1).and_then(|at| bytes.get(at));
-                let header = if is_short.is_some_and(|byte| byte & 1 == 1) {
-                    1
-                } else {
-                    4
-                };
-                if let Some(picked) = self.picked.get_mut(number) {
-                    let stored = bytes.get(start.saturating_sub(header)..);
-                    picked.offer(place, stored.unwrap_or_default(), row);
-                }
-                StoredValue::Varlena(Varlena::Plain(payload), len + header)
-            }
-            _ => StoredValue::Fixed(payload),
-        };
-        for (measure, sums) in column.measures.iter().zip(sums) {
-            measure.value(value, &at, sums);
-        }
-    }
-}
-
-fn stored(bytes: Option<&[u8]>, attlen: i16) -> Option<StoredValue<'_>> {
-    match attlen {
-        -1 => {
-            let (value, len) = varlena::parse(bytes?).ok()?;
-            Some(StoredValue::Varlena(value, len))
-        }
-        _ => bytes.map(StoredValue::Fixed),
     }
 }

@@ -56,6 +56,8 @@ pub(super) const FIGURES: &[FigureKind] = &[
 
 /// More rows than these are not ranked one by one: runs of leaves are taken from all of the index.
 const RANKED_MAX: u64 = 2_000_000;
+/// Memory that ranking a row takes: its place, and that with its rank, sorted.
+const RANKED_BYTES: u64 = 24;
 /// About so many rows are taken then.
 const SAMPLED: u64 = 250_000;
 /// Leaves of a run.
@@ -67,23 +69,29 @@ const POINTS: usize = 2_000;
 /// How full pages are after splits in the middle, in the long run: the logarithm of 2.
 const RANDOM_FILL: f64 = std::f64::consts::LN_2;
 
-/// The order of one index against its table. `table` is empty where the table's rows are not known.
-pub(super) fn measure(
-    fork: &ForkCx<'_>,
-    own: &Places,
-    table: Option<&Places>,
-    forecast: bool,
-) -> Option<Sections> {
+/// What is known of an index and of its table.
+pub(super) struct KeyOrder<'a> {
+    /// Its leaves.
+    pub(super) own: &'a Places,
+    /// The table's rows; nothing where they are taken as they lie.
+    pub(super) table: Option<&'a Places>,
+    /// Other kinds of keys are of interest.
+    pub(super) forecast: bool,
+    /// Memory for ranking rows.
+    pub(super) memory_bytes: u64,
+}
+
+/// The order of one index against its table.
+pub(super) fn measure(fork: &ForkCx<'_>, order: &KeyOrder<'_>) -> Option<Sections> {
     let source = fork.source?;
-    let leaves = chain(own);
+    let leaves = chain(order.own);
     let rows: u64 = leaves.iter().map(|(_, rows)| u64::from(*rows)).sum();
-    let every = match rows > RANKED_MAX {
-        true => rows.div_ceil(SAMPLED),
-        false => 1,
-    };
+    let most = RANKED_MAX.min(order.memory_bytes / RANKED_BYTES);
+    let wanted = if rows > most { SAMPLED.min(most) } else { rows };
+    let every = rows.div_ceil(wanted.max(1)).max(1);
     let mut walk = Walk {
         pages: PageReader::new(source, fork),
-        table,
+        table: order.table,
         places: Vec::new(),
         ends: Vec::new(),
     };
@@ -95,7 +103,7 @@ pub(super) fn measure(
             walk.ends.push(walk.places.len());
         }
     }
-    let figures = figures(&walk, if forecast { rows } else { 0 });
+    let figures = figures(&walk, if order.forecast { rows } else { 0 });
     let named = FIGURES.iter().zip(figures);
     let named = named.map(|(kind, figure)| (kind.name.to_owned(), figure));
     Some(Sections::from([(SECTION.to_owned(), named.collect())]))

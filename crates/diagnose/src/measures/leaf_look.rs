@@ -3,6 +3,8 @@
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::{LpFlags, Page};
 
+use super::btree_packing::{Packing, Packs};
+
 /// A leaf and its items.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafLook<'a> {
@@ -16,36 +18,44 @@ pub struct LeafLook<'a> {
     pub live: [u64; 2],
     /// Those that are marked dead, and their bytes.
     pub dead: [u64; 2],
+    /// What those that are not marked dead would be in another order of things.
+    pub(super) packing: Packing,
 }
 
 impl<'a> LeafLook<'a> {
     /// Of a leaf that is in use.
     pub(super) fn of(page: Page<'a>) -> Option<Self> {
         let tree = BtreePage::parse(page).filter(|tree| tree.is_leaf() && !tree.is_ignored())?;
-        let mut look = LeafLook {
-            tree,
-            rows: 0,
-            posting_lists: 0,
-            live: [0; 2],
-            dead: [0; 2],
-        };
-        let first = tree.first_data();
-        for (item, pointer) in page.line_pointers().filter(|(item, _)| *item >= first) {
-            let [count, bytes] = match pointer.flags() == LpFlags::Dead {
-                true => &mut look.dead,
-                false => &mut look.live,
-            };
+        let (mut rows, mut posting_lists) = (0, 0);
+        let (mut live, mut dead) = ([0; 2], [0; 2]);
+        let mut packs = Packs::new(page.len());
+        let behind_high_key = usize::from(tree.first_data() - 1);
+        for (_, pointer) in page.line_pointers().skip(behind_high_key) {
+            let is_dead = pointer.flags() == LpFlags::Dead;
+            let [count, bytes] = if is_dead { &mut dead } else { &mut live };
             *count += 1;
             *bytes += u64::from(pointer.lp_len());
-            if let Some(tuple) = tree.tuple(item) {
-                let is_posting = tuple.is_posting();
-                look.posting_lists += u64::from(is_posting);
-                look.rows += match is_posting {
-                    true => tuple.posting_count() as u64,
-                    false => 1,
-                };
+            let Some(tuple) = tree.tuple_of(pointer) else {
+                continue;
+            };
+            let is_posting = tuple.is_posting();
+            let names = match is_posting {
+                true => tuple.posting_count() as u64,
+                false => 1,
+            };
+            posting_lists += u64::from(is_posting);
+            rows += names;
+            if !is_dead {
+                packs.add(tuple, names);
             }
         }
-        Some(look)
+        Some(LeafLook {
+            tree,
+            rows,
+            posting_lists,
+            live,
+            dead,
+            packing: packs.finish(),
+        })
     }
 }

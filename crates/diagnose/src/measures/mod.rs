@@ -4,6 +4,7 @@
 //! of the sums. Where PostgreSQL's own extensions give the same quantity, name and value are theirs.
 
 mod catalogs;
+mod columns;
 mod compression_trial;
 mod growth;
 mod index_hints;
@@ -23,14 +24,16 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::Column;
 use pgclinic_format::line_pointer::LinePointer;
-use pgclinic_format::{BlockNo, Page, Varlena, registry};
+use pgclinic_format::toast::ToastPointer;
+use pgclinic_format::varlena::Compressed;
+use pgclinic_format::{BlockNo, Page, registry};
 
 use crate::check::ForkCx;
 use crate::document::{Figure, Spread};
 
 pub use growth::{GrowthError, growth};
 pub use leaf_look::LeafLook;
-pub use page_rows::PageRow;
+pub use page_rows::HeapLook;
 pub use run::{MeasureOptions, measure_cluster};
 pub use sums::Sums;
 
@@ -71,8 +74,8 @@ pub struct PageAt<'a> {
     pub fork: &'a ForkCx<'a>,
     /// Its number in the fork.
     pub block: BlockNo,
-    /// What its used line pointers hold, if it is a heap's.
-    pub rows: &'a [PageRow<'a>],
+    /// What its rows come to, if it is a heap's.
+    pub heap: Option<&'a HeapLook>,
     /// What its items come to, if it is a leaf of a btree.
     pub leaf: Option<&'a LeafLook<'a>>,
 }
@@ -93,8 +96,8 @@ pub trait ColumnMeasure: Sync {
     fn figures(&self) -> &'static [FigureKind];
     /// Columns of this kind are measured.
     fn fits(&self, at: &ColumnAt<'_>) -> bool;
-    /// Adds a value up; nulls are never handed out.
-    fn value(&self, value: StoredValue<'_>, at: &ColumnAt<'_>, sums: &mut Sums);
+    /// Adds up a value that occurs so often; nulls are never handed out.
+    fn value(&self, value: StoredValue<'_>, often: u64, at: &ColumnAt<'_>, sums: &mut Sums);
     /// The figures, in the order of [`ColumnMeasure::figures`]; nothing for what cannot be computed.
     fn total(&self, sums: &Sums, at: &ColumnAt<'_>) -> Vec<Option<Figure>>;
 }
@@ -115,8 +118,27 @@ pub struct ColumnAt<'a> {
 pub enum StoredValue<'a> {
     /// Of fixed length.
     Fixed(&'a [u8]),
-    /// Of variable length, with the bytes that it takes in the row.
-    Varlena(Varlena<'a>, usize),
+    /// Of variable length, as it is: only its length is told.
+    Plain {
+        /// Its bytes.
+        raw: u64,
+        /// Its bytes with their header.
+        stored: u64,
+    },
+    /// Packed, with the bytes that it takes in the row.
+    Packed(Compressed<'a>, u64),
+    /// In the TOAST table.
+    External(ToastPointer),
+}
+
+/// Figures with their names.
+fn named(
+    kinds: &[FigureKind],
+    values: Vec<Option<Figure>>,
+) -> impl Iterator<Item = (String, Option<Figure>)> {
+    assert_eq!(values.len(), kinds.len(), "a value for each figure");
+    let named = kinds.iter().zip(values);
+    named.map(|(kind, value)| (kind.name.to_owned(), value))
 }
 
 /// Two digits are kept: spreads of sizes and ages stay short.

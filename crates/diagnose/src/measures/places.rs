@@ -6,7 +6,8 @@ use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
 
-use super::{LeafLook, PageRow};
+use super::LeafLook;
+use super::page_rows::PageRow;
 
 /// What a btree's leaf says to a walk along the leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +25,9 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn absorb(&mut self, mut other: Places) {
-        self.roots.append(&mut other.roots);
-        self.faces.append(&mut other.faces);
+    pub(super) fn absorb(&mut self, other: Places) {
+        self.roots.extend(other.roots);
+        self.faces.extend(other.faces);
     }
 
     /// Memory that it takes, about.

@@ -55,15 +55,10 @@ impl Measure for RowAges {
     }
 
     fn page(&self, _: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
-        let Some(now) = Now::of(at.fork) else {
+        let Some(look) = at.heap else {
             return true;
         };
-        let (mut xids, mut multis) = (None, None);
-        for tuple in at.rows.iter().filter_map(|row| row.tuple) {
-            let (xid, multi) = now.ages(tuple);
-            xids = xids.max(xid);
-            multis = multis.max(multi);
-        }
+        let (xids, multis) = (look.xid_age, look.multixact_age);
         sums.add(FROZEN_PAGES, u64::from(xids.is_none() && multis.is_none()));
         for (slot, age) in [(XID_AGE, xids), (MULTI_AGE, multis)] {
             if let Some(age) = age {
@@ -102,13 +97,13 @@ impl Measure for RowAges {
 
 /// The numbers that come next.
 #[derive(Clone, Copy)]
-struct Now {
+pub(super) struct Now {
     xid: u32,
     multi: u32,
 }
 
 impl Now {
-    fn of(fork: &ForkCx<'_>) -> Option<Now> {
+    pub(super) fn of(fork: &ForkCx<'_>) -> Option<Now> {
         let checkpoint = &fork.cluster?.control.trusted()?.checkpoint;
         Some(Now {
             xid: checkpoint.next_xid().0,
@@ -125,7 +120,7 @@ impl Now {
     }
 
     /// Of the oldest transaction and of the multixact that a row names, where it does.
-    fn ages(self, tuple: HeapTuple<'_>) -> (Option<u64>, Option<u64>) {
+    pub(super) fn ages(self, tuple: HeapTuple<'_>) -> (Option<u64>, Option<u64>) {
         let inserted = Some(tuple.t_xmin())
             .filter(|xmin| {
                 xmin.is_normal() && !tuple.xmin_is_frozen() && !tuple.has(HEAP_XMIN_INVALID)

@@ -11,6 +11,7 @@ use pgclinic_format::{Fork, Oid};
 use pgclinic_source::{BufferPool, Chunk, ChunkReader, Range, for_each_chunk};
 
 use super::job::{Job, Tally};
+use super::key_order::KeyOrder;
 use super::toasted::Toasted;
 use super::{catalogs, index_hints, key_order, large_objects};
 use crate::check::DatabaseCx;
@@ -132,7 +133,8 @@ fn measure_database(
         .map(|fork| Job::new(fork, &catalog, options))
         .collect();
     run(cluster, &jobs, options, progress, &mut document.coverage);
-    let keys = key_sections(&jobs, options.threads, progress);
+    let keys = key_sections(&jobs, options, progress);
+    keys_left_out(&jobs, &mut document.coverage);
     let trials = trials(&jobs, options);
     let finished = jobs.into_iter().zip(keys).zip(trials);
     let mut measured: Vec<_> = finished
@@ -179,9 +181,10 @@ fn is_measured(files: &ForkFiles) -> bool {
 /// The order of each btree against its table's, one index a thread.
 fn key_sections(
     jobs: &[Job<'_>],
-    threads: NonZeroUsize,
+    options: &MeasureOptions,
     progress: &dyn Progress,
 ) -> Vec<Option<Sections>> {
+    let memory_bytes = options.memory_bytes / options.threads.get() as u64;
     let next = AtomicUsize::new(0);
     let sections: Vec<Mutex<Option<Sections>>> = jobs.iter().map(|_| Mutex::default()).collect();
     let work = || {
@@ -191,12 +194,13 @@ fn key_sections(
                 return;
             };
             if !progress.is_interrupted() {
-                *slot.lock().expect("no thread panics with a section") = key_section(job, jobs);
+                let section = key_section(job, jobs, memory_bytes);
+                *slot.lock().expect("no thread panics with a section") = section;
             }
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.get() {
+        for _ in 1..options.threads.get() {
             scope.spawn(work);
         }
         work();
@@ -207,7 +211,7 @@ fn key_sections(
         .collect()
 }
 
-fn key_section(job: &Job<'_>, jobs: &[Job<'_>]) -> Option<Sections> {
+fn key_section(job: &Job<'_>, jobs: &[Job<'_>], memory_bytes: u64) -> Option<Sections> {
     (job.fork.method == Some(AccessMethod::Btree)).then_some(())?;
     let relation = job.fork.relation?;
     let index = relation.index.as_ref().filter(|index| index.valid)?;
@@ -222,10 +226,28 @@ fn key_section(job: &Job<'_>, jobs: &[Job<'_>]) -> Option<Sections> {
     let rows = table.and_then(Job::places);
     let columns = relation.layouts.as_deref().unwrap_or_default();
     let forecast = index.unique && matches!(columns, [only] if matches!(only.attlen, 8 | 16));
-    let is_large = table.is_some_and(|table| table.fork.blocks > super::job::PLACES_BLOCKS_MAX);
-    // Of a table whose rows were not asked for, or did not fit, dead ones would count too.
-    (rows.is_some() || is_large).then_some(())?;
-    key_order::measure(&job.fork, &own, rows.as_deref(), forecast)
+    // Of a table that is too large for its rows to be kept, or for --memory, dead ones count too; of one that was not
+    // asked for, nothing is told.
+    (rows.is_some() || table.is_some_and(Job::is_too_large)).then_some(())?;
+    let order = KeyOrder {
+        own: &own,
+        table: rows.as_deref(),
+        forecast,
+        memory_bytes,
+    };
+    key_order::measure(&job.fork, &order)
+}
+
+/// Indexes whose leaves did not fit: nothing is told of the order of their keys.
+fn keys_left_out(jobs: &[Job<'_>], coverage: &mut Coverage) {
+    let indexes = jobs
+        .iter()
+        .filter(|job| job.fork.method == Some(AccessMethod::Btree) && job.has_lost_places());
+    for relation in indexes.filter_map(|job| job.fork.relation) {
+        let what = format!("the order of keys of {}", relation.qualified_name());
+        let why = "the places of its leaves take more than --memory".into();
+        leave_out(coverage, what, why);
+    }
 }
 
 /// The trials of each job's columns, one after the other: times would disturb each other.
@@ -349,7 +371,7 @@ fn book(chunk: &Chunk, job: &Job<'_>, first: u64, seen: &mut Coverage) {
     seen.bytes_unreadable += missing;
     seen.pages += read / block;
     if missing > 0 {
-        job.absorb(first, Tally::broken(missing.div_ceil(block)));
+        job.absorb(first, &Tally::broken(missing.div_ceil(block)));
         leave_out(seen, chunk.range.path.clone(), why);
     }
 }

@@ -6,8 +6,6 @@
 
 use std::ops::Range;
 
-use crate::document::{Figure, Sections};
-
 /// Pages of a group: one read.
 pub(super) const GROUP_PAGES: u64 = 8;
 /// Fewer groups tell too little.
@@ -55,15 +53,6 @@ pub(super) fn interval(whole: f64, without: &[f64], unread: f64) -> [f64; 2] {
     let squares: f64 = without.iter().map(|value| (value - mean).powi(2)).sum();
     let error = (squares * (count - 1.0) / count * unread).sqrt();
     [(whole - T * error).max(0.0), whole + T * error]
-}
-
-/// A figure as a number.
-pub(super) fn as_number(sections: &Sections, section: &str, name: &str) -> Option<f64> {
-    match sections.get(section)?.get(name)?.as_ref()? {
-        Figure::Count(number) => Some(*number as f64),
-        Figure::Real(number) => Some(*number),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

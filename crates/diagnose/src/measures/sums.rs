@@ -67,7 +67,13 @@ impl Sums {
     /// Counts a value.
     #[inline]
     pub fn note(&mut self, slot: u8, value: u64) {
-        slot_of(&mut self.spreads, slot).note(value, 1);
+        self.note_often(slot, value, 1);
+    }
+
+    /// Counts a value so many times.
+    #[inline]
+    pub fn note_often(&mut self, slot: u8, value: u64, often: u64) {
+        slot_of(&mut self.spreads, slot).note(value, often);
     }
 
     /// A sum.
@@ -111,21 +117,20 @@ impl Sums {
     }
 
     /// Takes over what another has added up.
-    pub fn absorb(&mut self, other: Sums) {
-        for (slot, amount) in (0u8..).zip(other.sums) {
-            self.add(slot, amount);
+    pub fn absorb(&mut self, other: &Sums) {
+        for (slot, amount) in (0u8..).zip(&other.sums) {
+            self.add(slot, *amount);
         }
-        for (slot, value) in (0u8..).zip(other.lowest) {
-            value.into_iter().for_each(|value| self.lower(slot, value));
+        for (slot, value) in (0u8..).zip(&other.lowest) {
+            value.iter().for_each(|value| self.lower(slot, *value));
         }
-        for (slot, value) in (0u8..).zip(other.highest) {
-            value.into_iter().for_each(|value| self.raise(slot, value));
+        for (slot, value) in (0u8..).zip(&other.highest) {
+            value.iter().for_each(|value| self.raise(slot, *value));
         }
-        for (slot, counts) in (0u8..).zip(other.spreads) {
-            let own = slot_of(&mut self.spreads, slot);
-            counts
-                .all()
-                .for_each(|(value, often)| own.note(value, often));
+        for (slot, counts) in (0u8..).zip(&other.spreads) {
+            for (value, often) in counts.all() {
+                self.note_often(slot, value, often);
+            }
         }
     }
 }
@@ -154,7 +159,7 @@ mod tests {
             sums.raise(1, value);
             sums.note(4, 7);
         }
-        one.absorb(other);
+        one.absorb(&other);
         assert_eq!((one.sum(2), one.sum(0), one.sum(99)), (12, 0, 0));
         assert_eq!(
             (one.lowest(0), one.highest(1), one.highest(0)),

@@ -1,10 +1,9 @@
 //! Where every byte of a table goes: a ledger that adds up to the file, and what cleaning gives back.
 
-use pgclinic_format::line_pointer::{LinePointer, LpFlags};
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Page, index_page::AccessMethod};
 
-use super::{FigureKind, Measure, PageAt, PageRow, Sums, Whole, bytes, number};
+use super::{FigureKind, HeapLook, Measure, PageAt, Sums, Whole, bytes, number};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
@@ -72,21 +71,25 @@ impl Measure for TableLedger {
     }
 
     fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
-        let Some(ledger) = Ledger::of(page, at) else {
+        let Some(look) = at.heap else {
+            return true;
+        };
+        let Some(ledger) = Ledger::of(page, look) else {
             return false;
         };
+        let ([live_rows, live], [_, dead]) = (look.live, look.dead);
         sums.add(HEADERS, HEADER_BYTES as u64);
         sums.add(POINTERS, ledger.pointers);
-        sums.add(LIVE, ledger.live);
-        sums.add(DEAD, ledger.dead);
+        sums.add(LIVE, live);
+        sums.add(DEAD, dead);
         sums.add(PADDING, ledger.padding);
         sums.add(HOLE, ledger.hole);
-        sums.add(REDIRECTS, ledger.redirects);
-        sums.add(DEAD_POINTERS, ledger.dead_pointers);
-        sums.add(UNUSED_POINTERS, ledger.unused_pointers);
-        sums.add(PACKED, ledger.packed);
-        sums.add(LIVE_ROWS, ledger.live_rows);
-        if ledger.live > 0 {
+        sums.add(REDIRECTS, look.redirects);
+        sums.add(DEAD_POINTERS, look.dead_pointers);
+        sums.add(UNUSED_POINTERS, look.unused_pointers);
+        sums.add(PACKED, look.packed_bytes);
+        sums.add(LIVE_ROWS, live_rows);
+        if live > 0 {
             sums.raise(LAST_LIVE_BLOCK, u64::from(at.block) + 1);
         }
         let len = page.len() as u64;
@@ -134,57 +137,23 @@ fn pages_when_packed(sums: &Sums, block: u64) -> u64 {
     rows.div_ceil((room / mean).max(1))
 }
 
-/// The bytes of one page.
-#[derive(Default)]
+/// The bytes of one page that are no row's.
 struct Ledger {
     pointers: u64,
-    live: u64,
-    dead: u64,
     padding: u64,
     hole: u64,
-    redirects: u64,
-    dead_pointers: u64,
-    unused_pointers: u64,
-    packed: u64,
-    live_rows: u64,
 }
 
 impl Ledger {
     /// Nothing where the parts do not add up: rows that overlap, a header that lies.
-    fn of(page: Page<'_>, at: &PageAt<'_>) -> Option<Ledger> {
-        let mut ledger = Ledger {
-            pointers: u64::from(page.pd_lower()).checked_sub(HEADER_BYTES as u64)?,
-            hole: u64::from(page.pd_upper()).checked_sub(u64::from(page.pd_lower()))?,
-            ..Ledger::default()
-        };
-        for (_, pointer) in page.line_pointers() {
-            ledger.add_pointer(pointer);
-        }
-        for row in at.rows {
-            ledger.add_row(row);
-        }
-        let rows = (page.len() as u64).checked_sub(u64::from(page.pd_upper()))?;
-        ledger.padding = rows.checked_sub(ledger.live + ledger.dead)?;
-        Some(ledger)
-    }
-
-    fn add_pointer(&mut self, pointer: LinePointer) {
-        match pointer.flags() {
-            LpFlags::Redirect => self.redirects += 1,
-            LpFlags::Dead => self.dead_pointers += 1,
-            LpFlags::Unused => self.unused_pointers += 1,
-            LpFlags::Normal => {}
-        }
-    }
-
-    fn add_row(&mut self, row: &PageRow<'_>) {
-        let len = u64::from(row.len);
-        if row.is_live() {
-            self.live += len;
-            self.live_rows += 1;
-            self.packed += len.next_multiple_of(8) + LinePointer::SIZE as u64;
-        } else {
-            self.dead += len;
-        }
+    fn of(page: Page<'_>, look: &HeapLook) -> Option<Ledger> {
+        let (lower, upper) = (u64::from(page.pd_lower()), u64::from(page.pd_upper()));
+        let items = (page.len() as u64).checked_sub(upper)?;
+        let ([_, live], [_, dead]) = (look.live, look.dead);
+        Some(Ledger {
+            pointers: lower.checked_sub(HEADER_BYTES as u64)?,
+            padding: items.checked_sub(live + dead)?,
+            hole: upper.checked_sub(lower)?,
+        })
     }
 }

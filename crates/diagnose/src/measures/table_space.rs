@@ -3,7 +3,6 @@
 //! Truth: `pgstat_heap` in `contrib/pgstattuple/pgstattuple.c`, `PageGetHeapFreeSpace` in
 //! `src/backend/storage/page/bufpage.c`.
 
-use pgclinic_cluster::RowState;
 use pgclinic_format::heap_tuple::HEADER_BYTES;
 use pgclinic_format::line_pointer::LpFlags;
 use pgclinic_format::page::{HEADER_BYTES as PAGE_HEADER_BYTES, PD_HAS_FREE_LINES};
@@ -64,26 +63,18 @@ impl Measure for TableSpace {
     }
 
     fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
-        let (mut live_on_page, mut live_bytes) = (0, 0);
-        let (mut dead, mut dead_bytes, mut unknown) = (0, 0, 0);
-        for row in at.rows {
-            if row.is_live() {
-                live_on_page += 1;
-                live_bytes += u64::from(row.len);
-            } else {
-                dead += 1;
-                dead_bytes += u64::from(row.len);
-                unknown += u64::from(row.state == RowState::Unknown);
-            }
-        }
-        sums.add(LIVE, live_on_page);
+        let Some(look) = at.heap else {
+            return true;
+        };
+        let ([live, live_bytes], [dead, dead_bytes]) = (look.live, look.dead);
+        sums.add(LIVE, live);
         sums.add(LIVE_BYTES, live_bytes);
         sums.add(DEAD, dead);
         sums.add(DEAD_BYTES, dead_bytes);
-        sums.add(UNKNOWN, unknown);
-        sums.note(LIVE_ON_PAGE, live_on_page);
-        if !at.rows.is_empty() {
-            sums.note(STORED_ON_PAGE, at.rows.len() as u64);
+        sums.add(UNKNOWN, look.unknown);
+        sums.note(LIVE_ON_PAGE, live);
+        if live + dead > 0 {
+            sums.note(STORED_ON_PAGE, live + dead);
         }
         sums.add(FREE_BYTES, u64::from(heap_free_space(page, at)));
         true

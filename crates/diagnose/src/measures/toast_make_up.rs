@@ -3,7 +3,7 @@
 //! Truth: `heap_toast_insert_or_update` in `src/backend/access/heap/heaptoast.c`, `pg_column_compression` in `varlena.c`.
 
 use pgclinic_cluster::{Cluster, quoted};
-use pgclinic_format::Varlena;
+use pgclinic_format::toast::ToastPointer;
 
 use super::percent::percent;
 use super::{
@@ -34,11 +34,11 @@ const SIZES: u8 = 21;
 struct Kept(u8);
 
 impl Kept {
-    fn add(self, sums: &mut Sums, stored: u64, raw: u64) {
-        sums.add(self.0, 1);
-        sums.add(self.0 + 1, stored);
-        sums.add(self.0 + 2, raw);
-        sums.note(SIZES, round_down(raw));
+    fn add(self, sums: &mut Sums, stored: u64, raw: u64, often: u64) {
+        sums.add(self.0, often);
+        sums.add(self.0 + 1, stored * often);
+        sums.add(self.0 + 2, raw * often);
+        sums.note_often(SIZES, round_down(raw), often);
     }
 
     fn values(self, sums: &Sums) -> u64 {
@@ -117,36 +117,16 @@ impl ColumnMeasure for ToastMakeUp {
         has_toast && at.column.layout.attlen == -1 && at.column.storage != b'p'
     }
 
-    fn value(&self, value: StoredValue<'_>, at: &ColumnAt<'_>, sums: &mut Sums) {
-        let StoredValue::Varlena(value, stored) = value else {
-            return;
-        };
-        let stored = stored as u64;
+    fn value(&self, value: StoredValue<'_>, often: u64, at: &ColumnAt<'_>, sums: &mut Sums) {
         match value {
-            Varlena::Short(payload) | Varlena::Plain(payload) => {
-                PLAIN.add(sums, stored, payload.len() as u64);
-            }
-            Varlena::Compressed(packed) => {
+            StoredValue::Fixed(_) => {}
+            StoredValue::Plain { raw, stored } => PLAIN.add(sums, stored, raw, often),
+            StoredValue::Packed(packed, stored) => {
                 if let Some(kept) = PACKED.get(usize::from(packed.method)) {
-                    kept.add(sums, stored, u64::from(packed.raw_size));
+                    kept.add(sums, stored, u64::from(packed.raw_size), often);
                 }
             }
-            Varlena::External(pointer) => {
-                let size = u64::from(pointer.va_extsize);
-                let raw = u64::from(pointer.va_rawsize).saturating_sub(4);
-                let kept = match pointer.is_compressed() {
-                    true => OUTSIDE_PACKED.get(usize::from(pointer.method)),
-                    false => Some(&OUTSIDE),
-                };
-                if let Some(kept) = kept {
-                    kept.add(sums, size, raw);
-                }
-                let chunk = u64::from(at.fork.build.toast_chunk.max(1));
-                let chunks = size.div_ceil(chunk);
-                sums.add(CHUNKS, chunks);
-                sums.add(LAST_CHUNK_GAP, chunks * chunk - size);
-                sums.add(BARELY_OUTSIDE, u64::from(size <= 2 * TARGET));
-            }
+            StoredValue::External(pointer) => external(pointer, often, at, sums),
         }
     }
 
@@ -188,6 +168,23 @@ impl ColumnMeasure for ToastMakeUp {
         ]);
         figures
     }
+}
+
+fn external(pointer: ToastPointer, often: u64, at: &ColumnAt<'_>, sums: &mut Sums) {
+    let size = u64::from(pointer.va_extsize);
+    let raw = u64::from(pointer.va_rawsize).saturating_sub(4);
+    let kept = match pointer.is_compressed() {
+        true => OUTSIDE_PACKED.get(usize::from(pointer.method)),
+        false => Some(&OUTSIDE),
+    };
+    if let Some(kept) = kept {
+        kept.add(sums, size, raw, often);
+    }
+    let chunk = u64::from(at.fork.build.toast_chunk.max(1));
+    let chunks = size.div_ceil(chunk);
+    sums.add(CHUNKS, chunks * often);
+    sums.add(LAST_CHUNK_GAP, (chunks * chunk - size) * often);
+    sums.add(BARELY_OUTSIDE, u64::from(size <= 2 * TARGET) * often);
 }
 
 /// Values that are packed by a method which new values are not; nothing where that cannot be told.

@@ -48,7 +48,7 @@ impl ColumnMeasure for UuidVersions {
         at.column.type_oid == UUID
     }
 
-    fn value(&self, value: StoredValue<'_>, _: &ColumnAt<'_>, sums: &mut Sums) {
+    fn value(&self, value: StoredValue<'_>, often: u64, _: &ColumnAt<'_>, sums: &mut Sums) {
         let StoredValue::Fixed(bytes) = value else {
             return;
         };
@@ -56,12 +56,11 @@ impl ColumnMeasure for UuidVersions {
             return;
         };
         let uuid = Uuid(uuid);
-        let version = uuid.version();
-        sums.add(version, 1);
+        sums.add(uuid.version(), often);
         if let Some(time) = uuid.time_ms() {
             sums.lower(TIMES, time);
             sums.raise(TIMES, time);
-            sums.note(TIMES, time / DAY_MS);
+            sums.note_often(TIMES, time / DAY_MS, often);
         }
     }
 

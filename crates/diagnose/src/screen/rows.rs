@@ -19,7 +19,7 @@ use pgclinic_format::{
 use crate::check::{ForkCx, Limits};
 use crate::document::Kind;
 use crate::fates::Fates;
-use crate::front_bits::FrontBits;
+use crate::front_bits::FixedFront;
 use crate::screen::Glance;
 use crate::screen::items::{Bounds, Taken};
 use crate::visibility_bits::VisibilityReader;
@@ -32,11 +32,7 @@ const ODD_FLAGS2: u16 = INFOMASK2_UNUSED | HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE;
 
 pub(super) struct Rows<'a> {
     columns: &'a [ColumnLayout],
-    /// Columns in front whose place is the same in every row without nulls, and where they end.
-    fixed: usize,
-    fixed_end: usize,
-    /// The bits of those columns in a bitmap of nulls.
-    fixed_bits: FrontBits,
+    front: FixedFront,
     limits: Option<Limits>,
     relfrozenxid: Xid,
     relminmxid: MultiXactId,
@@ -69,13 +65,10 @@ struct Chunks {
 
 impl<'a> Rows<'a> {
     pub(super) fn new(fork: &'a ForkCx<'a>, columns: &'a [ColumnLayout]) -> Self {
-        let (fixed, fixed_end) = fixed_front(columns);
         let relation = fork.relation;
         Rows {
             columns,
-            fixed,
-            fixed_end,
-            fixed_bits: FrontBits::of(fixed),
+            front: FixedFront::of(columns),
             limits: fork.limits,
             relfrozenxid: relation.map_or(Xid::INVALID, |relation| relation.relfrozenxid),
             relminmxid: relation.map_or(MultiXactId(0), |relation| relation.relminmxid),
@@ -263,10 +256,8 @@ impl<'a> Rows<'a> {
             true => tuple.null_bitmap(),
             false => None,
         };
-        let (skip, mut at) = match stored >= self.fixed && self.fixed_bits.are_set(nulls) {
-            true => (self.fixed, hoff + self.fixed_end),
-            false => (0, hoff),
-        };
+        let (skip, offset) = self.front.skip(nulls, stored);
+        let mut at = hoff + offset;
         let columns = self.columns.get(skip..stored).unwrap_or_default();
         let (mut wide, mut null) = (false, nulls.is_none());
         for (column, index) in columns.iter().zip(skip..) {
@@ -375,18 +366,4 @@ fn leads_to_heap_only(page: Page<'_>, pointer: LinePointer) -> bool {
     let normal = target.filter(|target| target.flags() == LpFlags::Normal);
     let tuple = normal.and_then(|target| HeapTuple::parse(page.item(target)?));
     tuple.is_some_and(|tuple| tuple.t_infomask2() & HEAP_ONLY_TUPLE != 0)
-}
-
-/// How many columns in front are of fixed width, and the offset behind them from `t_hoff`.
-fn fixed_front(columns: &[ColumnLayout]) -> (usize, usize) {
-    let mut end = 0usize;
-    let mut count = 0;
-    for column in columns {
-        let Ok(len) = usize::try_from(column.attlen) else {
-            break;
-        };
-        end = end.next_multiple_of(usize::from(column.attalign.max(1))) + len;
-        count += 1;
-    }
-    (count, end)
 }

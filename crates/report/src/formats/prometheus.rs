@@ -78,10 +78,8 @@ impl Metrics {
 
 fn number(figure: &Figure) -> Option<f64> {
     match figure {
-        Figure::Count(number) => Some(*number as f64),
-        Figure::Real(number) => Some(*number),
         Figure::Spread(spread) => Some(spread.mean),
-        Figure::Text(_) | Figure::Points(_) => None,
+        _ => figure.as_real(),
     }
 }
 

@@ -15,6 +15,8 @@ use crate::words::{self, bytes, count, plural};
 
 /// Relations that get figures and pictures of their own.
 const WHOLE_MAX: usize = 200;
+/// Relations with lower numbers are the server's own.
+const FIRST_NORMAL_OID: u32 = 16384;
 /// Bars of a picture: more values than these share bars.
 const BARS_MAX: u64 = 101;
 
@@ -54,43 +56,90 @@ pub(super) fn render(document: &MeasureDocument, out: &mut dyn io::Write) -> io:
     shell::close(&document.tool, out)
 }
 
+/// The relations of people, and folded below them those of the server itself.
 fn overview(relations: &[&MeasuredRelation], out: &mut dyn io::Write) -> io::Result<()> {
+    let numbered = || relations.iter().copied().enumerate();
+    let (own, servers): (Vec<_>, Vec<_>) = numbered().partition(|(_, own)| !is_servers(own));
     out.write_all(
         b"<section>\n<h2>Relations, the largest first</h2>\n\
-          <div class=tools data-filter=\"tbody tr\" data-marks=\"all table index\"></div>\n\
-          <div class=wide><table class=board>\n<thead><tr><th>Relation</th><th>Database</th><th>Kind</th><th class=n>Size</th>\
-          <th class=n>Rows</th><th class=n>Live %</th><th class=n>Dead %</th><th class=n>Free %</th>\
-          <th class=n>Density %</th><th class=n>Fragments %</th></tr></thead>\n<tbody>\n",
+          <div class=tools data-filter=\".board tbody tr\" data-marks=\"all table index\"></div>\n",
     )?;
-    for (number, own) in relations.iter().enumerate() {
-        let section = if own.sections.contains_key("table") {
-            "table"
-        } else {
-            "index"
-        };
-        let share = |name: &str| {
-            own.real(section, name)
-                .map_or_else(String::new, |share| format!("{share:.1}"))
-        };
-        let kind = own.access_method.as_deref().unwrap_or("");
+    if !own.is_empty() {
+        board(&own, out)?;
+    }
+    if !servers.is_empty() {
+        let open = if own.is_empty() { " open" } else { "" };
+        let words = plural(words::count_of(servers.len()), "relation");
         writeln!(
             out,
-            "<tr data-mark={section}><td><a href=\"#r{number}\">{}</a></td><td>{}</td><td>{}</td><td class=n>{}</td><td class=n>{}</td>\
-             <td class=n>{}</td><td class=n>{}</td><td class=n>{}</td><td class=n>{}</td><td class=n>{}</td></tr>",
-            Esc(&own.name()),
-            Esc(own.database.as_deref().unwrap_or("")),
-            Esc(kind),
-            bytes(own.bytes),
-            own.count(section, "tuple_count")
-                .map_or_else(String::new, count),
-            share("tuple_percent"),
-            share("dead_tuple_percent"),
-            share("free_percent"),
-            share("avg_leaf_density"),
-            share("leaf_fragmentation"),
+            "<details class=folded{open}><summary>{words} of the server itself</summary>"
         )?;
+        board(&servers, out)?;
+        out.write_all(b"</details>\n")?;
     }
-    out.write_all(b"</tbody></table></div>\n</section>\n")
+    out.write_all(b"</section>\n")
+}
+
+fn is_servers(own: &MeasuredRelation) -> bool {
+    own.relation_oid.is_some_and(|oid| oid < FIRST_NORMAL_OID)
+}
+
+fn board(relations: &[(usize, &MeasuredRelation)], out: &mut dyn io::Write) -> io::Result<()> {
+    out.write_all(b"<div class=wide><table class=\"board cards\">\n<thead><tr>")?;
+    for (name, class) in COLUMNS {
+        write!(out, "<th{class}>{name}</th>")?;
+    }
+    out.write_all(b"</tr></thead>\n<tbody>\n")?;
+    for (number, own) in relations {
+        let section = section_of(own);
+        write!(out, "<tr data-mark={section}>")?;
+        for ((name, class), cell) in COLUMNS.iter().zip(cells(*number, own, section)) {
+            write!(out, "<td{class} data-name=\"{name}\">{cell}</td>")?;
+        }
+        out.write_all(b"</tr>\n")?;
+    }
+    out.write_all(b"</tbody></table></div>\n")
+}
+
+/// Columns of the table of all, and how they are set.
+const COLUMNS: [(&str, &str); 10] = [
+    ("Relation", ""),
+    ("Database", ""),
+    ("Kind", ""),
+    ("Size", " class=n"),
+    ("Rows", " class=n"),
+    ("Live %", " class=n"),
+    ("Dead %", " class=n"),
+    ("Free %", " class=n"),
+    ("Density %", " class=n"),
+    ("Fragments %", " class=n"),
+];
+
+fn section_of(own: &MeasuredRelation) -> &'static str {
+    match own.sections.contains_key("table") {
+        true => "table",
+        false => "index",
+    }
+}
+
+fn cells(number: usize, own: &MeasuredRelation, section: &str) -> [String; 10] {
+    let share = |name: &str| {
+        let share = own.real(section, name);
+        share.map_or_else(String::new, |share| format!("{share:.1}"))
+    };
+    let rows = own.count(section, "tuple_count");
+    [
+        format!("<a href=\"#r{number}\">{}</a>", Esc(&own.name())),
+        Esc(own.database.as_deref().unwrap_or("")).to_string(),
+        Esc(own.access_method.as_deref().unwrap_or("")).to_string(),
+        bytes(own.bytes),
+        rows.map_or_else(String::new, count),
+        share("tuple_percent"),
+        share("dead_tuple_percent"),
+        share("free_percent"),
+        share("avg_leaf_density"),
+        share("leaf_fragmentation"),
+    ]
 }
 
 fn whole(number: usize, own: &MeasuredRelation, out: &mut dyn io::Write) -> io::Result<()> {

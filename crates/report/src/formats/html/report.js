@@ -38,6 +38,8 @@
         const fits = (mark === "all" || marks.includes(mark)) && row.textContent.toLowerCase().includes(wanted);
         row.hidden = !fits;
         if (fits) count += 1;
+        // What was asked for is not left folded.
+        if (fits && wanted) row.closest("details.folded")?.setAttribute("open", "");
       }
       shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
     };
