@@ -94,6 +94,10 @@ fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
         "{}",
         data.err
     );
+    assert!(
+        !full.path().join("lab").exists(),
+        "a refused plan leaves no folder"
+    );
 
     std::fs::write(full.path().join("letters.txt"), "").expect("a file");
     let refused = run_into(full.path(), &[]).exits(2);

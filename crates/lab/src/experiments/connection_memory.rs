@@ -18,6 +18,9 @@ use crate::samplers::{Memory, memory_of};
 /// Small tables, so that a session can fill its caches of catalogs.
 const TABLES: u32 = 300;
 
+/// What a server of the usual size asks for, with some room, in pages of 2 MB.
+const HUGE_PAGES: u64 = 80;
+
 /// The arm whose sessions have read all shared buffers.
 const READ_ALL: &str = "all-buffers";
 
@@ -107,10 +110,11 @@ impl Experiment for ConnectionMemory {
     }
 
     fn needs(&self, cell: &Cell, _arm: &Arm) -> Vec<Need> {
-        match cell.at("huge-pages") == "on" && reserved_huge_pages() == 0 {
-            true => vec![Need::Missing(
-                "this machine has no huge pages reserved (vm.nr_hugepages is 0)".to_owned(),
-            )],
+        let free = free_huge_pages();
+        match cell.at("huge-pages") == "on" && free < HUGE_PAGES {
+            true => vec![Need::Missing(format!(
+                "a server with 128 MB of shared buffers takes {HUGE_PAGES} huge pages, and this machine has {free} free (vm.nr_hugepages)"
+            ))],
             false => Vec::new(),
         }
     }
@@ -298,9 +302,12 @@ fn mean(costs: &[Costs]) -> Measured {
         .with("page_table_bytes", mean(|costs| costs.page_table_bytes))
 }
 
-fn reserved_huge_pages() -> u64 {
-    let text = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
-    text.trim().parse().unwrap_or(0)
+fn free_huge_pages() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = text
+        .lines()
+        .find_map(|line| line.strip_prefix("HugePages_Free:"));
+    free.and_then(|free| free.trim().parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

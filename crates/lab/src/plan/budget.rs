@@ -35,7 +35,7 @@ pub(super) fn price(
         .iter()
         .fold(none, |sum, cell| sum.then(experiment.cost(cell, scale)));
     let bases = bases(experiment, matrix, cells, scale);
-    bases.iter().fold(runs, |sum, (name, used_as)| {
+    let all = bases.iter().fold(runs, |sum, (name, used_as)| {
         let fill = experiment.fill_cost(name, scale);
         match used_as {
             Use::Shared => sum.beside(fill),
@@ -45,7 +45,12 @@ pub(super) fn price(
                 ..fill
             }),
         }
-    })
+    });
+    Cost {
+        // Three decimals: more are not known, and more do not come back from JSON as they went in.
+        seconds: (all.seconds * 1e3).round() / 1e3,
+        ..all
+    }
 }
 
 /// The matrix and the points that fit, and what was left out for it.
