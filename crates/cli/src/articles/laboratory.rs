@@ -2,6 +2,8 @@
 
 use super::{Article, Effect, section};
 
+const PREPARED: &str = "an arm of the experiment, once a folder with these options is there";
+
 pub(super) const ARTICLES: &[Article] = &[
     Article {
         title: "The minor releases of 2024Q1 (credativ, 22 February 2024)",
@@ -41,16 +43,30 @@ pub(super) const ARTICLES: &[Article] = &[
         page: None,
         sections: &[
             section(
-                "Methods and workers",
+                "Cold reads and slow volumes",
                 "pgclinic lab run async-io --into DIR",
-                "workers: a quarter to a half of the threads",
-                "of the run",
+                "cold reads gain most where the storage is far away",
+                "cold scans of each method; how far the storage is, the run finds out",
                 Effect::OfTheRun,
             ),
             section(
-                "pg_aios and pg_stat_io, watched",
+                "The three methods, and how many workers",
                 "pgclinic lab run async-io --into DIR",
-                "two views",
+                "workers: a quarter to a half of the threads; io_uring where it is compiled in",
+                "of the run; a method that the server lacks is skipped, and the report says so",
+                Effect::OfTheRun,
+            ),
+            section(
+                "The other parameters",
+                "pgclinic lab run async-io --into DIR",
+                "effective_io_concurrency 16, io_combine_limit 128 kB, io_max_concurrency by itself",
+                "axes of the same experiment",
+                Effect::OfTheRun,
+            ),
+            section(
+                "pg_stat_activity, pg_aios and pg_stat_io, watched",
+                "pgclinic lab run async-io --into DIR",
+                "three views",
                 "requests in flight and the counters of pg_stat_io beside each run",
                 Effect::OfTheRun,
             ),
@@ -60,25 +76,106 @@ pub(super) const ARTICLES: &[Article] = &[
     Article {
         title: "PostgreSQL on ext4 and ZFS (a talk, June 2024)",
         page: None,
-        sections: &[section(
-            "Mount options, record sizes, compression",
-            "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
-            "ext4 4,913 to 5,432 a second; zfs 1,776 to 6,288",
-            "folders on ext4, xfs and ZFS must be prepared",
-            Effect::CannotRun,
-        )],
+        sections: &[
+            section(
+                "A long time ago, and what ZFS is",
+                "",
+                "",
+                "",
+                Effect::Words,
+            ),
+            section(
+                "ext4 as it is",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "4,913 a second",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "ext4 with noatime and nodiratime",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "5,371 a second",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "ext4 with data=writeback too",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "5,432 a second",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "ZFS as it is",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "1,776 a second",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "ZFS with atime off",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "1,835 a second",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "and lz4",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "4,268 a second, 986 MB",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "and records of 16 kB",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "6,288 a second, 2.2 GB",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "Parameters of the module, and a log device",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "6,268 a second: no improvement",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+            section(
+                "Space, load time and latency compared",
+                "pgclinic lab run filesystem --folder EXT4 --folder ZFS --into DIR",
+                "pictures of the same runs",
+                PREPARED,
+                Effect::CannotRun,
+            ),
+        ],
         errata: &[],
     },
     Article {
         title: "OAuth 2 with Keycloak (credativ, 2025)",
         page: None,
-        sections: &[section(
-            "A login by device flow",
-            "pgclinic lab run oauth-login --scale published --into DIR",
-            "the right users get in",
-            "good, expired, foreign, forged and unmapped tokens against an issuer of its own, and against Keycloak where it and Java are here",
-            Effect::OfTheRun,
-        )],
+        sections: &[
+            section(
+                "Containers, certificates and the realm of Keycloak",
+                "",
+                "listings of configuration",
+                "",
+                Effect::NotHere,
+            ),
+            section(
+                "The validator, pg_hba.conf and the map of users",
+                "pgclinic lab run oauth-login --scale published --into DIR",
+                "PostgreSQL 18 with a validator of one's own",
+                "the same settings, written by the experiment for its own servers",
+                Effect::OfTheRun,
+            ),
+            section(
+                "A login by device flow",
+                "pgclinic lab run oauth-login --scale published --into DIR",
+                "the right users get in",
+                "good, expired, foreign, forged and unmapped tokens against an issuer of its own, and against Keycloak where it and Java are here",
+                Effect::OfTheRun,
+            ),
+        ],
         errata: &[
             "the client's secret is \"postgres\" in the listing of the realm and \"changeme\" in the listing of the connection: with both as they stand nobody gets in.",
         ],
