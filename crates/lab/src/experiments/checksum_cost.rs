@@ -225,10 +225,11 @@ fn toggle(bench: &mut Bench<'_>) -> Result<()> {
         .query_value("SHOW data_checksums")
         .map_err(Error::sql("asking for checksums"))?;
     drop(session);
+    // Both arms start anew behind this, with the settings of the run.
+    bench.stop(StopMode::Fast)?;
     if (has.as_deref() == Some("on")) == wanted {
         return Ok(());
     }
-    bench.stop(StopMode::Fast)?;
     let tool = bench
         .installation()
         .tool("pg_checksums")
