@@ -82,6 +82,9 @@ fn marks_name_their_cause() {
         let text = b"2026-11-20 03:00:01 backup.sh: copying files to the archive";
         let overwritten = wounded(&|page| page[..text.len()].copy_from_slice(text));
         assert_eq!(overwritten.as_deref(), Some("text-overwrite"));
+        let rows = PAGE - 2000..PAGE - 2000 + text.len();
+        let among_rows = wounded(&|page| page[rows.clone()].copy_from_slice(text));
+        assert_ne!(among_rows.as_deref(), Some("bit-flip"), "much is wrong");
         let sector = wounded(&|page| page[PAGE - 1024..PAGE - 512].fill(0));
         assert_eq!(sector.as_deref(), Some("zeroed-sectors"));
         let torn = wounded(&|page| page[PAGE / 2..].fill(0));

@@ -29,6 +29,13 @@ pub(crate) fn plural(number: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", count(number))
 }
 
+/// Findings of a relation that are told where they come from.
+pub(crate) fn elsewhere(findings: u64) -> String {
+    let verb = if findings == 1 { "stands" } else { "stand" };
+    let findings = plural(findings, "finding");
+    format!("{findings} {verb} under the cause in another relation")
+}
+
 /// `41.7 GiB`, cut and not rounded, so that a part never looks like the whole.
 pub(crate) fn bytes(number: u64) -> String {
     const UNITS: [(&str, u32); 5] = [

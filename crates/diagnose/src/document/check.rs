@@ -185,6 +185,13 @@ pub struct Cause {
     pub facts: Map<String, Value>,
 }
 
+impl Cause {
+    /// Nothing but a match that turns up by chance on half of all pages.
+    pub(crate) fn is_a_guess(&self) -> bool {
+        self.confidence < 0.3
+    }
+}
+
 /// What may be lost.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AtRisk {

@@ -172,11 +172,18 @@ impl<'a> Looker<'a> {
             .any(|draft| draft.severity == Severity::Damage);
         if damaged && notes.causes_left > 0 {
             notes.causes_left -= 1;
+            let others = drafts
+                .iter()
+                .filter(|draft| draft.severity == Severity::Damage)
+                .count()
+                > 1;
             if let Some(root) = drafts
                 .iter_mut()
                 .find(|draft| draft.severity == Severity::Damage)
             {
                 root.cause = root.cause.take().or_else(|| causes::likely(page, cx));
+                // A chance match does not explain damage of other kinds on the page.
+                root.cause.take_if(|cause| others && cause.is_a_guess());
             }
         }
         for finding in self.finish(drafts, cx) {

@@ -195,11 +195,8 @@ fn relation(
         finding::run(&run, group, out)?;
     }
     if group.following_elsewhere > 0 {
-        let findings = plural(group.following_elsewhere, "finding");
-        writeln!(
-            out,
-            "<p class=about>{findings} stand under their cause in another relation.</p>"
-        )?;
+        let words = words::elsewhere(group.following_elsewhere);
+        writeln!(out, "<p class=about>{words}.</p>")?;
     }
     evidence(pages, group, out)?;
     out.write_all(b"</section>\n")

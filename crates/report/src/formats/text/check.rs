@@ -138,11 +138,7 @@ fn relation(group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
         folded(&run, sheet)?;
     }
     if group.following_elsewhere > 0 {
-        let findings = plural(group.following_elsewhere, "finding");
-        sheet.text(
-            2,
-            &format!("{findings} stand under their cause in another relation"),
-        )?;
+        sheet.text(2, &words::elsewhere(group.following_elsewhere))?;
     }
     Ok(())
 }
