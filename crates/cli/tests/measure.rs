@@ -20,6 +20,7 @@ DELETE FROM public.churn WHERE n BETWEEN 1000 AND 3000;
 UPDATE public.churn SET filler = 'y' WHERE n % 7 = 0;
 BEGIN; INSERT INTO public.churn SELECT md5('a' || i)::uuid, i, 'z' FROM generate_series(1, 500) AS i; ROLLBACK;
 CREATE INDEX churn_gin ON public.churn USING gin (to_tsvector('simple', filler));
+CREATE INDEX churn_brin ON public.churn USING brin (n) WITH (pages_per_range = 4);
 CREATE TABLE public.long (id int, body text, packed text);
 INSERT INTO public.long SELECT i, string_agg(md5(i::text || j::text), ''), repeat(md5(i::text), 3 * i) FROM generate_series(1, 150) AS i, LATERAL generate_series(1, 2 * i) AS j GROUP BY i;
 CREATE TABLE public.tried (v text);
@@ -67,6 +68,25 @@ const HASH: &str =
 
 const GIN: &str = "SELECT 'public.churn_gin', s.* FROM ext.pgstatginindex('public.churn_gin') AS s";
 
+/// `pageinspect` knows GiST from 14 on. Of SP-GiST it knows nothing.
+const GIST: &str = "
+WITH pages AS MATERIALIZED (
+  SELECT flags @> '{leaf}' AS leaf, flags @> '{deleted}' AS deleted, (SELECT count(*) FROM ext.gist_page_items_bytea(page)) AS items
+  FROM generate_series(0, pg_relation_size('public.churn_gist') / 8192 - 1) AS b,
+    LATERAL (SELECT ext.get_raw_page('public.churn_gist', b::int) AS page) AS raw, LATERAL (SELECT flags FROM ext.gist_page_opaque_info(page)) AS own)
+SELECT 'public.churn_gist', count(*) FILTER (WHERE NOT leaf AND NOT deleted), count(*) FILTER (WHERE leaf AND NOT deleted),
+  count(*) FILTER (WHERE deleted), round(avg(items) FILTER (WHERE leaf AND NOT deleted), 6) FROM pages";
+
+const BRIN: &str = "
+WITH pages AS MATERIALIZED (
+  SELECT page, ext.brin_page_type(page) AS type FROM generate_series(0, pg_relation_size('public.churn_brin') / 8192 - 1) AS b,
+    LATERAL (SELECT ext.get_raw_page('public.churn_brin', b::int) AS page) AS raw),
+regular AS MATERIALIZED (SELECT page FROM pages WHERE type = 'regular'), map AS MATERIALIZED (SELECT page FROM pages WHERE type = 'revmap')
+SELECT 'public.churn_brin', (SELECT pagesperrange FROM pages, ext.brin_metapage_info(page) WHERE type = 'meta'),
+  (SELECT count(*) FROM map), (SELECT count(*) FROM regular),
+  (SELECT count(blknum) FROM regular, ext.brin_page_items(page, 'public.churn_brin')),
+  (SELECT count(*) FROM map, ext.brin_revmap_data(page) AS entry WHERE entry <> '(0,0)')";
+
 const STORED: &str = "
 SELECT min(n), max(n), round(avg(n), 6), mode() WITHIN GROUP (ORDER BY n)
 FROM (SELECT count(t_xmin) AS n FROM generate_series(0, pg_relation_size('public.churn') / 8192 - 1) AS b,
@@ -99,6 +119,16 @@ const HASH_COLUMNS: [&str; 8] = [
     "live_items",
     "dead_items",
     "free_percent",
+];
+
+const GIST_COLUMNS: [&str; 3] = ["inner_pages", "leaf_pages", "deleted_pages"];
+
+const BRIN_COLUMNS: [&str; 5] = [
+    "pages_per_range",
+    "map_pages",
+    "summary_pages",
+    "summary_count",
+    "summarized_ranges",
 ];
 
 const GIN_COLUMNS: [&str; 3] = ["version", "pending_pages", "pending_tuples"];
@@ -174,7 +204,26 @@ fn a_million_ordered_uuids_take_the_published_pages() {
     assert_eq!(key("size_if_uuid_v7"), 31_563_776.0);
     a_sample_holds_the_truth(&pgdata, named(&whole, "public.ordered"));
     growth_is_counted_from_an_older_document(&pgdata, &whole);
+    keys_are_told_in_little_memory(&pgdata, index);
     a_damaged_page_is_counted_and_said(&pgdata, named(&whole, "public.ordered"));
+}
+
+/// Rows that do not fit are taken as they lie, and fewer of them are ranked.
+fn keys_are_told_in_little_memory(pgdata: &str, whole: &MeasuredRelation) {
+    let document = measured(&[
+        "measure",
+        pgdata,
+        "--relation",
+        "public.ordered",
+        "--memory",
+        "1MiB",
+        "--jobs",
+        "1",
+    ]);
+    let own = named(&document, "public.ordered_pkey");
+    assert_eq!(own.sections["index"], whole.sections["index"]);
+    let rows = own.real("key", "rows_compared").expect("a number");
+    assert!((10_000.0..60_000.0).contains(&rows), "{rows}");
 }
 
 fn a_damaged_page_is_counted_and_said(pgdata: &str, whole: &MeasuredRelation) {
@@ -316,6 +365,8 @@ fn figures_are_those_of_the_extensions(major: u16) {
     compare(&measured, &said.btrees, "index", &INDEX_COLUMNS);
     compare(&measured, &said.hash, "hash", &HASH_COLUMNS);
     compare(&measured, &said.gin, "gin", &GIN_COLUMNS);
+    compare(&measured, &said.brin, "brin", &BRIN_COLUMNS);
+    compare_gist(&measured, &said.gist);
     compare_keys(&measured, &said);
     compare_values(&measured, &said);
     compare_objects(&document, &said);
@@ -357,6 +408,8 @@ struct Said {
     leaves: TextRow,
     hash: Vec<TextRow>,
     gin: Vec<TextRow>,
+    gist: Vec<TextRow>,
+    brin: Vec<TextRow>,
     stored: Vec<TextRow>,
     correlation: Vec<TextRow>,
     long: Vec<TextRow>,
@@ -387,6 +440,11 @@ impl Said {
             leaves: rows(LEAVES).into_iter().next().expect("a row"),
             hash: rows(HASH),
             gin: rows(GIN),
+            gist: match major {
+                ..14 => Vec::new(),
+                _ => rows(GIST),
+            },
+            brin: rows(BRIN),
             stored: rows(STORED),
             correlation,
             long,
@@ -428,6 +486,17 @@ fn compare(
                 .filter(|number: &f64| !number.is_nan());
             assert_eq!(ours, theirs, "{column} of {name}");
         }
+    }
+}
+
+fn compare_gist(measured: &BTreeMap<String, &MeasuredRelation>, said: &[TextRow]) {
+    compare(measured, said, "gist", &GIST_COLUMNS);
+    let items = measured["public.churn_gist"].figure("gist", "items_per_leaf");
+    let Some(Figure::Spread(items)) = items else {
+        panic!("no items a leaf")
+    };
+    if let Some(mean) = said.first().and_then(|row| row.last()) {
+        assert_eq!(mean.as_ref(), Some(&format!("{:.6}", items.mean)));
     }
 }
 
