@@ -83,7 +83,8 @@ pub(super) fn all(document: &ExperimentDocument, out: &mut dyn io::Write) -> io:
           <th class=n>Block</th><th>Outcome</th>",
     )?;
     for metric in &metrics {
-        write!(out, "<th class=n>{}</th>", Esc(metric))?;
+        let class = class(document, metric);
+        write!(out, "<th class=\"{class}\">{}</th>", Esc(metric))?;
     }
     out.write_all(b"<th class=n>s</th><th>Meanwhile</th></tr></thead>\n<tbody>\n")?;
     for run in &document.runs {
@@ -109,6 +110,15 @@ fn metrics(document: &ExperimentDocument) -> Vec<&str> {
         }
     }
     names
+}
+
+/// What no figure draws has no room on paper.
+fn class(document: &ExperimentDocument, metric: &str) -> &'static str {
+    let mut drawn = document.figures.iter().map(|figure| &figure.metric.name);
+    match drawn.any(|name| name == metric) {
+        true => "n",
+        false => "n more",
+    }
 }
 
 fn row(
@@ -138,7 +148,8 @@ fn row(
             .metrics
             .get(*metric)
             .map(|value| measured::figure(*value));
-        write!(out, "<td class=n>{}</td>", value.unwrap_or_default())?;
+        let (class, value) = (class(document, metric), value.unwrap_or_default());
+        write!(out, "<td class=\"{class}\">{value}</td>")?;
     }
     writeln!(
         out,
