@@ -271,7 +271,11 @@ impl Pass<'_> {
         let relation = self.names.relation(files);
         let blocks =
             |files: Option<&ForkFiles>| files.map(|files| blocks_of(Some(files), self.build));
-        let total: u64 = seen.counts.values().sum();
+        let of_interest = seen
+            .counts
+            .iter()
+            .filter(|(way, _)| **way != Difference::Hints);
+        let total: u64 = of_interest.map(|(_, count)| count).sum();
         let kept: Vec<DiffBlock> = seen.blocks.into_values().collect();
         Some(DiffFork {
             database: self.names.database().map(str::to_owned),
@@ -309,7 +313,9 @@ fn unreadable(block: BlockNo) -> DiffBlock {
 impl Seen {
     fn keep(&mut self, block: DiffBlock, count: u64) {
         *self.counts.entry(block.difference).or_default() += count;
-        self.insert(block);
+        if block.difference != Difference::Hints {
+            self.insert(block);
+        }
     }
 
     fn insert(&mut self, block: DiffBlock) {

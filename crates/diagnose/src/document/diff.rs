@@ -150,7 +150,7 @@ pub struct DiffFork {
     pub blocks_b: Option<u64>,
     /// How many blocks differ in which way, worst first.
     pub counts: Vec<(Difference, u64)>,
-    /// The first of them, contradictions before others.
+    /// The first of them but hints, contradictions before others.
     pub blocks: Vec<DiffBlock>,
     /// Further ones, counted and not kept.
     pub blocks_omitted: u64,

@@ -37,7 +37,8 @@ pub(super) fn render(document: &DiffDocument, out: &mut dyn io::Write) -> io::Re
     }
     details::not_checked(&document.coverage.not_checked, out)?;
     out.write_all(b"<section>\n<h2>Files in which blocks differ</h2>\n")?;
-    for fork in &document.forks {
+    let told = document.forks.iter().filter(|fork| !fork.is_hints_only());
+    for fork in told {
         self::fork(fork, out)?;
     }
     out.write_all(b"</section>\n")?;
@@ -48,11 +49,11 @@ fn fork(fork: &DiffFork, out: &mut dyn io::Write) -> io::Result<()> {
     let open = if fork.contradicts() { " open" } else { "" };
     writeln!(
         out,
-        "<details class=item{open}><summary><strong>{}</strong> <span class=q>{}</span></summary>",
+        "<details class=item{open}><summary><strong>{}</strong> <span class=q>{}</span></summary>\n<p>{}</p>",
         Esc(&fork.name()),
+        Esc(&diffed::ways(fork)),
         Esc(&diffed::about(fork))
     )?;
-    writeln!(out, "<p>{}</p>", Esc(&diffed::ways(fork)))?;
     out.write_all(
         b"<div class=wide><table class=board>\n<thead><tr><th class=n>Block</th><th>Difference</th><th>Copy</th>\
           <th>LSN in A</th><th>LSN in B</th><th>Why</th></tr></thead>\n<tbody>\n",
