@@ -44,6 +44,18 @@ fn print(ty: &TypeInfo, value: &[u8], limits: Limits) {
         Err(undecodable) => undecodable.to_string().len(),
     };
     assert!(length <= OUTPUT_BYTES, "{} printed {length} bytes", ty.name);
+    let mut out = Vec::new();
+    let mut as_it_is = |text: &[u8], out: &mut Vec<u8>| {
+        out.extend_from_slice(text);
+        true
+    };
+    let written = datum::BinaryWriter::new(limits).write(ty, value, &mut out, &mut as_it_is);
+    assert!(
+        written.is_err() || out.len() <= OUTPUT_BYTES,
+        "{} gave {} bytes",
+        ty.name,
+        out.len()
+    );
 }
 
 /// All built-in types, those of extensions, and what users make of them.

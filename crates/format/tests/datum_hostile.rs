@@ -1,10 +1,10 @@
-//! Whatever the bytes say, printing ends: no panic, no text beyond the limit.
+//! Whatever the bytes say, printing ends: no panic, no text and no binary form beyond the limit.
 
 use std::sync::Arc;
 
 use pgclinic_format::datum::{
-    Field, Limits, Trouble, TypeInfo, TypeKind, builtin, builtin_oids, decompress, to_text,
-    to_value,
+    BinaryWriter, Field, Limits, Trouble, TypeInfo, TypeKind, builtin, builtin_oids, decompress,
+    to_text, to_value,
 };
 use pgclinic_format::pglz;
 use proptest::prelude::*;
@@ -49,6 +49,17 @@ fn print_as_all(types: &[TypeInfo], bytes: &[u8]) {
     for ty in types {
         if let Ok(text) = to_text(ty, bytes, LIMITS) {
             assert!(text.len() <= LIMITS.output_bytes);
+        }
+        let mut out = Vec::new();
+        let mut as_it_is = |text: &[u8], out: &mut Vec<u8>| {
+            out.extend_from_slice(text);
+            true
+        };
+        if BinaryWriter::new(LIMITS)
+            .write(ty, bytes, &mut out, &mut as_it_is)
+            .is_ok()
+        {
+            assert!(out.len() <= LIMITS.output_bytes);
         }
     }
 }

@@ -13,6 +13,7 @@ mod readable;
 mod salvage;
 pub mod schema;
 mod shape;
+mod text_settings;
 mod texts;
 mod values;
 mod visible;
@@ -26,6 +27,7 @@ pub use salvage::{
     SequenceAccount, TableAccount, guess_columns, salvage, salvage_file,
 };
 pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
+pub use text_settings::{TextSettings, TextStyle};
 pub use texts::Texts;
 pub use values::{Cells, Fault, FaultKind, Partial, Row};
 pub use visible::{Judge, Verdict};

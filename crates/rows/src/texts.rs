@@ -1,6 +1,8 @@
 //! The text of a row's values, in the encoding of the files that are written.
 
-use pgclinic_format::datum::{ColumnPrinter, Limits, Printed};
+use std::sync::Arc;
+
+use pgclinic_format::datum::{BinaryWriter, ColumnPrinter, Limits, Printed, Style, TypeInfo};
 
 use crate::charset::Charset;
 use crate::shape::Column;
@@ -9,6 +11,8 @@ use crate::values::{Fault, FaultKind};
 /// Prints the values of one table, for one thread.
 pub struct Texts {
     printers: Vec<ColumnPrinter>,
+    types: Vec<Arc<TypeInfo>>,
+    writer: BinaryWriter,
     charset: Charset,
     recoded: Vec<u8>,
     faults: Vec<Fault>,
@@ -16,12 +20,17 @@ pub struct Texts {
 
 impl Texts {
     /// For these columns.
-    pub fn new(columns: &[Column], limits: Limits, charset: Charset) -> Self {
+    pub fn new(columns: &[Column], limits: Limits, charset: Charset, style: &Arc<Style>) -> Self {
         let printers = columns
             .iter()
-            .map(|column| ColumnPrinter::new(&column.ty, limits));
+            .map(|column| ColumnPrinter::styled(&column.ty, limits, style));
         Texts {
             printers: printers.collect(),
+            types: columns
+                .iter()
+                .map(|column| Arc::clone(&column.ty))
+                .collect(),
+            writer: BinaryWriter::new(limits),
             charset,
             recoded: Vec::new(),
             faults: Vec::new(),
@@ -56,6 +65,26 @@ impl Texts {
                 Some(Printed::Text(text))
             }
         }
+    }
+
+    /// Appends the binary form of a value. `None` where it has none: that is remembered, and what was appended is of no use.
+    pub fn write(&mut self, column: usize, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        let ty = self.types.get(column)?;
+        let (charset, memory) = (self.charset, &mut self.recoded);
+        let mut recode = |text: &[u8], out: &mut Vec<u8>| {
+            let recoded = charset.recode(text, memory);
+            let (Ok(text) | Err(text)) = recoded;
+            out.extend_from_slice(text);
+            recoded.is_ok()
+        };
+        let kind = match self.writer.write(ty, value, out, &mut recode) {
+            Ok(true) => return Some(()),
+            Ok(false) => FaultKind::Encoding,
+            Err(error) => FaultKind::Undecodable(error),
+        };
+        let is_written = kind == FaultKind::Encoding;
+        self.faults.push(Fault { column, kind });
+        is_written.then_some(())
     }
 
     /// What had no text since the last call.

@@ -2,13 +2,12 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Mutex;
 
-use common::{Lines, copied, options};
+use common::{copied, options};
 use pgclinic_diagnose::Progress;
 use pgclinic_rows::{Account, salvage_live};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
@@ -61,17 +60,10 @@ fn salvaged(server: &Server, destination: &Path, progress: &dyn Progress) -> Acc
     salvage_live(&Target::of(server, "clinic"), &options, progress).expect("a salvage")
 }
 
-/// The files, as the names and lines that a healthy server gave; but of tables that print names for numbers.
-fn expected(server: &Server) -> BTreeMap<String, Lines> {
-    let mut expected = copied(server, "clinic", "");
-    expected.remove("clinic/public.all_types");
-    expected
-}
-
 fn refused_pages_are_read_from_the_files(major: u16) {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let mut running = copy.start().expect("a server");
-    let expected = expected(&running);
+    let expected = copied(&running, "clinic", "");
     let (docs, orders) = (
         path_of(&running, "'public.docs'"),
         path_of(&running, "'sales.orders'"),
@@ -129,7 +121,7 @@ fn of_15() {
 fn a_server_that_crashes_in_between_is_waited_for() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let running = copy.start().expect("a server");
-    let mut expected = expected(&running);
+    let mut expected = copied(&running, "clinic", "");
     // What is unlogged is empty after a crash.
     expected.retain(|name, _| !name.ends_with("scratchpad"));
     let victim = running.connect("postgres").expect("a session");

@@ -12,16 +12,22 @@ const DATABASES: [&str; 3] = ["clinic", "od\"d näme", "postgres"];
 fn salvage_equals_copy(major: u16) {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let mut running = copy.start().expect("a server");
-    let forms = [("copy", ""), ("csv", "(FORMAT csv, HEADER)")];
+    let forms = [
+        ("copy", "copy", ""),
+        ("csv", "csv", "(FORMAT csv, HEADER)"),
+        ("binary", "bin", "(FORMAT binary)"),
+    ];
     let expected =
-        forms.map(|(_, with)| DATABASES.map(|database| copied(&running, database, with)));
+        forms.map(|(_, _, with)| DATABASES.map(|database| copied(&running, database, with)));
     running.stop(StopMode::Fast).expect("stopped");
-    for ((form, _), expected) in forms.iter().zip(&expected) {
+    let tables = expected.first().into_iter().flatten();
+    let tables: usize = tables.map(|tables| tables.len()).sum();
+    for ((form, extension, _), expected) in forms.iter().zip(&expected) {
         let folder = tempfile::tempdir().expect("a folder");
         let destination = folder.path().join("out");
         let account = salvaged(&copy.pgdata, &options(&destination, form));
         for expected in expected {
-            compare(&destination, form, expected);
+            compare(&destination, extension, expected);
         }
         let lossy: Vec<_> = account
             .tables
@@ -34,7 +40,6 @@ fn salvage_equals_copy(major: u16) {
             "{lossy:#?} {:?}",
             account.not_salvaged
         );
-        let tables: usize = expected.iter().map(|tables| tables.len()).sum();
         assert_eq!(account.tables.len(), tables);
     }
 }

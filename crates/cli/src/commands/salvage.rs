@@ -11,8 +11,8 @@ use pgclinic_diagnose::Progress;
 use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
-    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, salvage,
-    salvage_live,
+    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, TextStyle,
+    salvage, salvage_live,
 };
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
@@ -271,6 +271,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
             EncodingName::Utf8 => Encoding::Utf8,
             EncodingName::Raw => Encoding::Raw,
         },
+        text: TextStyle::default(),
         durability: match arguments.no_sync {
             true => Durability::Buffered,
             false => Durability::Synced,

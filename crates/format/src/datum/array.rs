@@ -94,6 +94,11 @@ impl<'a> Array<'a> {
         })
     }
 
+    /// It has room for nulls, whether there are any or not.
+    pub(super) fn has_bitmap(&self) -> bool {
+        self.bitmap.is_some()
+    }
+
     pub(crate) fn is_null(&self, item: usize) -> bool {
         let byte = self.bitmap.and_then(|bitmap| bitmap.get(item / 8));
         byte.is_some_and(|byte| byte >> (item % 8) & 1 == 0)
@@ -131,7 +136,7 @@ pub(super) fn print(
 
 /// The type that the array itself names: `anyarray` holds elements of any type, also of a user's,
 /// and a column whose type was changed to a like one keeps its arrays as they are.
-fn stored_type(value: &[u8]) -> Result<TypeInfo, Undecodable> {
+pub(super) fn stored_type(value: &[u8]) -> Result<TypeInfo, Undecodable> {
     let oid = Reader::starting(value, 8).u32()?;
     builtin(oid).ok_or(Undecodable::unsupported(
         "an array's elements are of a type that is not built in",

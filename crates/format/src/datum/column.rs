@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::date_time;
 use super::reader::exact;
+use super::style::Style;
 use super::types::{TypeInfo, TypeKind};
 use super::undecodable::Undecodable;
 use super::{Limits, Prober, register};
@@ -59,6 +60,16 @@ pub struct ColumnPrinter {
 impl ColumnPrinter {
     /// For values of this type; a domain's are those of its base.
     pub fn new(ty: &Arc<TypeInfo>, limits: Limits) -> Self {
+        Self::with(ty, limits, &Style::PLAIN, Prober::new(limits))
+    }
+
+    /// The same in this style.
+    pub fn styled(ty: &Arc<TypeInfo>, limits: Limits, style: &Arc<Style>) -> Self {
+        let prober = Prober::styled(limits, Arc::clone(style));
+        Self::with(ty, limits, style, prober)
+    }
+
+    fn with(ty: &Arc<TypeInfo>, limits: Limits, style: &Style, prober: Prober) -> Self {
         let mut ty = Arc::clone(ty);
         let mut steps = limits.depth;
         while let TypeKind::Domain(base) = &ty.kind
@@ -68,9 +79,9 @@ impl ColumnPrinter {
             steps -= 1;
         }
         ColumnPrinter {
-            way: way(&ty),
+            way: way(&ty, style),
             ty,
-            prober: Prober::new(limits),
+            prober,
         }
     }
 
@@ -93,8 +104,9 @@ impl ColumnPrinter {
     }
 }
 
-fn way(ty: &TypeInfo) -> Way {
-    if ty.kind != TypeKind::Base {
+fn way(ty: &TypeInfo, style: &Style) -> Way {
+    let is_styled = matches!(ty.oid, 1082 | 1114 | 1184) && !style.has_plain_dates();
+    if ty.kind != TypeKind::Base || is_styled {
         return Way::Long;
     }
     match ty.oid {

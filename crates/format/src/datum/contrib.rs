@@ -7,18 +7,7 @@ use super::undecodable::Undecodable;
 
 /// A count with a version bit, an end offset for each key and value in turn, then their bytes.
 pub(super) fn print_hstore(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    const IS_NEW: u32 = 0x8000_0000;
-    const IS_NULL: u32 = 0x4000_0000;
-    let mut reader = Reader::new(value);
-    let head = reader.u32()?;
-    if head & IS_NEW == 0 && !value.is_empty() && head != 0 {
-        return Err(Undecodable::unsupported(
-            "hstore of before 9.0 is not decoded",
-        ));
-    }
-    let count = usize::try_from(head & 0x0FFF_FFFF).unwrap_or(usize::MAX);
-    let mut ends = Reader::new(reader.bytes(count.saturating_mul(8))?);
-    let mut texts = Reader::new(reader.rest());
+    let (count, mut ends, mut texts) = hstore_head(value)?;
     for place in 0..count {
         if place > 0 {
             printer.text(", ")?;
@@ -27,14 +16,32 @@ pub(super) fn print_hstore(printer: &mut Printer, value: &[u8]) -> Result<(), Un
         print_hstore_text(printer, key)?;
         printer.text("=>")?;
         match hstore_part(&mut ends, &mut texts)? {
-            (end, _) if end & IS_NULL != 0 => printer.text("NULL")?,
+            (end, _) if end & HSTORE_NULL != 0 => printer.text("NULL")?,
             (_, text) => print_hstore_text(printer, text)?,
         }
     }
     Ok(())
 }
 
-fn hstore_part<'a>(
+/// Set in the end of a value that is null.
+pub(super) const HSTORE_NULL: u32 = 0x4000_0000;
+
+/// How many pairs there are, the ends of their parts, and the parts.
+pub(super) fn hstore_head(value: &[u8]) -> Result<(usize, Reader<'_>, Reader<'_>), Undecodable> {
+    const IS_NEW: u32 = 0x8000_0000;
+    let mut reader = Reader::new(value);
+    let head = reader.u32()?;
+    if head & IS_NEW == 0 && !value.is_empty() && head != 0 {
+        return Err(Undecodable::unsupported(
+            "hstore of before 9.0 is not decoded",
+        ));
+    }
+    let count = usize::try_from(head & 0x0FFF_FFFF).unwrap_or(usize::MAX);
+    let ends = Reader::new(reader.bytes(count.saturating_mul(8))?);
+    Ok((count, ends, Reader::new(reader.rest())))
+}
+
+pub(super) fn hstore_part<'a>(
     ends: &mut Reader<'_>,
     texts: &mut Reader<'a>,
 ) -> Result<(u32, &'a [u8]), Undecodable> {

@@ -1,12 +1,13 @@
 //! Dates and times since 2000-01-01 in days and microseconds; truth: `date.c`, `timestamp.c`.
 
 use super::column::digits;
+use super::date_style::{append_era, append_offset, append_year, print_day, print_moment};
 use super::printer::Printer;
 use super::reader::{Reader, exact};
 use super::undecodable::Undecodable;
 
-const MICROS_PER_SECOND: i64 = 1_000_000;
-const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+pub(super) const MICROS_PER_SECOND: i64 = 1_000_000;
+pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 /// 4714-11-24 BC, in days since 2000-01-01.
 const DAY_MIN: i64 = -2_451_545;
 /// The day after the last date, 5874897-12-31.
@@ -17,7 +18,13 @@ const TIMESTAMP_END: i64 = 9_223_371_331_200_000_000;
 const ZONE_MAX: i32 = 16 * 3600;
 
 pub(super) fn print_date(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    printer.appended(|out| append_date(value, out))
+    let is_plain = printer.style().has_plain_dates();
+    match i32::from_le_bytes(exact(value)?) {
+        day if !is_plain && (DAY_MIN..DATE_END).contains(&i64::from(day)) => {
+            print_day(printer, i64::from(day))
+        }
+        _ => printer.appended(|out| append_date(value, out)),
+    }
 }
 
 pub(super) fn print_time(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
@@ -36,34 +43,42 @@ pub(super) fn print_timetz(printer: &mut Printer, value: &[u8]) -> Result<(), Un
             8,
         ));
     }
-    let (sign, size) = (if west <= 0 { '+' } else { '-' }, west.unsigned_abs());
-    printer.put(format_args!("{sign}{:02}", size / 3600))?;
-    if size % 3600 != 0 {
-        printer.put(format_args!(":{:02}", size / 60 % 60))?;
-    }
-    if size % 60 != 0 {
-        printer.put(format_args!(":{:02}", size % 60))?;
-    }
-    Ok(())
+    printer.appended(|out| {
+        append_offset(-west, out);
+        Ok(())
+    })
 }
 
 pub(super) fn print_timestamp(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
+    if let Some(time) = styled_moment(printer, value) {
+        return print_moment(printer, time, false);
+    }
     printer.appended(|out| append_timestamp(value, out))
 }
 
 pub(super) fn print_timestamptz(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
+    if let Some(time) = styled_moment(printer, value) {
+        return print_moment(printer, time, true);
+    }
     printer.appended(|out| append_timestamptz(value, out))
 }
 
+/// A moment of the calendar that is not printed in the plain way.
+fn styled_moment(printer: &Printer, value: &[u8]) -> Option<i64> {
+    let time = i64::from_le_bytes(exact(value).ok()?);
+    let in_range = (DAY_MIN * MICROS_PER_DAY..TIMESTAMP_END).contains(&time);
+    (in_range && !printer.style().has_plain_dates()).then_some(time)
+}
+
 /// A day of the Gregorian calendar; year 0 is 1 BC.
-struct Civil {
-    year: i64,
-    month: i64,
-    day: i64,
+pub(super) struct Civil {
+    pub(super) year: i64,
+    pub(super) month: i64,
+    pub(super) day: i64,
 }
 
 /// The calendar day of a day number since 2000-01-01, by counting from March in eras of 400 years.
-fn civil(day: i64) -> Civil {
+pub(super) fn civil(day: i64) -> Civil {
     const ERA_DAYS: i64 = 146_097;
     // 2000-03-01 begins an era.
     let since = day - 60;
@@ -145,21 +160,14 @@ fn append_moment(value: &[u8], zone: &[u8], out: &mut Vec<u8>) -> Result<(), Und
 }
 
 fn append_day(day: &Civil, out: &mut Vec<u8>) {
-    let year = if day.year > 0 { day.year } else { 1 - day.year };
-    digits(year.unsigned_abs(), 4, out);
+    append_year(day, out);
     out.push(b'-');
     digits(day.month.unsigned_abs(), 2, out);
     out.push(b'-');
     digits(day.day.unsigned_abs(), 2, out);
 }
 
-fn append_era(day: &Civil, out: &mut Vec<u8>) {
-    if day.year <= 0 {
-        out.extend_from_slice(b" BC");
-    }
-}
-
-fn append_clock(micros: u64, out: &mut Vec<u8>) {
+pub(super) fn append_clock(micros: u64, out: &mut Vec<u8>) {
     let per_minute = 60 * MICROS_PER_SECOND.unsigned_abs();
     digits(micros / per_minute / 60, 2, out);
     out.push(b':');

@@ -15,10 +15,17 @@ const F32_WIDE: i32 = 6;
 /// From this decimal exponent on a `float8` is printed with an exponent.
 const F64_WIDE: i32 = 15;
 
+/// `FLT_DIG`, `DBL_DIG`: decimal digits that are always kept.
+const F32_DIGITS: i8 = 6;
+const F64_DIGITS: i8 = 15;
+
 pub(super) fn print_f32(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
     let number = f32::from_le_bytes(exact(value)?);
     if !number.is_finite() || number == 0.0 {
         return special(printer, f64::from(number));
+    }
+    if let Some(places) = rounded_places(printer, F32_DIGITS) {
+        return rounded(printer, &format!("{number:.places$e}"), places);
     }
     let size = Binary::of_f32(number);
     let text = size.choose(
@@ -38,6 +45,9 @@ pub(super) fn f64_text(printer: &mut Printer, number: f64) -> Result<(), Undecod
     if !number.is_finite() || number == 0.0 {
         return special(printer, number);
     }
+    if let Some(places) = rounded_places(printer, F64_DIGITS) {
+        return rounded(printer, &format!("{number:.places$e}"), places);
+    }
     let size = Binary::of_f64(number);
     let text = size.choose(
         format!("{number:e}"),
@@ -55,6 +65,20 @@ fn special(printer: &mut Printer, number: f64) -> Result<(), Undecodable> {
         _ if number.is_sign_negative() => "-0",
         _ => "0",
     })
+}
+
+/// Digits behind the first where `extra_float_digits` asks for rounded numbers instead of the shortest ones.
+fn rounded_places(printer: &Printer, digits: i8) -> Option<usize> {
+    let extra = printer.style().extra_float_digits;
+    let places = digits.saturating_add(extra).max(1) - 1;
+    usize::try_from(places).ok().filter(|_| extra <= 0)
+}
+
+/// `%.{places+1}g` of a number that is written as `-d.ddde-x`.
+fn rounded(printer: &mut Printer, text: &str, places: usize) -> Result<(), Undecodable> {
+    let decimal = Decimal::parse(text);
+    let wide = i32::try_from(places + 1).unwrap_or(F64_WIDE);
+    lay_out(printer, text.starts_with('-'), &decimal, wide)
 }
 
 /// The size of a finite number: `mantissa * 2^exponent`.

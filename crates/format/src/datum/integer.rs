@@ -31,11 +31,3 @@ pub(super) fn print_u32(printer: &mut Printer, value: &[u8]) -> Result<(), Undec
 pub(super) fn print_u64(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
     printer.put(format_args!("{}", u64::from_le_bytes(exact(value)?)))
 }
-
-/// The number, as the server prints it for an object that is gone; names need catalogs.
-pub(super) fn print_reg(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    match u32::from_le_bytes(exact(value)?) {
-        0 => printer.byte(b'-'),
-        oid => printer.put(format_args!("{oid}")),
-    }
-}

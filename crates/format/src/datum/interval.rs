@@ -1,8 +1,10 @@
 //! Intervals: microseconds `i64`, days `i32`, months `i32`; truth: `interval_out` in `timestamp.c`.
 
 use super::date_time::print_seconds;
+use super::interval_style::{self, Fields};
 use super::printer::Printer;
 use super::reader::Reader;
+use super::style::IntervalStyle;
 use super::undecodable::Undecodable;
 
 /// The first major with infinite intervals.
@@ -19,6 +21,13 @@ pub(super) fn print(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodab
             (i64::MIN, i32::MIN, i32::MIN) => return printer.text("-infinity"),
             _ => {}
         }
+    }
+    let fields = Fields::of(time, days, months);
+    match printer.style().intervals {
+        IntervalStyle::Postgres => {}
+        IntervalStyle::PostgresVerbose => return interval_style::print_verbose(printer, &fields),
+        IntervalStyle::SqlStandard => return interval_style::print_standard(printer, &fields),
+        IntervalStyle::Iso8601 => return interval_style::print_iso(printer, &fields),
     }
     let mut units = Units {
         is_first: true,

@@ -2,21 +2,22 @@
 //!
 //! The bytes are those of one attribute of PostgreSQL 13-18, little-endian: all of a fixed-size
 //! value, or the payload of a varlena after its header was taken off and the value was fetched
-//! and decompressed. The text is what `COPY` and psql show, before COPY's own escapes, with
-//! `DateStyle` ISO, `IntervalStyle` postgres, `TimeZone` UTC, `bytea_output` hex,
-//! `extra_float_digits` 1 and `lc_monetary` C.
+//! and decompressed. The text is what `COPY` and psql show, before COPY's own escapes, with the
+//! settings of a [`Style`].
 //!
-//! Two things are printed otherwise than the server does, because they need catalogs: a `reg*`
-//! value is its number (0 is `-`), and the roles of an `aclitem` are numbers.
+//! Two things are printed otherwise than the server does where a style does not bring their names,
+//! because they need catalogs: a `reg*` value is its number, and the roles of an `aclitem` are numbers.
 //!
 //! Truth: the output functions in `src/backend/utils/adt/` of PostgreSQL. Each file here names
 //! its own.
 
 pub(crate) mod array;
+mod binary;
 mod bits;
 mod builtin;
 mod column;
 mod contrib;
+mod date_style;
 mod date_time;
 mod decompress;
 pub(crate) mod element;
@@ -24,6 +25,7 @@ mod float;
 mod geometry;
 mod integer;
 mod interval;
+mod interval_style;
 mod json_escape;
 pub(crate) mod jsonb;
 mod jsonpath;
@@ -31,6 +33,7 @@ mod money;
 mod multirange;
 mod network;
 mod numeric;
+mod object;
 mod packed_walk;
 mod printer;
 mod range;
@@ -38,6 +41,7 @@ pub(crate) mod reader;
 pub(crate) mod record;
 mod register;
 mod snapshot;
+mod style;
 mod system;
 mod text;
 mod tsquery;
@@ -45,13 +49,22 @@ mod tsvector;
 mod types;
 mod undecodable;
 mod xml;
+mod zone;
+mod zone_rule;
 
+pub use binary::{BinaryWriter, Recode};
 pub use builtin::{builtin, builtin_oids};
 pub use column::{ColumnPrinter, Printed, is_printed};
 pub use decompress::{DecompressError, decompress};
 pub use packed_walk::PackedWalk;
+pub use style::{
+    ByteaOutput, DateOrder, DateStyle, IntervalStyle, MoneyFormat, MoneySigns, ObjectNames, Style,
+};
 pub use types::{Field, TypeInfo, TypeKind};
 pub use undecodable::{Trouble, Undecodable};
+pub use zone::Zone;
+
+use std::sync::Arc;
 
 use printer::Printer;
 
@@ -111,26 +124,29 @@ pub fn to_text(ty: &TypeInfo, value: &[u8], limits: Limits) -> Result<String, Un
 }
 
 /// Prints value after value into the same memory: for whoever only wants to know whether they can be.
-#[derive(Debug)]
 pub struct Prober {
-    limits: Limits,
-    text: Vec<u8>,
+    printer: Printer,
 }
 
 impl Prober {
     /// Within these limits, for each value anew.
     pub fn new(limits: Limits) -> Self {
         Prober {
-            limits,
-            text: Vec::new(),
+            printer: Printer::new(limits),
+        }
+    }
+
+    /// The same in another style than the plain one.
+    pub fn styled(limits: Limits, style: Arc<Style>) -> Self {
+        Prober {
+            printer: Printer::styled(limits, style),
         }
     }
 
     /// The text of the value, in whatever encoding its bytes have.
     pub fn print(&mut self, ty: &TypeInfo, value: &[u8]) -> Result<&[u8], Undecodable> {
-        let mut printer = Printer::reusing(std::mem::take(&mut self.text), self.limits);
-        let printed = printer.value(ty, value);
-        self.text = printer.into_bytes();
-        printed.map(|()| self.text.as_slice())
+        self.printer.clear();
+        self.printer.value(ty, value)?;
+        Ok(self.printer.since(0))
     }
 }

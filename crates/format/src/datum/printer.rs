@@ -1,8 +1,10 @@
 //! Where printed text gathers, never beyond the caller's limits.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::element::Unpacking;
+use super::style::Style;
 use super::types::{TypeInfo, TypeKind};
 use super::undecodable::Undecodable;
 use super::{Limits, array, multirange, range, record, register};
@@ -17,11 +19,14 @@ pub(super) struct Printer {
     limits: Limits,
     depth: u16,
     unpacking: Unpacking,
+    /// None is the plain one.
+    style: Option<Arc<Style>>,
 }
 
 impl Printer {
     pub(super) fn new(limits: Limits) -> Self {
         Printer {
+            style: None,
             out: Vec::new(),
             limits,
             depth: 0,
@@ -31,13 +36,24 @@ impl Printer {
         }
     }
 
-    /// As [`Printer::new`], into memory that was used before.
-    pub(super) fn reusing(mut out: Vec<u8>, limits: Limits) -> Self {
-        out.clear();
+    /// As [`Printer::new`], in a style that is not the plain one.
+    pub(super) fn styled(limits: Limits, style: Arc<Style>) -> Self {
         Printer {
-            out,
+            style: Some(style),
             ..Printer::new(limits)
         }
+    }
+
+    /// Forgets what was printed, and keeps its memory.
+    pub(super) fn clear(&mut self) {
+        self.out.clear();
+        self.depth = 0;
+        self.unpacking.left = self.limits.unpacked_bytes;
+    }
+
+    pub(super) fn style(&self) -> &Style {
+        const PLAIN: &Style = &Style::PLAIN;
+        self.style.as_deref().unwrap_or(PLAIN)
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {

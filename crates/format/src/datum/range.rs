@@ -2,7 +2,9 @@
 //!
 //! Truth: `rangetypes.h`, `rangetypes.c`.
 
-use super::element::{self, Placing};
+use std::borrow::Cow;
+
+use super::element::{self, Placing, Unpacking};
 use super::printer::Printer;
 use super::reader::{HEADER, Reader};
 use super::types::TypeInfo;
@@ -38,17 +40,18 @@ pub(super) fn print_bounds(
     if flags & EMPTY != 0 {
         return printer.text("empty");
     }
+    let Bounds { lower, upper } = bounds(printer.unpacking(), reader, subtype, flags)?;
     printer.byte(if flags & LOWER_INCLUSIVE != 0 {
         b'['
     } else {
         b'('
     })?;
-    if flags & LOWER_INFINITE == 0 {
-        bound(printer, reader, subtype, Placing::Here)?;
+    if let Some(lower) = lower {
+        bound(printer, subtype, &lower)?;
     }
     printer.byte(b',')?;
-    if flags & UPPER_INFINITE == 0 {
-        bound(printer, reader, subtype, Placing::Packed)?;
+    if let Some(upper) = upper {
+        bound(printer, subtype, &upper)?;
     }
     printer.byte(if flags & UPPER_INCLUSIVE != 0 {
         b']'
@@ -57,17 +60,36 @@ pub(super) fn print_bounds(
     })
 }
 
-fn bound(
-    printer: &mut Printer,
-    reader: &mut Reader<'_>,
+/// The bounds that a range has.
+pub(super) struct Bounds<'a> {
+    pub(super) lower: Option<Cow<'a, [u8]>>,
+    pub(super) upper: Option<Cow<'a, [u8]>>,
+}
+
+/// Reads the bounds that begin here.
+pub(super) fn bounds<'a>(
+    unpacking: &mut Unpacking,
+    reader: &mut Reader<'a>,
     subtype: &TypeInfo,
-    placing: Placing,
-) -> Result<(), Undecodable> {
-    let is_first = reader.at() <= HEADER;
-    let placing = if is_first { Placing::Here } else { placing };
-    let value = element::read(printer.unpacking(), reader, subtype, placing, HEADER)?;
+    flags: u8,
+) -> Result<Bounds<'a>, Undecodable> {
+    let mut read = |infinite: u8, placing: Placing| {
+        if flags & (EMPTY | infinite) != 0 {
+            return Ok(None);
+        }
+        let is_first = reader.at() <= HEADER;
+        let placing = if is_first { Placing::Here } else { placing };
+        element::read(unpacking, reader, subtype, placing, HEADER).map(Some)
+    };
+    Ok(Bounds {
+        lower: read(LOWER_INFINITE, Placing::Here)?,
+        upper: read(UPPER_INFINITE, Placing::Packed)?,
+    })
+}
+
+fn bound(printer: &mut Printer, subtype: &TypeInfo, value: &[u8]) -> Result<(), Undecodable> {
     let mark = printer.mark();
-    printer.value(subtype, &value)?;
+    printer.value(subtype, value)?;
     let text = printer.since(mark);
     let is_special = |byte: &u8| {
         matches!(

@@ -6,7 +6,7 @@ use super::types::TypeInfo;
 use super::undecodable::Undecodable;
 use super::{
     array, bits, contrib, date_time, float, geometry, integer, interval, jsonb, jsonpath, money,
-    network, numeric, snapshot, system, text, tsquery, tsvector, xml,
+    network, numeric, object, snapshot, system, text, tsquery, tsvector, xml,
 };
 
 /// `FirstNormalObjectId`: OIDs from here on are a user's or an extension's.
@@ -33,8 +33,17 @@ fn by_oid(oid: u32) -> Option<Print> {
         26 | 28 | 29 => integer::print_u32,
         27 => system::print_tid,
         30 => array::print_oidvector,
-        // The reg* types.
-        24 | 2202..=2206 | 3734 | 3769 | 4089 | 4096 | 4191 => integer::print_reg,
+        24 => object::print::<24>,
+        2202 => object::print::<2202>,
+        2203 => object::print_operator::<2203>,
+        2204 => object::print_operator::<2204>,
+        2205 => object::print::<2205>,
+        2206 => object::print::<2206>,
+        3734 => object::print::<3734>,
+        3769 => object::print::<3769>,
+        4089 => object::print::<4089>,
+        4096 => object::print::<4096>,
+        4191 => object::print::<4191>,
         25 | 114 | 194 | 705 | 1042 | 1043 | 1790 => text::print_text,
         142 => xml::print,
         600 => geometry::print_point,

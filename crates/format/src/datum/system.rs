@@ -1,6 +1,7 @@
 //! Types that the catalogs and the server's own views are full of; truth: `tid.c`, `pg_lsn.c`,
 //! `uuid.c`, `acl.c`, `src/backend/statistics/`.
 
+use super::object;
 use super::printer::Printer;
 use super::reader::{Reader, exact};
 use super::undecodable::Undecodable;
@@ -36,7 +37,7 @@ pub(super) fn print_uuid(printer: &mut Printer, value: &[u8]) -> Result<(), Unde
 const PRIVILEGES: &str = "arwdDxtXUCTcsAm";
 
 /// `AclItem`: grantee, grantor, privileges and, as many bits above them, grant options; the
-/// masks have 16 bits each before 16 (12 bytes) and 32 bits since (16 bytes). Roles are numbers.
+/// masks have 16 bits each before 16 (12 bytes) and 32 bits since (16 bytes).
 pub(super) fn print_aclitem(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
     let mut reader = Reader::new(value);
     let (grantee, grantor) = (reader.u32()?, reader.u32()?);
@@ -52,7 +53,7 @@ pub(super) fn print_aclitem(printer: &mut Printer, value: &[u8]) -> Result<(), U
     };
     reader.end()?;
     if grantee != 0 {
-        printer.put(format_args!("{grantee}"))?;
+        role(printer, grantee)?;
     }
     printer.byte(b'=')?;
     for (bit, letter) in PRIVILEGES.bytes().enumerate() {
@@ -63,7 +64,25 @@ pub(super) fn print_aclitem(printer: &mut Printer, value: &[u8]) -> Result<(), U
             printer.byte(b'*')?;
         }
     }
-    printer.put(format_args!("/{grantor}"))
+    printer.byte(b'/')?;
+    role(printer, grantor)
+}
+
+/// A role as `putid` writes it: its name, quoted where it is more than letters, digits and underscores.
+fn role(printer: &mut Printer, oid: u32) -> Result<(), Undecodable> {
+    let Some(name) = object::name(printer, object::ROLE, oid) else {
+        return printer.put(format_args!("{oid}"));
+    };
+    // Names of roles stand there as they are quoted in SQL.
+    let bare = name
+        .strip_prefix(b"\"")
+        .and_then(|name| name.strip_suffix(b"\""));
+    let bare = bare.unwrap_or(&name);
+    let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    match !bare.is_empty() && bare.iter().all(is_safe) {
+        true => printer.raw(bare),
+        false => printer.raw(&name),
+    }
 }
 
 const NDISTINCT_MAGIC: u32 = 0xA352_BFA4;

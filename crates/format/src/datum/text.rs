@@ -2,6 +2,7 @@
 
 use super::printer::Printer;
 use super::reader::exact;
+use super::style::ByteaOutput;
 use super::undecodable::Undecodable;
 
 pub(super) fn print_text(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
@@ -12,8 +13,25 @@ pub(super) fn print_text(printer: &mut Printer, value: &[u8]) -> Result<(), Unde
 }
 
 pub(super) fn print_bytea(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
-    printer.text("\\x")?;
-    hex(printer, value)
+    match printer.style().bytea {
+        ByteaOutput::Hex => {
+            printer.text("\\x")?;
+            hex(printer, value)
+        }
+        ByteaOutput::Escape => octal(printer, value),
+    }
+}
+
+/// Bytes that are no plain characters as `\ooo`.
+fn octal(printer: &mut Printer, bytes: &[u8]) -> Result<(), Undecodable> {
+    for byte in bytes {
+        match byte {
+            b'\\' => printer.text("\\\\")?,
+            b' '..=b'~' => printer.byte(*byte)?,
+            other => printer.put(format_args!("\\{other:03o}"))?,
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn hex(printer: &mut Printer, bytes: &[u8]) -> Result<(), Undecodable> {

@@ -16,7 +16,7 @@ use super::undecodable::Undecodable;
 const ITEM_BYTES: usize = 12;
 
 #[derive(Clone, Copy)]
-enum Item<'a> {
+pub(super) enum Item<'a> {
     Lexeme {
         text: &'a [u8],
         weight: u8,
@@ -31,7 +31,7 @@ enum Item<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operator {
+pub(super) enum Operator {
     And,
     Or,
     Phrase(i16),
@@ -162,7 +162,7 @@ fn print_weights(printer: &mut Printer, weight: u8, is_prefix: bool) -> Result<(
 }
 
 /// All items, each binary operator with the places of its operands.
-fn parse(value: &[u8]) -> Result<Vec<Item<'_>>, Undecodable> {
+pub(super) fn parse(value: &[u8]) -> Result<Vec<Item<'_>>, Undecodable> {
     let mut reader = Reader::new(value);
     let count = reader.count("the count of query items is negative")?;
     let stored = reader.bytes(count.saturating_mul(ITEM_BYTES))?;

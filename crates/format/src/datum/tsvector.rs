@@ -16,17 +16,27 @@ pub(super) fn print(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodab
         if place > 0 {
             printer.byte(b' ')?;
         }
-        let word = words.u32()?;
-        let length = usize::try_from(word >> 1 & 0x7FF).unwrap_or(usize::MAX);
-        let offset = usize::try_from(word >> 12).unwrap_or(usize::MAX);
-        let mut lexeme = Reader::starting(lexemes, offset);
-        print_quoted(printer, lexeme.bytes(length)?)?;
-        if word & 1 != 0 {
-            lexeme.align(2, 0);
-            print_positions(printer, &mut lexeme)?;
+        let (text, positions) = lexeme(&mut words, lexemes)?;
+        print_quoted(printer, text)?;
+        if let Some(mut positions) = positions {
+            print_positions(printer, &mut positions)?;
         }
     }
     Ok(())
+}
+
+/// The text of the next lexeme, and where its positions begin, if it has some.
+pub(super) fn lexeme<'a>(
+    words: &mut Reader<'_>,
+    lexemes: &'a [u8],
+) -> Result<(&'a [u8], Option<Reader<'a>>), Undecodable> {
+    let word = words.u32()?;
+    let length = usize::try_from(word >> 1 & 0x7FF).unwrap_or(usize::MAX);
+    let offset = usize::try_from(word >> 12).unwrap_or(usize::MAX);
+    let mut lexeme = Reader::starting(lexemes, offset);
+    let text = lexeme.bytes(length)?;
+    lexeme.align(2, 0);
+    Ok((text, (word & 1 != 0).then_some(lexeme)))
 }
 
 /// Between single quotes, with quotes and backslashes doubled.

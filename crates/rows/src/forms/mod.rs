@@ -23,6 +23,7 @@ pgclinic_format::registry! {
     pub static FORMS: [Form] = [
         csv::Csv,
         copy_text::CopyText,
+        copy_binary::CopyBinary,
         json_lines::JsonLines,
         inserts::Inserts,
     ];

@@ -27,6 +27,7 @@ use crate::salvage::{
     Account, Destination, Folder, RowCounts, SalvageError, SalvageOptions, TableAccount,
     new_account, not_salvaged,
 };
+use crate::text_settings::TextStyle;
 use bad_blocks::Files;
 use table_file::{Stop, TableFile};
 use tables::{LiveTable, RangeWay};
@@ -72,7 +73,7 @@ pub fn salvage_live(
         let why = "a running server gives its live rows as csv or copy: for other forms salvage its files";
         return Err(SalvageError::Unsuitable(why.into()));
     }
-    let connect = connect_options();
+    let connect = connect_options(&options.text);
     let failed = |source| SalvageError::server("read from the server", source);
     let mut session = careful_session(target, &connect, Duration::ZERO).map_err(failed)?;
     let found =
@@ -124,15 +125,8 @@ pub fn salvage_live(
     Ok(account)
 }
 
-fn connect_options() -> ConnectOptions {
+fn connect_options(text: &TextStyle) -> ConnectOptions {
     let settings = [
-        ("DateStyle", "ISO"),
-        ("IntervalStyle", "postgres"),
-        ("TimeZone", "UTC"),
-        ("bytea_output", "hex"),
-        ("extra_float_digits", "1"),
-        ("lc_monetary", "C"),
-        ("search_path", ""),
         ("row_security", "off"),
         ("default_transaction_read_only", "on"),
         ("synchronize_seqscans", "off"),
@@ -141,10 +135,9 @@ fn connect_options() -> ConnectOptions {
         ("enable_indexonlyscan", "off"),
         ("enable_bitmapscan", "off"),
     ];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     ConnectOptions {
-        settings: settings
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
+        settings: [text.of_session(), settings.to_vec()].concat(),
         wall_limit: STATEMENT,
         ..ConnectOptions::default()
     }

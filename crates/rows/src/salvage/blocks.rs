@@ -29,11 +29,16 @@ pub(crate) fn blocks_of_table(
         table,
     };
     let charset = charset_of(cluster, catalog.database, options);
+    let style = options
+        .text
+        .of_columns(cluster, catalog, planned.table.columns.iter());
     let memory = Memory::default();
     let crew = Crew::new(cluster, options, progress, vec![planned], charset, |_| {
         Outlet::Memory(&memory)
     });
-    let crew = crew.only(blocks.iter().copied().collect::<BTreeSet<_>>());
+    let crew = crew
+        .styled(style)
+        .only(blocks.iter().copied().collect::<BTreeSet<_>>());
     let accounts = crew.run().map_err(|error| error.to_string())?;
     let account = accounts.into_iter().next().ok_or("nothing was read")?;
     Ok((memory.into_bytes(), account))

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::BlockNo;
+use pgclinic_format::datum::Style;
 
 use super::account::{TableAccount, Tally};
 use super::finished_tables::FinishedTables;
@@ -67,6 +68,7 @@ pub(crate) struct Crew<'a> {
     pub(super) options: &'a SalvageOptions,
     pub(super) progress: &'a dyn Progress,
     pub(super) charset: Charset,
+    pub(super) style: Arc<Style>,
     pub(super) tables: Vec<TableWork>,
     pub(super) outlet: Outlet<'a>,
     cursor: Mutex<Cursor>,
@@ -104,12 +106,19 @@ impl<'a> Crew<'a> {
             options,
             progress,
             charset,
+            style: Arc::clone(&options.text.style),
             tables,
             outlet,
             cursor: Mutex::default(),
             only: None,
             notes: None,
         }
+    }
+
+    /// The same in a style that knows the names of objects.
+    pub(crate) fn styled(mut self, style: Arc<Style>) -> Self {
+        self.style = style;
+        self
     }
 
     /// The same with a place where tables are noted that are whole.

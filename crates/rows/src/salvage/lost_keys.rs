@@ -170,7 +170,9 @@ impl Search<'_> {
             ..Limits::default()
         };
         let charset = charset_of(self.cluster, self.catalog.database, self.options);
-        let mut texts = Texts::new(&index.columns, limits, charset);
+        let text = &self.options.text;
+        let style = text.of_columns(self.cluster, self.catalog, index.columns.iter());
+        let mut texts = Texts::new(&index.columns, limits, charset, &style);
         let (mut buffer, mut key, mut line) = (Vec::new(), Vec::new(), Vec::new());
         for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
             buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);

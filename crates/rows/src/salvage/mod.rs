@@ -24,6 +24,7 @@ mod worker;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use account::{
     Account, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
@@ -42,6 +43,7 @@ use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
 use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
+use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_servers::Target;
 
@@ -51,6 +53,7 @@ use crate::forms::Form;
 use crate::schema::SchemaFile;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks};
+use crate::text_settings::TextStyle;
 use crate::values::Partial;
 use crew::Crew;
 use finished_tables::FinishedTables;
@@ -102,6 +105,8 @@ pub struct SalvageOptions {
     pub partial: Partial,
     /// Encoding of the files.
     pub encoding: Encoding,
+    /// How values are printed.
+    pub text: TextStyle,
     /// Whether files are forced to the disk.
     pub durability: Durability,
     /// Going on with a folder in which an earlier run was cut off.
@@ -218,10 +223,12 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
         dropped,
         partial,
         encoding,
+        text,
         ..
     } = options;
     let form = options.form.name();
-    format!("{system} {form} {rows:?} {generated} {dropped} {partial:?} {encoding:?}")
+    let text = &text.settings;
+    format!("{system} {form} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}")
 }
 
 impl FolderWork<'_> {
@@ -252,7 +259,8 @@ impl FolderWork<'_> {
                     .retain(|planned| !finished.holds(&planned.table));
             }
             let charset = charset_of(cluster, database, options);
-            let crew = self.crew(cluster, plan.tables, charset);
+            let style = style_of(cluster, &catalog, options, &plan.tables);
+            let crew = self.crew(cluster, plan.tables, charset).styled(style);
             let mut tables = crew.noting(self.finished).run()?;
             if let Some(finished) = self.finished {
                 tables.extend(finished.of_database(&catalog));
@@ -315,6 +323,17 @@ fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Cha
         Encoding::Raw => Charset::Raw,
         Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
     }
+}
+
+/// How the values of these tables are printed.
+fn style_of(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    options: &SalvageOptions,
+    planned: &[plan::Planned],
+) -> Arc<Style> {
+    let columns = planned.iter().flat_map(|planned| &planned.table.columns);
+    options.text.of_columns(cluster, catalog, columns)
 }
 
 fn choice_of(options: &SalvageOptions) -> ColumnChoice {

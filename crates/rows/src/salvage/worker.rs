@@ -188,7 +188,7 @@ impl<'c> Worker<'c> {
         });
         self.bench = Some(Bench {
             table,
-            texts: Texts::new(&work.table.columns, limits, crew.charset),
+            texts: Texts::new(&work.table.columns, limits, crew.charset, &crew.style),
             readable: Readable::new(&work.table, limits, crew.charset),
             chunks,
         });

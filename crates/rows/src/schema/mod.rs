@@ -14,6 +14,7 @@ pub mod given;
 pub mod guess;
 mod identifier;
 mod names;
+mod object_names;
 mod refusal;
 
 pub use ddl::{Ddl, Refused};
@@ -21,3 +22,4 @@ pub(crate) use ddl::{SESSION, Step};
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::SchemaFile;
 pub(crate) use identifier::{Quoting, literal};
+pub(crate) use object_names::object_names;

@@ -207,7 +207,7 @@ impl Catalogs<'_> {
 }
 
 /// Types whose names are the standard's; truth: `format_type_extended`.
-fn sql_type(oid: Oid, typmod: i64) -> Option<String> {
+pub(super) fn sql_type(oid: Oid, typmod: i64) -> Option<String> {
     let sized = |name: &str, size: i64| match typmod {
         ..0 => name.to_owned(),
         _ => format!("{name}({size})"),
@@ -218,6 +218,8 @@ fn sql_type(oid: Oid, typmod: i64) -> Option<String> {
         20 => "bigint".into(),
         21 => "smallint".into(),
         23 => "integer".into(),
+        // A key word since 17, but a name all the same.
+        114 => "json".into(),
         700 => "real".into(),
         701 => "double precision".into(),
         1042 if typmod >= 0 => sized("character", typmod - 4),

@@ -18,10 +18,11 @@ use super::crew::Crew;
 use super::error::SalvageError;
 use super::outlet::Outlet;
 use super::plan::{Planned, not_salvaged};
-use super::{Account, Replaying, SalvageOptions, charset_of, plan_of, sequences};
+use super::{Account, Replaying, SalvageOptions, charset_of, plan_of, sequences, style_of};
 use crate::forms::form_named;
 use crate::schema::{Ddl, Quoting, SESSION, Step, literal};
 use crate::shape::{MainForks, Table};
+use crate::text_settings::TextStyle;
 use ledger::Stage;
 use loads::LoadTable;
 pub(crate) use loads::Loads;
@@ -48,6 +49,7 @@ pub(super) fn load(
     }
     let mut options = options.clone();
     options.form = form_named("copy").expect("a form of the register");
+    options.text = TextStyle::for_a_server();
     let ddl = Ddl::of_database(cluster, database);
     let refused = ddl.refused.iter();
     account
@@ -76,10 +78,11 @@ pub(super) fn load(
             empty(&mut session, &tables)?;
         }
         let charset = charset_of(cluster, database, &options);
+        let style = style_of(cluster, &catalog, &options, &tables);
         let crew = Crew::new(cluster, &options, progress, tables, charset, |tables| {
             Outlet::Server(Loads::new(target, tables.iter().map(load_table).collect()))
         });
-        account.tables.extend(crew.run()?);
+        account.tables.extend(crew.styled(style).run()?);
         if progress.is_interrupted() {
             account.interrupted = true;
             return Ok(());

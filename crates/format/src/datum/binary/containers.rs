@@ -1,0 +1,147 @@
+//! Values that hold others: arrays, rows, ranges.
+
+use super::super::array::{self, Array};
+use super::super::element::{self, Placing};
+use super::super::range::{Bounds, bounds};
+use super::super::reader::{HEADER, Reader};
+use super::super::record::Row;
+use super::super::types::{Field, TypeInfo};
+use super::super::undecodable::Undecodable;
+use super::Sender;
+
+/// An array that names its element type itself, and vectors.
+pub(super) fn any_array(
+    sender: &mut Sender<'_, '_>,
+    _: &TypeInfo,
+    value: &[u8],
+) -> Result<(), Undecodable> {
+    elements(sender, Array::parse(value)?, &array::stored_type(value)?)
+}
+
+pub(super) fn array(
+    sender: &mut Sender<'_, '_>,
+    element: &TypeInfo,
+    value: &[u8],
+) -> Result<(), Undecodable> {
+    let array = Array::parse(value)?;
+    if array.element_oid == element.oid {
+        return elements(sender, array, element);
+    }
+    elements(sender, array, &array::stored_type(value)?)
+}
+
+/// Count of dimensions, whether there are nulls, the type, length and lower bound of each dimension, the elements.
+fn elements(
+    sender: &mut Sender<'_, '_>,
+    mut array: Array<'_>,
+    element: &TypeInfo,
+) -> Result<(), Undecodable> {
+    sender.count(array.dimensions.len())?;
+    sender.u32(u32::from(array.has_bitmap()))?;
+    sender.u32(array.element_oid)?;
+    for (length, lower) in &array.dimensions {
+        sender.count(*length)?;
+        sender.i32(*lower)?;
+    }
+    for item in 0..array.items {
+        if array.is_null(item) {
+            sender.null()?;
+            continue;
+        }
+        let data = &mut array.elements;
+        let value = element::read(
+            &mut sender.unpacking,
+            data,
+            element,
+            Placing::Aligned,
+            HEADER,
+        )?;
+        sender.part(element, &value)?;
+    }
+    Ok(())
+}
+
+/// Count of columns, then of each its type and value.
+pub(super) fn record(
+    sender: &mut Sender<'_, '_>,
+    fields: &[Field],
+    value: &[u8],
+) -> Result<(), Undecodable> {
+    let mut row = Row::parse(value)?;
+    if row.attributes > fields.len() {
+        return Err(Undecodable::damaged(
+            "a row value has more attributes than its type",
+            14,
+        ));
+    }
+    sender.count(fields.iter().filter(|field| !field.dropped).count())?;
+    for (attribute, field) in fields.iter().enumerate() {
+        let value = match row.is_null(attribute) {
+            true => None,
+            false => Some(element::read(
+                &mut sender.unpacking,
+                &mut row.data,
+                &field.ty,
+                Placing::Packed,
+                0,
+            )?),
+        };
+        if field.dropped {
+            continue;
+        }
+        sender.u32(field.ty.oid)?;
+        match value {
+            None => sender.null()?,
+            Some(value) => sender.part(&field.ty, &value)?,
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn range(
+    sender: &mut Sender<'_, '_>,
+    subtype: &TypeInfo,
+    value: &[u8],
+) -> Result<(), Undecodable> {
+    let (&flags, data) = value
+        .split_last()
+        .ok_or(Undecodable::damaged("the value ends too early", 0))?;
+    let mut reader = Reader::new(data);
+    reader.u32()?;
+    one_range(sender, &mut reader, subtype, flags)?;
+    reader.end()
+}
+
+/// Flags, then the bounds that there are.
+fn one_range(
+    sender: &mut Sender<'_, '_>,
+    reader: &mut Reader<'_>,
+    subtype: &TypeInfo,
+    flags: u8,
+) -> Result<(), Undecodable> {
+    sender.raw(&[flags])?;
+    let Bounds { lower, upper } = bounds(&mut sender.unpacking, reader, subtype, flags)?;
+    for bound in [lower, upper].into_iter().flatten() {
+        sender.part(subtype, &bound)?;
+    }
+    Ok(())
+}
+
+/// A count, then each range with its length.
+pub(super) fn multirange(
+    sender: &mut Sender<'_, '_>,
+    subtype: &TypeInfo,
+    value: &[u8],
+) -> Result<(), Undecodable> {
+    let mut reader = Reader::new(value);
+    reader.u32()?;
+    let count = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
+    reader.bytes(count.saturating_sub(1).saturating_mul(4))?;
+    let flags = reader.bytes(count)?;
+    sender.count(count)?;
+    for flags in flags {
+        reader.align(subtype.align, HEADER);
+        sender.with_length(|sender| one_range(sender, &mut reader, subtype, *flags))?;
+    }
+    Ok(())
+}
