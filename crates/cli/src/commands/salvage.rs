@@ -2,6 +2,7 @@
 
 mod file;
 mod recover;
+mod text_settings;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,6 +18,7 @@ use pgclinic_rows::{
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::Target;
+use text_settings::TextArgs;
 
 use crate::args::{LoadArgs, SelectionArgs};
 use crate::commands::Command;
@@ -110,6 +112,8 @@ struct Arguments {
     /// Do not force the files to the disk
     #[arg(long)]
     no_sync: bool,
+    #[command(flatten)]
+    text: TextArgs,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -252,6 +256,12 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         Some(target) => Destination::Server(Box::new(target)),
         None => Destination::Folder(arguments.to().to_owned()),
     };
+    let text = arguments.text.style()?;
+    let is_for_servers = form.name() == "sql" || matches!(destination, Destination::Server(_));
+    if is_for_servers && text != TextStyle::default() {
+        let why = "the options of text are for csv, copy and jsonl: what a server reads is written as any server reads it";
+        return Err(Failure::new(why));
+    }
     Ok(SalvageOptions {
         destination,
         form,
@@ -271,7 +281,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
             EncodingName::Utf8 => Encoding::Utf8,
             EncodingName::Raw => Encoding::Raw,
         },
-        text: TextStyle::default(),
+        text,
         durability: match arguments.no_sync {
             true => Durability::Buffered,
             false => Durability::Synced,
