@@ -1,6 +1,7 @@
 //! The repository as the tasks see it: its root, its files, its commit.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::shell;
 
@@ -58,11 +59,14 @@ impl Tree {
     }
 }
 
-/// The root of the repository.
+/// The root of the repository: what cargo says when it runs us, for a build folder outlives the clone that filled it.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the root")
+    static OWN: OnceLock<PathBuf> = OnceLock::new();
+    let own = OWN.get_or_init(|| {
+        std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
+    });
+    own.parent().expect("xtask lies in the root")
 }
 
 /// Where cargo puts what it builds.

@@ -30,7 +30,8 @@ fn blocks(page: &str) -> Vec<Block> {
 }
 
 fn pages() -> Vec<(PathBuf, Vec<Block>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    // Tests run in the folder of their package.
+    let folder = Path::new("../../docs/guide");
     let entries = std::fs::read_dir(folder).expect("the guide");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a page").path()).collect();
     paths.sort();
