@@ -22,11 +22,11 @@ pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
 pub use live::salvage_live;
 pub use salvage::{
-    Account, BareTable, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
+    Account, BareTable, ColumnAs, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
     LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions,
     SequenceAccount, TableAccount, guess_columns, salvage, salvage_file,
 };
-pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
+pub use shape::{Column, ColumnChoice, Holding, MainForks, Missing, Origin, SystemColumn, Table};
 pub use text_settings::{TextSettings, TextStyle};
 pub use texts::Texts;
 pub use values::{Cells, Fault, FaultKind, Partial, Row};

@@ -41,8 +41,24 @@ pub struct Column {
     pub origin: Origin,
     /// Their type.
     pub ty: Arc<TypeInfo>,
+    /// What the type is bound to, as `atttypmod`; -1 for nothing.
+    pub typmod: i32,
+    /// What a file of columns holds of it.
+    pub holding: Holding,
     /// What rows have that were written before the column was added.
     pub missing: Missing,
+}
+
+/// As what the values of a column stand in a file of columns: one kind for all of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub enum Holding {
+    /// The kind nearest to their type.
+    #[default]
+    Nearest,
+    /// Their text.
+    Text,
+    /// Their text in the encoding of the database.
+    Bytes,
 }
 
 /// The value of rows that are older than a column.
@@ -192,6 +208,8 @@ impl Table {
                     name: column.name.clone(),
                     origin: Origin::Attribute(index),
                     ty,
+                    typmod: -1,
+                    holding: Holding::Nearest,
                     missing: Missing::Null,
                 });
             }
@@ -240,6 +258,8 @@ impl Table {
             name: column.name.clone(),
             origin: Origin::Attribute(index),
             ty,
+            typmod: column.typmod,
+            holding: Holding::Nearest,
             missing,
         });
     }
@@ -351,6 +371,8 @@ fn system_columns() -> [Column; 4] {
         name: name.into(),
         origin: Origin::System(origin),
         ty: Arc::new(pgclinic_format::datum::builtin(oid).expect("a type of every server")),
+        typmod: -1,
+        holding: Holding::Nearest,
         missing: Missing::Null,
     };
     [

@@ -1,5 +1,7 @@
 //! The text of a row's values, in the encoding of the files that are written.
 
+mod packing;
+
 use std::sync::Arc;
 
 use pgclinic_format::datum::{BinaryWriter, ColumnPrinter, Limits, Printed, Style, TypeInfo};
@@ -7,6 +9,8 @@ use pgclinic_format::datum::{BinaryWriter, ColumnPrinter, Limits, Printed, Style
 use crate::charset::Charset;
 use crate::shape::Column;
 use crate::values::{Fault, FaultKind};
+pub(crate) use packing::{Refusal, fields_of};
+use packing::Packing;
 
 /// Prints the values of one table, for one thread.
 pub struct Texts {
@@ -16,6 +20,9 @@ pub struct Texts {
     charset: Charset,
     recoded: Vec<u8>,
     faults: Vec<Fault>,
+    packings: Arc<[Packing]>,
+    sent: Vec<u8>,
+    refusals: Vec<Refusal>,
 }
 
 impl Texts {
@@ -34,6 +41,12 @@ impl Texts {
             charset,
             recoded: Vec::new(),
             faults: Vec::new(),
+            packings: columns
+                .iter()
+                .map(|column| Packing::of(column, charset))
+                .collect(),
+            sent: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The register of forms that rows are written in.
 
+use pgclinic_columnar::Layout;
+
 use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
@@ -16,6 +18,11 @@ pub trait Form: Sync {
     fn row(&self, table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>);
     /// What stands behind the last row.
     fn tail(&self, out: &mut Vec<u8>);
+    /// Rows do not stand in the file as they come, but are gathered into columns of this layout: `row` gives cells, and there is
+    /// neither head nor tail.
+    fn layout(&self) -> Option<Layout> {
+        None
+    }
 }
 
 pgclinic_format::registry! {
@@ -26,6 +33,8 @@ pgclinic_format::registry! {
         copy_binary::CopyBinary,
         json_lines::JsonLines,
         inserts::Inserts,
+        parquet::Parquet,
+        arrow_file::ArrowFile,
     ];
 }
 

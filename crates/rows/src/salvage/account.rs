@@ -192,6 +192,9 @@ pub struct TableAccount {
     /// Keys of lost rows that unique indexes still hold, one list an index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_keys: Vec<LostKeys>,
+    /// Columns of a file of columns that do not have the kind of their type, because some value has no place in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns_as: Vec<ColumnAs>,
     /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -211,6 +214,17 @@ pub struct LostKeys {
     pub keys: u64,
     /// The file with the list, from the destination.
     pub file: String,
+}
+
+/// A column that was written as something else than its type has there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ColumnAs {
+    /// The column.
+    pub column: String,
+    /// `text`, as COPY prints it; or `binary`: that text in the encoding of the database.
+    pub written_as: String,
+    /// What was found in it.
+    pub why: String,
 }
 
 fn is_zero(number: &u64) -> bool {

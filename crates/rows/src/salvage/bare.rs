@@ -76,7 +76,8 @@ pub fn salvage_file(
         account: account_of(&table, cluster),
         table,
     };
-    account.tables = to.crew(cluster, vec![planned], charset).run()?;
+    let style = &options.text.style;
+    account.tables = to.write_tables(cluster, vec![planned], charset, style)?;
     account.interrupted = progress.is_interrupted();
     account.close();
     Ok(account)

@@ -1,6 +1,6 @@
 //! The threads of a salvage: they take pieces of tables in order, find the rows and print them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -21,6 +21,7 @@ use super::worker::Worker;
 use super::{SalvageError, SalvageOptions};
 use crate::charset::Charset;
 use crate::shape::Table;
+use crate::texts::Refusal;
 use crate::values::{ChunkIndex, ChunkRun, RunCollector};
 
 /// A table at work.
@@ -30,6 +31,8 @@ pub(super) struct TableWork {
     pub(super) blocks: u64,
     pub(super) toast: Option<ToastWork>,
     account: Mutex<TableAccount>,
+    /// By column, what had no place in it.
+    refusals: Mutex<BTreeMap<usize, Refusal>>,
     /// Pieces of the table that are not printed yet.
     left: AtomicU64,
 }
@@ -167,8 +170,31 @@ impl<'a> Crew<'a> {
         only.is_none_or(|only| only.range(blocks).next().is_some())
     }
 
+    /// Values had no place in their columns: the table's file will not be of use.
+    pub(super) fn refuse(&self, table: usize, refusals: Vec<Refusal>) {
+        let Some(work) = self.tables.get(table).filter(|_| !refusals.is_empty()) else {
+            return;
+        };
+        let mut known = work.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        for refusal in refusals {
+            let before = known.get(&refusal.column);
+            if before.is_none_or(|before| before.holding < refusal.holding) {
+                known.insert(refusal.column, refusal);
+            }
+        }
+        self.outlet.void(table);
+    }
+
     /// Does all the work; the account of every table, with its place at the destination where that is whole.
     pub(crate) fn run(self) -> Result<Vec<TableAccount>, SalvageError> {
+        let tables = self.run_refusing()?;
+        Ok(tables.into_iter().map(|(account, _)| account).collect())
+    }
+
+    /// The same with what had no place in a table's columns: then there is no file.
+    pub(super) fn run_refusing(
+        self,
+    ) -> Result<Vec<(TableAccount, Vec<Refusal>)>, SalvageError> {
         let threads = self.options.threads;
         self.run_on(threads);
         let names = self.outlet.names();
@@ -185,7 +211,9 @@ impl<'a> Crew<'a> {
                     false => finished.refused,
                 });
                 account.notes.extend(finished.notes);
-                account
+                let refusals = work.refusals.into_inner();
+                let refusals = refusals.unwrap_or_else(PoisonError::into_inner);
+                (account, refusals.into_values().collect())
             })
             .collect())
     }
@@ -262,6 +290,7 @@ impl TableWork {
             table,
             toast,
             account: Mutex::new(account),
+            refusals: Mutex::default(),
         }
     }
 

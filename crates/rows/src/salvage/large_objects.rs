@@ -1,5 +1,6 @@
-//! All large objects of a database in one tar file, a member each, named by its number.
+//! All large objects of a database in one file.
 //!
+//! With a form of columns it is one of that form: see `large_object_columns`. Else it is a tar file, a member each, named by its number.
 //! The member `restore.sql` puts them back under their numbers: unpack the file where the server can read it, and run
 //! `psql -v folder=FOLDER -f FOLDER/restore.sql`. An object without a page is empty; a gap between pages reads as zeros.
 
@@ -14,6 +15,7 @@ use super::SalvageOptions;
 use super::account::{LargeObjectsAccount, LossPlace, Tally};
 use super::error::SalvageError;
 use super::folder::{Folder, PartFile};
+use super::large_object_columns::Columns;
 use super::pieces::Pieces;
 use crate::carve::{self, PageState, Probe};
 use crate::shape::{ColumnChoice, MainForks, Table};
@@ -27,14 +29,36 @@ const TAR_BLOCK: usize = 512;
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Sizes of all objects, and their pages sorted by object and number.
-struct Objects {
-    sizes: BTreeMap<Oid, u64>,
-    pages: SortedRuns,
-    page_bytes: u64,
+pub(super) struct Objects {
+    pub(super) sizes: BTreeMap<Oid, u64>,
+    pub(super) pages: SortedRuns,
+    pub(super) page_bytes: u64,
     tally: Tally,
 }
 
-/// Writes the large objects of a database; nothing where there are none.
+/// The page of an object, as it was sorted.
+pub(super) struct ObjectPage {
+    pub(super) oid: Oid,
+    /// Where it begins in the object.
+    pub(super) start: u64,
+    pub(super) data: Vec<u8>,
+}
+
+impl ObjectPage {
+    pub(super) fn of((key, data): (Vec<u8>, Vec<u8>), page_bytes: u64) -> Self {
+        let four = |at: usize| {
+            let bytes = key.get(at..).and_then(|key| key.first_chunk());
+            bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
+        };
+        ObjectPage {
+            oid: four(0),
+            start: u64::from(four(4)) * page_bytes,
+            data,
+        }
+    }
+}
+
+/// Writes the large objects of a database; nothing where there are none. `name` has no extension.
 pub(crate) fn salvage(
     cluster: &Cluster,
     catalog: &Catalog,
@@ -80,7 +104,34 @@ pub(crate) fn salvage(
     if objects.sizes.is_empty() {
         return Ok(None);
     }
-    write(objects, catalog, folder, name, &spill).map(Some)
+    let mut account = LargeObjectsAccount {
+        database: crate::shape::database_name(catalog),
+        file: String::new(),
+        file_bytes: 0,
+        objects: objects.sizes.len() as u64,
+        bytes: objects.sizes.values().sum(),
+        places: std::mem::take(&mut objects.tally.places),
+    };
+    account.places.truncate(super::PLACES_MAX);
+    match options.form.layout() {
+        None => {
+            account.file = format!("{name}.tar");
+            account.file_bytes = write(objects, folder, &account.file, &spill)?;
+        }
+        Some(layout) => {
+            let extension = options.form.extension();
+            account.file = format!("{name}.{extension}");
+            let memory_bytes = budget;
+            let to = Columns {
+                layout,
+                folder,
+                name: &account.file,
+                memory_bytes,
+            };
+            account.file_bytes = to.write(objects, &spill)?;
+        }
+    }
+    Ok(Some(account))
 }
 
 /// A row of either table.
@@ -190,16 +241,15 @@ fn rows_of<'p>(
 
 fn write(
     objects: Objects,
-    catalog: &Catalog,
     folder: &Folder,
     name: &str,
     spill: &dyn Fn(io::Error) -> SalvageError,
-) -> Result<LargeObjectsAccount, SalvageError> {
+) -> Result<u64, SalvageError> {
     let Objects {
         sizes,
         pages,
         page_bytes,
-        tally,
+        ..
     } = objects;
     let mut tar = Tar {
         file: folder.begin(name)?,
@@ -210,7 +260,6 @@ fn write(
     tar.add(script.as_bytes())?;
     tar.pad(script.len() as u64)?;
     let mut pages = pages.finish().map_err(spill)?.peekable();
-    let mut bytes = 0;
     for (oid, size) in &sizes {
         tar.head(&oid.to_string(), *size)?;
         let mut at = 0u64;
@@ -218,33 +267,19 @@ fn write(
             Ok((key, _)) => key.get(..4) == Some(oid.to_be_bytes().as_slice()),
             Err(_) => true,
         }) {
-            let (key, data) = page.map_err(spill)?;
-            let number = key.get(4..).and_then(|key| key.first_chunk());
-            let start =
-                u64::from(number.map_or(0, |number| u32::from_be_bytes(*number))) * page_bytes;
+            let page = ObjectPage::of(page.map_err(spill)?, page_bytes);
             // A page that is there twice is written once.
-            if start < at {
+            if page.start < at {
                 continue;
             }
-            tar.zeros(start - at)?;
-            tar.add(&data)?;
-            at = start + data.len() as u64;
+            tar.zeros(page.start - at)?;
+            tar.add(&page.data)?;
+            at = page.start + page.data.len() as u64;
         }
         tar.zeros(size.saturating_sub(at))?;
         tar.pad(*size)?;
-        bytes += size;
     }
-    let file_bytes = tar.finish()?;
-    let mut places = tally.places;
-    places.truncate(super::PLACES_MAX);
-    Ok(LargeObjectsAccount {
-        database: crate::shape::database_name(catalog),
-        file: name.to_owned(),
-        file_bytes,
-        objects: sizes.len() as u64,
-        bytes,
-        places,
-    })
+    tar.finish()
 }
 
 fn restore_script(sizes: &BTreeMap<Oid, u64>) -> String {

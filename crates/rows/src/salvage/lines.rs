@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use pgclinic_columnar::{ColumnarError, Packer, PackerPlan};
+
 use super::error::SalvageError;
 use super::folder::{Folder, PartFile};
 
@@ -11,9 +13,63 @@ use super::folder::{Folder, PartFile};
 struct Line {
     next: u64,
     waiting: BTreeMap<u64, Vec<u8>>,
-    file: Option<PartFile>,
+    file: Option<OpenFile>,
     is_writing: bool,
     finished: Option<u64>,
+    /// What comes is dropped, and the file is removed in the end.
+    is_void: bool,
+}
+
+/// A file that is to be written.
+pub(crate) struct LineOf {
+    pub(crate) name: String,
+    /// How many pieces it has.
+    pub(crate) pieces: u64,
+    /// What gathers its rows into columns, if they are gathered.
+    pub(crate) packer: Option<PackerPlan>,
+}
+
+/// A file that is being written.
+struct OpenFile {
+    file: PartFile,
+    packer: Option<Packer>,
+    packed: Vec<u8>,
+}
+
+impl OpenFile {
+    fn begin(folder: &Folder, of: &LineOf) -> Result<Self, SalvageError> {
+        let packer = of.packer.as_ref().map(Packer::new).transpose();
+        Ok(OpenFile {
+            packer: packer.map_err(|error| unpacked(&of.name, error))?,
+            file: folder.begin(&of.name)?,
+            packed: Vec::new(),
+        })
+    }
+
+    fn write(&mut self, of: &LineOf, bytes: &[u8]) -> Result<(), SalvageError> {
+        let Some(packer) = &mut self.packer else {
+            return self.file.write(bytes);
+        };
+        let added = packer.add(bytes, &mut self.packed);
+        added.map_err(|error| unpacked(&of.name, error))?;
+        let written = self.file.write(&self.packed);
+        self.packed.clear();
+        written
+    }
+
+    fn finish(mut self, of: &LineOf) -> Result<u64, SalvageError> {
+        if let Some(packer) = self.packer {
+            let packed = packer.finish(&mut self.packed);
+            packed.map_err(|error| unpacked(&of.name, error))?;
+            self.file.write(&self.packed)?;
+        }
+        self.file.finish()
+    }
+}
+
+pub(super) fn unpacked(name: &str, error: ColumnarError) -> SalvageError {
+    let source = std::io::Error::other(error);
+    SalvageError::destination(std::path::Path::new(name), "gather the columns of", source)
 }
 
 struct State {
@@ -28,25 +84,25 @@ struct State {
 pub(crate) struct Lines<'a> {
     folder: &'a Folder,
     names: Vec<String>,
-    pieces: Vec<u64>,
+    files: Vec<LineOf>,
     waiting_max: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl<'a> Lines<'a> {
-    /// A file of this name and number of pieces for each table.
+    /// A file for each table.
     pub(crate) fn new(
         folder: &'a Folder,
-        files: impl Iterator<Item = (String, u64)>,
+        files: impl Iterator<Item = LineOf>,
         threads: usize,
     ) -> Self {
-        let (names, pieces): (Vec<_>, Vec<_>) = files.unzip();
-        let lines = names.iter().map(|_| Line::default()).collect();
+        let files: Vec<LineOf> = files.collect();
+        let lines = files.iter().map(|_| Line::default()).collect();
         Lines {
             folder,
-            names,
-            pieces,
+            names: files.iter().map(|file| file.name.clone()).collect(),
+            files,
             waiting_max: threads * 2,
             state: Mutex::new(State {
                 lines,
@@ -76,6 +132,13 @@ impl<'a> Lines<'a> {
             state.failure = failure;
         }
         self.changed.notify_all();
+    }
+
+    /// Nothing more is written of a table, and its file is taken away.
+    pub(crate) fn void(&self, table: usize) {
+        if let Some(line) = self.lock().lines.get_mut(table) {
+            line.is_void = true;
+        }
     }
 
     /// Tables whose files became whole since this was asked last, with their bytes.
@@ -147,7 +210,8 @@ impl<'a> Lines<'a> {
                 return state;
             };
             line.next += 1;
-            let is_last = self.pieces.get(table) == Some(&line.next);
+            let pieces = self.files.get(table).map(|file| file.pieces);
+            let is_last = pieces == Some(line.next);
             if is_last && !state.is_stopped {
                 state = self.finish(state, table);
             }
@@ -165,6 +229,10 @@ impl<'a> Lines<'a> {
         let Some(line) = state.lines.get_mut(table) else {
             return state;
         };
+        if line.is_void {
+            line.file = None;
+            return state;
+        }
         line.is_writing = true;
         let file = line.file.take();
         drop(state);
@@ -187,16 +255,16 @@ impl<'a> Lines<'a> {
 
     fn written(
         &self,
-        file: Option<PartFile>,
+        file: Option<OpenFile>,
         table: usize,
         bytes: &[u8],
-    ) -> Result<PartFile, SalvageError> {
-        let name = self.names.get(table).map_or("", String::as_str);
+    ) -> Result<OpenFile, SalvageError> {
+        let of = self.files.get(table).expect("a line has its file");
         let mut file = match file {
             Some(file) => file,
-            None => self.folder.begin(name)?,
+            None => OpenFile::begin(self.folder, of)?,
         };
-        file.write(bytes)?;
+        file.write(of, bytes)?;
         Ok(file)
     }
 
@@ -205,11 +273,13 @@ impl<'a> Lines<'a> {
         mut state: MutexGuard<'g, State>,
         table: usize,
     ) -> MutexGuard<'g, State> {
-        let Some(file) = state.lines.get_mut(table).and_then(|line| line.file.take()) else {
+        let line = state.lines.get_mut(table);
+        let taken = line.and_then(|line| Some((line.file.take()?, line.is_void)));
+        let (Some((file, false)), Some(of)) = (taken, self.files.get(table)) else {
             return state;
         };
         drop(state);
-        let finished = file.finish();
+        let finished = file.finish(of);
         let mut state = self.lock();
         match (finished, state.lines.get_mut(table)) {
             (Ok(bytes), Some(line)) => {

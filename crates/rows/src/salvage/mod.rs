@@ -9,6 +9,7 @@ mod error;
 mod finished_tables;
 mod fitting;
 mod folder;
+mod large_object_columns;
 mod large_objects;
 mod lines;
 mod lost_keys;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use account::{
-    Account, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
+    Account, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
     RowCounts, SequenceAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
@@ -40,6 +41,7 @@ pub use sampling::guess_columns;
 
 use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_columnar::PackerPlan;
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
 use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
@@ -52,12 +54,13 @@ use crate::file_names::FileNames;
 use crate::forms::Form;
 use crate::schema::SchemaFile;
 use crate::schema::given::GivenTable;
-use crate::shape::{ColumnChoice, MainForks};
+use crate::shape::{ColumnChoice, MainForks, Table};
+use crate::texts::fields_of;
 use crate::text_settings::TextStyle;
 use crate::values::Partial;
 use crew::Crew;
 use finished_tables::FinishedTables;
-use lines::Lines;
+use lines::{LineOf, Lines};
 use outlet::Outlet;
 use plan::Plan;
 
@@ -260,8 +263,7 @@ impl FolderWork<'_> {
             }
             let charset = charset_of(cluster, database, options);
             let style = style_of(cluster, &catalog, options, &plan.tables);
-            let crew = self.crew(cluster, plan.tables, charset).styled(style);
-            let mut tables = crew.noting(self.finished).run()?;
+            let mut tables = self.write_tables(cluster, plan.tables, charset, &style)?;
             if let Some(finished) = self.finished {
                 tables.extend(finished.of_database(&catalog));
             }
@@ -287,6 +289,36 @@ impl FolderWork<'_> {
         Ok(())
     }
 
+    /// Writes these tables. What a column of a file of columns must hold is known only when all its values were seen: where one
+    /// had no place in it, the table is written once more.
+    fn write_tables(
+        &self,
+        cluster: &Cluster,
+        planned: Vec<plan::Planned>,
+        charset: Charset,
+        style: &Arc<Style>,
+    ) -> Result<Vec<TableAccount>, SalvageError> {
+        let (mut open, mut done) = (planned, Vec::new());
+        while !open.is_empty() {
+            let again = match self.options.form.layout() {
+                Some(_) => open.clone(),
+                None => Vec::new(),
+            };
+            let mut again = again.into_iter();
+            let crew = self.crew(cluster, open, charset).styled(Arc::clone(style));
+            let written = crew.noting(self.finished).run_refusing()?;
+            open = Vec::new();
+            for (account, refusals) in written {
+                let planned = again.next().filter(|_| !refusals.is_empty());
+                match planned.filter(|_| !self.progress.is_interrupted()) {
+                    Some(planned) => open.push(planned.holding(refusals)),
+                    None => done.push(account),
+                }
+            }
+        }
+        Ok(done)
+    }
+
     /// The threads, each table in a file of its own.
     fn crew<'c>(
         &'c self,
@@ -307,14 +339,31 @@ impl FolderWork<'_> {
             planned,
             charset,
             |tables| {
+                let packers = tables.iter().map(|(table, _)| self.packer_of(table, charset));
                 let pieces = tables.iter().map(|(_, pieces)| *pieces);
-                Outlet::Files(Lines::new(
-                    self.folder,
-                    names.into_iter().zip(pieces),
-                    threads,
-                ))
+                let files = names.into_iter().zip(pieces).zip(packers);
+                let files = files.map(|((name, pieces), packer)| LineOf {
+                    name,
+                    pieces,
+                    packer,
+                });
+                Outlet::Files(Lines::new(self.folder, files, threads))
             },
         )
+    }
+}
+
+impl FolderWork<'_> {
+    /// What gathers the rows of a table, where they are gathered.
+    fn packer_of(&self, table: &Table, charset: Charset) -> Option<PackerPlan> {
+        let layout = self.options.form.layout()?;
+        // Files of two tables more than there are threads may be open.
+        let share = self.options.memory_bytes / 4 / (self.options.threads.get() as u64 + 2);
+        Some(PackerPlan {
+            layout,
+            fields: fields_of(&table.columns, charset),
+            memory_bytes: usize::try_from(share).unwrap_or(usize::MAX),
+        })
     }
 }
 
@@ -393,7 +442,7 @@ fn beside_tables(
     }
     // A person who names tables wants those.
     if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
-        let file = format!("{name}/large_objects.tar");
+        let file = format!("{name}/large_objects");
         let objects = large_objects::salvage(cluster, catalog, files, options, folder, &file)?;
         account.large_objects.extend(objects);
     }

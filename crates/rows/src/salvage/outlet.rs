@@ -83,6 +83,15 @@ impl Outlet<'_> {
         }
     }
 
+    /// Nothing more is written of a table, and its file does not become whole.
+    pub(super) fn void(&self, table: usize) {
+        match self {
+            Outlet::Files(lines) => lines.void(table),
+            // Neither gathers rows into columns.
+            Outlet::Server(_) | Outlet::Memory(_) => {}
+        }
+    }
+
     /// Files that became whole since this was asked last, with their bytes.
     pub(super) fn take_finished(&self) -> Vec<(usize, u64)> {
         match self {

@@ -8,16 +8,42 @@ use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 
-use super::account::{LossPlace, TableAccount};
+use super::account::{ColumnAs, LossPlace, TableAccount};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
-use crate::shape::{ColumnChoice, MainForks, Table};
+use crate::shape::{ColumnChoice, Holding, MainForks, Table};
+use crate::texts::Refusal;
 
 /// A table with the name of its file, without extension, and what is known of its losses before a page is read.
+#[derive(Clone)]
 pub(crate) struct Planned {
     pub(crate) table: Table,
     pub(crate) file: String,
     pub(crate) account: TableAccount,
+}
+
+impl Planned {
+    /// The same with columns that hold what was refused.
+    pub(crate) fn holding(mut self, refusals: Vec<Refusal>) -> Self {
+        for refusal in refusals {
+            let Some(column) = self.table.columns.get_mut(refusal.column) else {
+                continue;
+            };
+            column.holding = refusal.holding;
+            let written_as = match refusal.holding {
+                Holding::Bytes => "binary",
+                Holding::Nearest | Holding::Text => "text",
+            };
+            let columns = &mut self.account.columns_as;
+            columns.retain(|before| before.column != column.name);
+            columns.push(ColumnAs {
+                column: column.name.clone(),
+                written_as: written_as.into(),
+                why: format!("it holds {}", refusal.why),
+            });
+        }
+        self
+    }
 }
 
 /// A description without a schema is of `public`, or of a table whose schema's name is lost.

@@ -376,6 +376,7 @@ impl<'c> Worker<'c> {
             &mut printing.out,
         );
         printing.tally.rows.written += 1;
+        crew.refuse(printing.table, bench.texts.take_refusals());
         let faults = self.cells.faults().iter().cloned();
         let mut is_partial = false;
         for fault in faults.chain(bench.texts.take_faults()) {

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
 
 /// The house, from the ground up.
 const LEVELS: &[(&str, u8)] = &[
+    ("columnar", 0),
     ("format", 0),
     ("spill", 0),
     ("source", 1),

@@ -6,7 +6,7 @@ use pgclinic_rows::{Account, Outcome, TableAccount};
 
 use super::escape::Esc;
 use super::{details, shell};
-use crate::formats::text::place_words;
+use crate::formats::text::{column_words, place_words};
 use crate::words::{self, bytes, count, plural};
 
 pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
@@ -66,7 +66,9 @@ fn tables(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 fn losses(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {
-    let told = |table: &&TableAccount| !table.places.is_empty() || !table.notes.is_empty();
+    let told = |table: &&TableAccount| {
+        !table.places.is_empty() || !table.notes.is_empty() || !table.columns_as.is_empty()
+    };
     for table in tables.iter().filter(told) {
         writeln!(
             out,
@@ -77,6 +79,9 @@ fn losses(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {
         )?;
         for note in &table.notes {
             writeln!(out, "<li>{}</li>", Esc(note))?;
+        }
+        for column in &table.columns_as {
+            writeln!(out, "<li>column {}</li>", Esc(column_words(column)))?;
         }
         for keys in &table.lost_keys {
             let words = format!(

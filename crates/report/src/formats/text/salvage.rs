@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_rows::{Account, LossPlace, Outcome, TableAccount};
+use pgclinic_rows::{Account, ColumnAs, LossPlace, Outcome, TableAccount};
 
 use super::sheet::{Ink, Sheet};
 use crate::words::{self, clean, count, count_of, plural};
@@ -104,6 +104,7 @@ fn is_plain(table: &TableAccount) -> bool {
         && table.damaged_pages == 0
         && table.places.is_empty()
         && table.notes.is_empty()
+        && table.columns_as.is_empty()
         && table.file.is_some()
 }
 
@@ -137,6 +138,9 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
     for note in &table.notes {
         sheet.entry(2, "note", 8, &clean(note))?;
     }
+    for column in &table.columns_as {
+        sheet.entry(2, "column", 8, &clean(&column_words(column)))?;
+    }
     for keys in &table.lost_keys {
         let words = format!(
             "{} of {} in {}",
@@ -154,6 +158,11 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
         sheet.entry(2, "", 8, &format!("and at {} more", plural(more, "place")))?;
     }
     Ok(())
+}
+
+/// `seen is text: it holds infinity`.
+pub(crate) fn column_words(column: &ColumnAs) -> String {
+    format!("{} is {}: {}", column.column, column.written_as, column.why)
 }
 
 /// `block 7, item 3, column body: …`.
