@@ -1,6 +1,10 @@
 //! From the encoding of a database to that of the files that are written.
 
+mod euc;
+
 use encoding_rs::Encoding;
+pub use euc::Euc;
+use euc::{EUC_CN, EUC_JIS_2004, EUC_JP, EUC_KR, EUC_TW};
 
 /// What is done with the bytes of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +17,10 @@ pub enum Charset {
     Latin1,
     /// They are decoded by a table of characters.
     Table(&'static Encoding),
+    /// The same but for these bytes.
+    Changed(&'static Encoding, &'static [(u8, char)]),
+    /// Several bytes may stand for one character.
+    Euc(&'static Euc),
     /// Nothing here turns them into UTF-8; plain ASCII is the same everywhere.
     Ascii,
 }
@@ -20,12 +28,11 @@ pub enum Charset {
 /// Encodings as the server numbers them.
 const SQL_ASCII: i32 = 0;
 const UTF8: i32 = 6;
+const MULE_INTERNAL: i32 = 7;
 const LATIN1: i32 = 8;
 
-/// Encodings whose characters are the same here and in the server; EUC_JP and its kin differ in some signs.
-static TABLES: [(i32, &Encoding); 26] = [
-    (2, encoding_rs::GBK),
-    (3, encoding_rs::EUC_KR),
+/// Encodings of one byte a character that are the same here and in the server.
+static TABLES: [(i32, &Encoding); 24] = [
     (9, encoding_rs::ISO_8859_2),
     (10, encoding_rs::ISO_8859_3),
     (11, encoding_rs::ISO_8859_4),
@@ -52,17 +59,50 @@ static TABLES: [(i32, &Encoding); 26] = [
     (33, encoding_rs::WINDOWS_1257),
 ];
 
+/// What LATIN5 has elsewhere than the table for Turkish of Windows, which has its own signs from 0x80 to 0x9F.
+static LATIN5_CHANGES: [(u8, char); 32] = controls();
+/// What the server's KOI8U has elsewhere than the newer table of that name.
+static KOI8U_CHANGES: [(u8, char); 2] = [(0xAE, '\u{255D}'), (0xBE, '\u{256C}')];
+
+/// The control characters from 0x80 to 0x9F.
+const fn controls() -> [(u8, char); 32] {
+    let mut controls = [(0, '\0'); 32];
+    let mut at = 0;
+    while at < controls.len() {
+        let byte = 0x80 + at as u8;
+        controls[at] = (byte, byte as char);
+        at += 1;
+    }
+    controls
+}
+
 impl Charset {
-    /// From a database's encoding to UTF-8; a database of unknown encoding is taken for UTF-8.
+    /// From a database's encoding to UTF-8; a database of unknown encoding is taken for UTF-8. Of MULE_INTERNAL the server has no
+    /// conversion to UTF-8 either: its bytes are kept.
     pub fn to_utf8(encoding: Option<i32>) -> Self {
         match encoding {
             None | Some(SQL_ASCII | UTF8) => Charset::Utf8,
             Some(LATIN1) => Charset::Latin1,
+            Some(MULE_INTERNAL) => Charset::Raw,
+            Some(1) => Charset::Euc(&EUC_JP),
+            Some(2) => Charset::Euc(&EUC_CN),
+            Some(3) => Charset::Euc(&EUC_KR),
+            Some(4) => Charset::Euc(&EUC_TW),
+            Some(5) => Charset::Euc(&EUC_JIS_2004),
+            Some(12) => Charset::Changed(encoding_rs::WINDOWS_1254, &LATIN5_CHANGES),
+            Some(34) => Charset::Changed(encoding_rs::KOI8_U, &KOI8U_CHANGES),
             Some(other) => TABLES
                 .iter()
                 .find(|(number, _)| *number == other)
                 .map_or(Charset::Ascii, |(_, table)| Charset::Table(table)),
         }
+    }
+
+    /// Why the text of a database of this encoding does not become UTF-8, where not even the server makes it that.
+    pub(crate) fn kept(encoding: Option<i32>) -> Option<&'static str> {
+        (encoding == Some(MULE_INTERNAL)).then_some(
+            "it is in MULE_INTERNAL, which no server converts to UTF-8: its bytes were kept, as with --encoding raw",
+        )
     }
 
     /// The text, if all of it is some.
@@ -105,6 +145,31 @@ impl Charset {
                 match damaged {
                     true => Err(memory),
                     false => Ok(memory),
+                }
+            }
+            Charset::Changed(table, changes) => {
+                memory.clear();
+                for byte in text {
+                    let changed = changes.iter().find(|(changed, _)| changed == byte);
+                    match changed {
+                        Some((_, character)) => {
+                            let mut buffer = [0; 4];
+                            let character = character.encode_utf8(&mut buffer);
+                            memory.extend_from_slice(character.as_bytes());
+                        }
+                        None => {
+                            let (decoded, _) = table.decode_without_bom_handling(&[*byte]);
+                            memory.extend_from_slice(decoded.as_bytes());
+                        }
+                    }
+                }
+                Ok(memory)
+            }
+            Charset::Euc(euc) => {
+                memory.clear();
+                match euc.decode(text, memory) {
+                    true => Ok(memory),
+                    false => Err(memory),
                 }
             }
             Charset::Ascii => {

@@ -167,11 +167,12 @@ fn large_objects_and_sequences_go_back() {
 /// Every character of the single-byte encodings is the one that the server knows.
 #[test]
 fn characters_are_those_of_the_server() {
-    const NAMES: [(i32, &str); 25] = [
+    const NAMES: [(i32, &str); 27] = [
         (8, "LATIN1"),
         (9, "LATIN2"),
         (10, "LATIN3"),
         (11, "LATIN4"),
+        (12, "LATIN5"),
         (13, "LATIN6"),
         (14, "LATIN7"),
         (15, "LATIN8"),
@@ -193,6 +194,7 @@ fn characters_are_those_of_the_server() {
         (31, "WIN1254"),
         (32, "WIN1255"),
         (33, "WIN1257"),
+        (34, "KOI8U"),
     ];
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let running = copy.start().expect("a server");
@@ -218,4 +220,78 @@ fn characters_are_those_of_the_server() {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Every code of the encodings of several bytes stands for the characters that the server's own conversion gives, and for none
+/// where it gives none.
+#[test]
+fn characters_of_several_bytes_are_those_of_the_server() {
+    // Number, name, and the bytes in front of those from A1 to FE that follow, two or one.
+    const NAMES: [(i32, &str, &[(&str, usize)]); 5] = [
+        (1, "EUC_JP", &[("", 2), ("8E", 1), ("8F", 2)]),
+        (2, "EUC_CN", &[("", 2)]),
+        (3, "EUC_KR", &[("", 2)]),
+        (
+            4,
+            "EUC_TW",
+            &[
+                ("", 2),
+                ("8EA1", 2),
+                ("8EA2", 2),
+                ("8EA3", 2),
+                ("8EA4", 2),
+                ("8EA5", 2),
+                ("8EA6", 2),
+                ("8EA7", 2),
+                ("8EA8", 2),
+                ("8EAE", 2),
+                ("8EAF", 2),
+                ("8EB0", 2),
+            ],
+        ),
+        (5, "EUC_JIS_2004", &[("", 2), ("8E", 1), ("8F", 2)]),
+    ];
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let running = copy.start().expect("a server");
+    let mut session = common::session(&running, "clinic");
+    let function = "CREATE FUNCTION pg_temp.character(code bytea, encoding name) RETURNS text LANGUAGE plpgsql AS \
+         'BEGIN RETURN convert_from(code, encoding); EXCEPTION WHEN OTHERS THEN RETURN NULL; END'";
+    session.execute(function).expect("a function");
+    let mut different = Vec::new();
+    for (number, name, sets) in NAMES {
+        let charset = pgclinic_rows::Charset::to_utf8(Some(number));
+        let mut characters = 0;
+        for (prefix, len) in sets {
+            let last = match len {
+                1 => "generate_series(0, 0) b",
+                _ => "generate_series(161, 254) b",
+            };
+            let sql = format!(
+                "SELECT encode(code, 'hex'), pg_temp.character(code, '{name}') FROM (SELECT '\\x{prefix}'::bytea || \
+                 CASE WHEN b = 0 THEN set_byte('\\x00', 0, a) ELSE set_byte(set_byte('\\x0000', 0, a), 1, b) END AS code \
+                 FROM generate_series(161, 254) a, {last}) c"
+            );
+            for row in session.query(&sql).expect("characters") {
+                let [Some(code), text] = row.as_slice() else {
+                    panic!("{row:?}");
+                };
+                let bytes: Vec<u8> = (0..code.len())
+                    .step_by(2)
+                    .map(|at| u8::from_str_radix(&code[at..at + 2], 16).expect("a byte"))
+                    .collect();
+                let own = charset.text(&bytes);
+                characters += usize::from(text.is_some());
+                if own != *text {
+                    different.push(format!("{name} {code}: {own:?}, server {text:?}"));
+                }
+            }
+        }
+        assert!(characters > 5000, "{name} has {characters}");
+    }
+    assert!(
+        different.is_empty(),
+        "{} differ: {:?}",
+        different.len(),
+        different.iter().take(20).collect::<Vec<_>>()
+    );
 }

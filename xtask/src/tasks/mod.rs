@@ -25,6 +25,7 @@ registry! {
         bench,
         corpus,
         servers,
+        charsets,
         ci,
     ]
 }

@@ -48,6 +48,7 @@ mod tsquery;
 mod tsvector;
 mod types;
 mod undecodable;
+mod unpacker;
 mod xml;
 mod zone;
 mod zone_rule;
@@ -62,6 +63,7 @@ pub use style::{
 };
 pub use types::{Field, TypeInfo, TypeKind};
 pub use undecodable::{Trouble, Undecodable};
+pub use unpacker::{Unpacker, decompress_prefix};
 pub use zone::Zone;
 
 use std::sync::Arc;

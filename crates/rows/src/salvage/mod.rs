@@ -262,6 +262,9 @@ impl FolderWork<'_> {
                     .retain(|planned| !finished.holds(&planned.table));
             }
             let charset = charset_of(cluster, database, options);
+            account
+                .not_salvaged
+                .extend(kept_encoding(cluster, database, options));
             let style = style_of(cluster, &catalog, options, &plan.tables);
             let mut tables = self.write_tables(cluster, plan.tables, charset, &style)?;
             if let Some(finished) = self.finished {
@@ -372,6 +375,22 @@ fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Cha
         Encoding::Raw => Charset::Raw,
         Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
     }
+}
+
+/// What a person should know of a database's encoding; nothing is lost.
+fn kept_encoding(
+    cluster: &Cluster,
+    database: Oid,
+    options: &SalvageOptions,
+) -> Option<NotChecked> {
+    let wanted = options.encoding == Encoding::Utf8;
+    let why = Charset::kept(encoding_of(cluster, database)).filter(|_| wanted)?;
+    let name = cluster.databases.get(&database)?.name.clone();
+    let name = name.unwrap_or_else(|| database.to_string());
+    Some(NotChecked {
+        inherent: true,
+        ..not_salvaged(&format!("text of database {name} as UTF-8"), why)
+    })
 }
 
 /// How the values of these tables are printed.

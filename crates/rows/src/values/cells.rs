@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pgclinic_format::attribute::{Attribute, AttributeFault};
-use pgclinic_format::datum::decompress;
+use pgclinic_format::datum::{decompress, decompress_prefix};
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::types::Tid;
 use pgclinic_format::varlena::Compressed;
@@ -347,8 +347,15 @@ impl Cells {
     ) -> Slot {
         let raw_size = pointer.va_rawsize.saturating_sub(4);
         if let Found::UpTo { missing, expected } = found {
-            let is_left = !pointer.is_compressed() && !stored.is_empty();
-            let kept = is_left && partial == Partial::Kept;
+            let left = match pointer.is_compressed() {
+                _ if partial == Partial::Null => Vec::new(),
+                false => stored.to_vec(),
+                true => {
+                    let packed = stored.get(4..).unwrap_or_default();
+                    decompress_prefix(pointer.method, packed, raw_size.into())
+                }
+            };
+            let kept = !left.is_empty();
             let kind = FaultKind::Chunks {
                 value: pointer.va_valueid,
                 expected,
@@ -356,7 +363,7 @@ impl Cells {
                 kept,
             };
             let lost = self.lose(number, kind);
-            return if kept { self.own(stored) } else { lost };
+            return if kept { self.own(&left) } else { lost };
         }
         if !pointer.is_compressed() {
             return self.own(stored);
