@@ -44,7 +44,7 @@ pub fn end(start: usize, out: &mut Vec<u8>) {
 }
 
 /// Takes the next cell: outside nothing where the bytes end, inside nothing where it is null.
-pub(crate) fn take<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+pub fn take<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let (length, behind) = rest.split_first_chunk::<4>()?;
     if *length == NULL {
         *rest = behind;

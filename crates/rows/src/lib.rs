@@ -22,7 +22,7 @@ pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
 pub use live::salvage_live;
 pub use salvage::{
-    Account, BareTable, ColumnAs, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
+    Account, BareTable, CheckAccount, ColumnAs, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
     LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions,
     SequenceAccount, TableAccount, guess_columns, salvage, salvage_file,
 };

@@ -95,6 +95,10 @@ struct Arguments {
     /// Of a long value with missing chunks, write what is left instead of null
     #[arg(long)]
     partial_values: bool,
+    /// Hold the rows that were written to the keys of their tables: none of a primary key or unique constraint twice, no foreign key
+    /// without its row; tables with keys are read again
+    #[arg(long)]
+    verify: bool,
     /// Encoding of the files
     #[arg(long, value_enum, value_name = "ENCODING", default_value_t = EncodingName::Utf8)]
     encoding: EncodingName,
@@ -181,6 +185,12 @@ fn salvaged(
     progress: &dyn Progress,
     world: &World<'_>,
 ) -> Result<Account, Failure> {
+    let knows_keys = server.is_none()
+        && (!arguments.target.is_file() || pgclinic_source::tar::is_archive(&arguments.target));
+    if arguments.verify && !knows_keys {
+        let why = "--verify needs the catalogs of a data directory or backup, which tell the keys";
+        return Err(Failure::new(why));
+    }
     if let Some(target) = server {
         options.spec = target.to_string();
         return Ok(salvage_live(&target, &options, progress)?);
@@ -256,6 +266,10 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         Some(target) => Destination::Server(Box::new(target)),
         None => Destination::Folder(arguments.to().to_owned()),
     };
+    if arguments.verify && matches!(destination, Destination::Server(_)) {
+        let why = "--verify is for files: a server holds the rows to their keys when it makes the keys";
+        return Err(Failure::new(why));
+    }
     let text = arguments.text.style()?;
     let is_for_servers = form.name() == "sql" || matches!(destination, Destination::Server(_));
     if is_for_servers && text != TextStyle::default() {
@@ -277,6 +291,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
             true => Partial::Kept,
             false => Partial::Null,
         },
+        verify: arguments.verify,
         encoding: match arguments.encoding {
             EncodingName::Utf8 => Encoding::Utf8,
             EncodingName::Raw => Encoding::Raw,

@@ -11,7 +11,7 @@ mod measure;
 mod salvage;
 mod sheet;
 
-pub(crate) use salvage::{column_words, place_words};
+pub(crate) use salvage::{check_words, column_words, place_words};
 
 use std::io;
 

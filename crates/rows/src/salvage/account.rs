@@ -49,6 +49,9 @@ pub struct Account {
     /// Large objects, one file a database.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub large_objects: Vec<LargeObjectsAccount>,
+    /// Keys of the tables that were written, where they were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckAccount>,
     /// What was not looked at, and why.
     pub not_salvaged: Vec<NotChecked>,
     /// How long it took.
@@ -202,6 +205,39 @@ pub struct TableAccount {
     #[serde(skip)]
     pub damaged_blocks: Vec<u32>,
 }
+
+/// A key of a table, held to the rows that were written.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct CheckAccount {
+    /// Database.
+    pub database: String,
+    /// Schema.
+    pub schema: String,
+    /// Name of the table.
+    pub table: String,
+    /// Name of the constraint.
+    pub key: String,
+    /// `primary-key`, `unique` or `foreign-key`.
+    pub kind: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// The table that a foreign key leads to, with its schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub references: Option<String>,
+    /// Rows that were looked at.
+    pub keys: u64,
+    /// Rows with the key of another row; of a foreign key, rows without the row that it leads to.
+    pub broken: u64,
+    /// Their keys, the first 1,000, as lines of CSV.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<String>,
+    /// Why it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_checked: Option<String>,
+}
+
+/// Keys that a check lists.
+pub const KEYS_MAX: usize = 1000;
 
 /// Keys of rows that are lost, or were deleted not long before.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -373,7 +409,8 @@ impl Account {
             .large_objects
             .iter()
             .any(|file| !file.places.is_empty());
-        self.outcome = if objects_lost || self.tables.iter().any(|table| !table.is_whole()) {
+        let is_broken = self.checks.iter().any(|check| check.broken > 0);
+        self.outcome = if objects_lost || is_broken || self.tables.iter().any(|table| !table.is_whole()) {
             Outcome::Damaged
         } else if self.not_salvaged.iter().any(is_open) || self.interrupted {
             Outcome::Incomplete

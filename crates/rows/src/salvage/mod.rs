@@ -3,12 +3,14 @@
 mod account;
 mod bare;
 mod blocks;
+mod checks;
 mod coverage;
 mod crew;
 mod error;
 mod finished_tables;
 mod fitting;
 mod folder;
+mod key_cells;
 mod large_object_columns;
 mod large_objects;
 mod lines;
@@ -28,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use account::{
-    Account, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
+    Account, CheckAccount, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
     RowCounts, SequenceAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
@@ -106,6 +108,8 @@ pub struct SalvageOptions {
     pub dropped: bool,
     /// Values of which a part is left.
     pub partial: Partial,
+    /// Holding the rows that were written to the keys of their tables.
+    pub verify: bool,
     /// Encoding of the files.
     pub encoding: Encoding,
     /// How values are printed.
@@ -282,6 +286,16 @@ impl FolderWork<'_> {
                 if lost_keys::is_hurt(table) && !self.progress.is_interrupted() {
                     search.of_table(self.folder, table)?;
                 }
+            }
+            if options.verify {
+                let checks = checks::Checks {
+                    cluster,
+                    catalog: &catalog,
+                    files: &files,
+                    options,
+                    progress: self.progress,
+                };
+                account.checks.extend(checks.of_tables(&tables)?);
             }
             account.tables.extend(tables);
             if self.progress.is_interrupted() {
@@ -519,6 +533,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         tables: Vec::new(),
         sequences: Vec::new(),
         large_objects: Vec::new(),
+        checks: Vec::new(),
         not_salvaged: Vec::new(),
         elapsed_s: 0.0,
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::SalvageError;
+use super::key_cells::KeysOfTable;
 use super::lines::Lines;
 use super::server::Loads;
 
@@ -45,6 +46,7 @@ pub(super) enum Outlet<'a> {
     Files(Lines<'a>),
     Server(Loads<'a>),
     Memory(&'a Memory),
+    Keys(&'a KeysOfTable<'a>),
 }
 
 impl Outlet<'_> {
@@ -54,6 +56,7 @@ impl Outlet<'_> {
             Outlet::Files(lines) => lines.stop(failure),
             Outlet::Server(loads) => loads.stop(failure),
             Outlet::Memory(memory) => memory.is_stopped.store(true, Ordering::Relaxed),
+            Outlet::Keys(keys) => keys.stop(),
         }
     }
 
@@ -62,6 +65,7 @@ impl Outlet<'_> {
             Outlet::Files(lines) => lines.is_stopped(),
             Outlet::Server(loads) => loads.is_stopped(),
             Outlet::Memory(memory) => memory.is_stopped.load(Ordering::Relaxed),
+            Outlet::Keys(keys) => keys.is_stopped(),
         }
     }
 
@@ -71,6 +75,7 @@ impl Outlet<'_> {
             Outlet::Files(lines) => lines.hand_in(table, piece, bytes),
             Outlet::Server(loads) => loads.hand_in(table, &bytes),
             Outlet::Memory(memory) => memory.add(&bytes),
+            Outlet::Keys(keys) => keys.add(&bytes),
         }
     }
 
@@ -80,6 +85,7 @@ impl Outlet<'_> {
             Outlet::Files(lines) => lines.write_ahead(table, piece, bytes),
             Outlet::Server(loads) => loads.write_ahead(table, bytes),
             Outlet::Memory(memory) => memory.add(&std::mem::take(bytes)),
+            Outlet::Keys(keys) => keys.add(&std::mem::take(bytes)),
         }
     }
 
@@ -87,8 +93,8 @@ impl Outlet<'_> {
     pub(super) fn void(&self, table: usize) {
         match self {
             Outlet::Files(lines) => lines.void(table),
-            // Neither gathers rows into columns.
-            Outlet::Server(_) | Outlet::Memory(_) => {}
+            // None of them gathers rows into columns.
+            Outlet::Server(_) | Outlet::Memory(_) | Outlet::Keys(_) => {}
         }
     }
 
@@ -96,7 +102,7 @@ impl Outlet<'_> {
     pub(super) fn take_finished(&self) -> Vec<(usize, u64)> {
         match self {
             Outlet::Files(lines) => lines.take_finished(),
-            Outlet::Server(_) | Outlet::Memory(_) => Vec::new(),
+            Outlet::Server(_) | Outlet::Memory(_) | Outlet::Keys(_) => Vec::new(),
         }
     }
 
@@ -105,7 +111,7 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.names().to_vec(),
             Outlet::Server(loads) => loads.names(),
-            Outlet::Memory(_) => vec![String::new()],
+            Outlet::Memory(_) | Outlet::Keys(_) => vec![String::new()],
         }
     }
 
@@ -120,7 +126,7 @@ impl Outlet<'_> {
                 Ok(lines.results()?.into_iter().map(finished).collect())
             }
             Outlet::Server(loads) => loads.results(),
-            Outlet::Memory(_) => Ok(vec![Finished::default()]),
+            Outlet::Memory(_) | Outlet::Keys(_) => Ok(vec![Finished::default()]),
         }
     }
 }

@@ -13,6 +13,7 @@ mod file;
 pub mod given;
 pub mod guess;
 mod identifier;
+pub(crate) mod keys;
 mod names;
 mod object_names;
 mod refusal;

@@ -28,6 +28,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         ddl: None,
         given: Vec::new(),
         partial: Partial::Null,
+        verify: false,
         encoding: Encoding::Utf8,
         text: TextStyle::default(),
         durability: Durability::Buffered,

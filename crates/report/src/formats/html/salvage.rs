@@ -2,11 +2,11 @@
 
 use std::io;
 
-use pgclinic_rows::{Account, Outcome, TableAccount};
+use pgclinic_rows::{Account, CheckAccount, Outcome, TableAccount};
 
 use super::escape::Esc;
 use super::{details, shell};
-use crate::formats::text::{column_words, place_words};
+use crate::formats::text::{check_words, column_words, place_words};
 use crate::words::{self, bytes, count, plural};
 
 pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
@@ -30,6 +30,7 @@ pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<(
     shell::facts(&shell::target_facts(&account.target), out)?;
     details::not_checked(&account.not_salvaged, out)?;
     tables(&account.tables, out)?;
+    checks(&account.checks, out)?;
     losses(&account.tables, out)?;
     shell::close(&account.tool, out)
 }
@@ -63,6 +64,40 @@ fn tables(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {
         )?;
     }
     out.write_all(b"</tbody></table></div>\n</section>\n")
+}
+
+fn checks(checks: &[CheckAccount], out: &mut dyn io::Write) -> io::Result<()> {
+    if checks.is_empty() {
+        return Ok(());
+    }
+    let held = checks
+        .iter()
+        .filter(|check| check.broken == 0 && check.not_checked.is_none());
+    writeln!(
+        out,
+        "<section>\n<h2>Keys</h2>\n<p>{} of {} hold</p>",
+        count(held.count() as u64),
+        plural(checks.len() as u64, "key")
+    )?;
+    for check in checks {
+        let Some(words) = check_words(check) else {
+            continue;
+        };
+        if check.listed.is_empty() {
+            writeln!(out, "<p>{}</p>", Esc(words))?;
+            continue;
+        }
+        writeln!(
+            out,
+            "<details class=card><summary>{}</summary>\n<ul>",
+            Esc(words)
+        )?;
+        for key in &check.listed {
+            writeln!(out, "<li>{}</li>", Esc(key))?;
+        }
+        out.write_all(b"</ul>\n</details>\n")?;
+    }
+    out.write_all(b"</section>\n")
 }
 
 fn losses(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {

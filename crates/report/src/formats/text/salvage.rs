@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_rows::{Account, ColumnAs, LossPlace, Outcome, TableAccount};
+use pgclinic_rows::{Account, CheckAccount, ColumnAs, LossPlace, Outcome, TableAccount};
 
 use super::sheet::{Ink, Sheet};
 use crate::words::{self, clean, count, count_of, plural};
@@ -47,6 +47,7 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
     for table in account.tables.iter().filter(|table| !is_plain(table)) {
         render_table(table, sheet)?;
     }
+    render_checks(&account.checks, sheet)?;
     if !account.not_salvaged.is_empty() {
         sheet.gap()?;
         let title = sheet.ink(Ink::Warn, "NOT SALVAGED");
@@ -57,6 +58,59 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
         }
     }
     Ok(())
+}
+
+fn render_checks(checks: &[CheckAccount], sheet: &mut Sheet<'_>) -> io::Result<()> {
+    if checks.is_empty() {
+        return Ok(());
+    }
+    sheet.gap()?;
+    let title = sheet.ink(Ink::Strong, "KEYS");
+    sheet.raw(&title)?;
+    let held = checks
+        .iter()
+        .filter(|check| check.broken == 0 && check.not_checked.is_none());
+    let words = format!(
+        "{} of {} hold",
+        count(count_of(held.count())),
+        plural(count_of(checks.len()), "key")
+    );
+    sheet.text(2, &words)?;
+    for check in checks {
+        if let Some(words) = check_words(check) {
+            sheet.entry(2, "-", 2, &clean(&words))?;
+        }
+        for key in check.listed.iter().take(PLACES_SHOWN) {
+            sheet.text(6, &clean(key))?;
+        }
+        let more = check.listed.len().saturating_sub(PLACES_SHOWN);
+        if more > 0 {
+            sheet.text(6, &format!("and {} more", plural(count_of(more), "key")))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a person should know of a key; nothing where it holds.
+pub(crate) fn check_words(check: &CheckAccount) -> Option<String> {
+    let name = format!(
+        "{} of {}.{} ({})",
+        check.key,
+        check.schema,
+        check.table,
+        check.columns.join(", ")
+    );
+    if let Some(why) = &check.not_checked {
+        return Some(format!("{name} was not looked at: {why}"));
+    }
+    let rows = plural(check.broken, "row");
+    match (check.broken, &check.references) {
+        (0, _) => None,
+        (_, Some(parent)) => Some(format!(
+            "{name}: {rows} without the row of {parent} that it leads to"
+        )),
+        (_, None) => Some(format!("{name}: {rows} with the key of another row")),
+    }
 }
 
 fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
