@@ -50,10 +50,7 @@ impl Gathering {
 
     /// Bytes that are held.
     pub(crate) fn held(&self) -> usize {
-        let elements = self
-            .elements
-            .as_ref()
-            .map_or(0, |elements| elements.held());
+        let elements = self.elements.as_ref().map_or(0, |elements| elements.held());
         self.bytes.len() + self.ends.len() * size_of::<i32>() + self.rows / 8 + elements
     }
 

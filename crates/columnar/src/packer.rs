@@ -90,7 +90,10 @@ pub struct Packer {
 impl Packer {
     /// For a file of its own.
     pub fn new(plan: &PackerPlan) -> Result<Self, ColumnarError> {
-        let fields = plan.fields.iter().map(|field| field.kind.field(&field.name));
+        let fields = plan
+            .fields
+            .iter()
+            .map(|field| field.kind.field(&field.name));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let writer = match plan.layout {
             Layout::Parquet => {
@@ -99,7 +102,8 @@ impl Packer {
                     .set_max_row_group_row_count(Some(GROUP_ROWS))
                     .set_created_by("pgclinic".into())
                     .build();
-                let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties));
+                let writer =
+                    ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties));
                 Writer::Parquet(Box::new(writer?))
             }
             Layout::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(Vec::new(), &schema)?)),

@@ -120,7 +120,9 @@ fn expected(session: &mut Session, table: &str, fields: &[&Field]) -> Rows {
         })
         .collect();
     let sql = format!("SELECT {} FROM {table}", asked.join(", "));
-    let mut rows = session.query(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let mut rows = session
+        .query(&sql)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
     rows.sort();
     rows
 }
@@ -142,9 +144,17 @@ fn compare(session: &mut Session, database: &str, destination: &Path, extension:
         let (found, expected) = (rows_of(&batches), expected(session, quoted, &fields));
         let differs = |(found, expected): &(&Vec<_>, &Vec<_>)| found != expected;
         if let Some((found, expected)) = found.iter().zip(&expected).find(differs) {
-            let at = found.iter().zip(expected).position(|(found, expected)| found != expected);
+            let at = found
+                .iter()
+                .zip(expected)
+                .position(|(found, expected)| found != expected);
             let at = at.expect("a difference");
-            panic!("{quoted}.{}: found {:?}, expected {:?}", fields[at].name(), found[at], expected[at]);
+            panic!(
+                "{quoted}.{}: found {:?}, expected {:?}",
+                fields[at].name(),
+                found[at],
+                expected[at]
+            );
         }
         assert_eq!(found.len(), expected.len(), "{quoted}");
     }
@@ -156,12 +166,20 @@ fn columns_equal_the_server(major: u16, form: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, form));
-    assert_eq!(account.outcome, Outcome::Whole, "{:?}", account.not_salvaged);
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:?}",
+        account.not_salvaged
+    );
     assert!(account.tables.iter().all(|table| table.file.is_some()));
     let mut running = copy.start().expect("a server");
     for database in ["clinic", "od\"d näme"] {
         let mut session = session(&running, database);
-        assert!(compare(&mut session, database, &destination, form) > 0, "{database}");
+        assert!(
+            compare(&mut session, database, &destination, form) > 0,
+            "{database}"
+        );
     }
     running.stop(StopMode::Fast).expect("stopped");
 }
@@ -198,7 +216,8 @@ fn columns_fall_back_as_a_whole() {
     let mut running = copy.start().expect("a server");
     let mut session = session(&running, "postgres");
     session.execute(ODD).expect("tables");
-    let raw = "CREATE DATABASE bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    let raw =
+        "CREATE DATABASE bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
     session.execute(raw).expect("a database");
     let mut bytes = common::session(&running, "bytes");
     let lie = "CREATE TABLE lies (words text, list text[]); INSERT INTO lies VALUES ('fine', '{fine}'), (E'n\\xE4h', ARRAY[E'n\\xE4h'])";
@@ -213,29 +232,59 @@ fn columns_fall_back_as_a_whole() {
         options.memory_bytes = 8 << 20;
         let account = salvaged(&copy.pgdata, &options);
         assert_eq!(account.outcome, Outcome::Whole);
-        assert_eq!(fallen(&account, "odd"), ["day text infinity", "hour text 24:00:00, which is not within a day", "many text", "moment text infinity", "price text NaN, which a decimal does not have"]);
+        assert_eq!(
+            fallen(&account, "odd"),
+            [
+                "day text infinity",
+                "hour text 24:00:00, which is not within a day",
+                "many text",
+                "moment text infinity",
+                "price text NaN, which a decimal does not have"
+            ]
+        );
         assert_eq!(fallen(&account, "usual"), [""; 0]);
         let lies = "binary bytes that are no text in the encoding of the database";
-        assert_eq!(fallen(&account, "lies"), [format!("list {lies}"), format!("words {lies}")]);
+        assert_eq!(
+            fallen(&account, "lies"),
+            [format!("list {lies}"), format!("words {lies}")]
+        );
         let (_, batches) = read(&destination.join(format!("bytes/public.lies.{form}")));
-        let expected = [[hex(b"fine"), hex(b"{fine}")], [hex(b"n\xE4h"), hex(b"{n\xE4h}")]];
-        assert_eq!(rows_of(&batches), expected.map(|row| row.map(Some).to_vec()));
+        let expected = [
+            [hex(b"fine"), hex(b"{fine}")],
+            [hex(b"n\xE4h"), hex(b"{n\xE4h}")],
+        ];
+        assert_eq!(
+            rows_of(&batches),
+            expected.map(|row| row.map(Some).to_vec())
+        );
         let running = copy.start().expect("a server");
         let mut session = common::session(&running, "postgres");
         assert!(compare(&mut session, "postgres", &destination, form) >= 2);
-        let left: Vec<_> = std::fs::read_dir(destination.join("postgres")).expect("a folder").flatten().collect();
-        assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().ends_with(".part")));
+        let left: Vec<_> = std::fs::read_dir(destination.join("postgres"))
+            .expect("a folder")
+            .flatten()
+            .collect();
+        assert!(
+            left.iter()
+                .all(|entry| !entry.file_name().to_string_lossy().ends_with(".part"))
+        );
     }
 }
 
 /// Columns of a table that are not what their types have, each with as what and why.
 fn fallen(account: &Account, table: &str) -> Vec<String> {
-    let table = account.tables.iter().find(|one| one.table == table).expect("a table");
+    let table = account
+        .tables
+        .iter()
+        .find(|one| one.table == table)
+        .expect("a table");
     let words = table.columns_as.iter().map(|column| {
         let why = column.why.trim_start_matches("it holds ");
         // Which of two reasons is met first depends on the threads.
         let why = if why.starts_with("an array") { "" } else { why };
-        format!("{} {} {why}", column.column, column.written_as).trim_end().to_owned()
+        format!("{} {} {why}", column.column, column.written_as)
+            .trim_end()
+            .to_owned()
     });
     let mut words: Vec<String> = words.collect();
     words.sort();
@@ -265,7 +314,10 @@ fn large_objects_are_rows() {
     let mut session = session(&running, "clinic");
     let asked = "SELECT oid::text, encode(lo_get(oid), 'hex') FROM pg_largeobject_metadata ORDER BY oid::text";
     let expected = session.query(asked).expect("objects");
-    let found: Rows = found.into_iter().map(|(oid, bytes)| vec![Some(oid), Some(hex(&bytes))]).collect();
+    let found: Rows = found
+        .into_iter()
+        .map(|(oid, bytes)| vec![Some(oid), Some(hex(&bytes))])
+        .collect();
     assert_eq!(found, expected);
     assert_eq!(objects.objects, 12);
 }

@@ -22,9 +22,10 @@ pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
 pub use live::salvage_live;
 pub use salvage::{
-    Account, BareTable, CheckAccount, ColumnAs, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
-    LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions,
-    SequenceAccount, TableAccount, guess_columns, salvage, salvage_file,
+    Account, BareTable, CheckAccount, ColumnAs, Destination, Durability, Encoding,
+    LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows,
+    SalvageError, SalvageOptions, SequenceAccount, TableAccount, guess_columns, salvage,
+    salvage_file,
 };
 pub use shape::{Column, ColumnChoice, Holding, MainForks, Missing, Origin, SystemColumn, Table};
 pub use text_settings::{TextSettings, TextStyle};

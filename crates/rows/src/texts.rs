@@ -9,8 +9,8 @@ use pgclinic_format::datum::{BinaryWriter, ColumnPrinter, Limits, Printed, Style
 use crate::charset::Charset;
 use crate::shape::Column;
 use crate::values::{Fault, FaultKind};
-pub(crate) use packing::{Refusal, fields_of};
 use packing::Packing;
+pub(crate) use packing::{Refusal, fields_of};
 
 /// Prints the values of one table, for one thread.
 pub struct Texts {

@@ -52,7 +52,11 @@ fn whole_tables_hold_their_keys_and_hurt_ones_do_not() {
     let account = salvage(&open(&copy.pgdata), &options, &Quiet);
     let account = account.expect("a destination");
     assert_eq!(account.outcome, Outcome::Whole);
-    let broken: Vec<_> = account.checks.iter().filter(|check| check.broken > 0).collect();
+    let broken: Vec<_> = account
+        .checks
+        .iter()
+        .filter(|check| check.broken > 0)
+        .collect();
     assert!(broken.is_empty(), "{broken:?}");
     assert_eq!(check(&account, "child_word_key").keys, 5002);
     assert_eq!(check(&account, "of_parts_id_fkey").keys, 999);
@@ -75,7 +79,10 @@ fn whole_tables_hold_their_keys_and_hurt_ones_do_not() {
     let account = salvage(&cluster, &options, &Quiet).expect("a destination");
     assert_eq!(account.outcome, Outcome::Damaged);
     let twice = check(&account, "parent_pkey");
-    assert!(twice.broken > 50 && twice.listed.len() as u64 == twice.broken, "{twice:?}");
+    assert!(
+        twice.broken > 50 && twice.listed.len() as u64 == twice.broken,
+        "{twice:?}"
+    );
     let orphans = check(&account, "child_parent_fkey");
     let [Some(count), Some(first), Some(last)] = gone.first().expect("a row").as_slice() else {
         panic!("{gone:?}");

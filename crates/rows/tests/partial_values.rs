@@ -18,8 +18,14 @@ const PLACE: &str = "SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WH
 
 /// One row a table, so that the hurt page is in the middle of its value.
 const TABLES: [(&str, &str); 3] = [
-    ("by_pglz", "SET STORAGE EXTENDED, ALTER body SET COMPRESSION pglz"),
-    ("by_lz4", "SET STORAGE EXTENDED, ALTER body SET COMPRESSION lz4"),
+    (
+        "by_pglz",
+        "SET STORAGE EXTENDED, ALTER body SET COMPRESSION pglz",
+    ),
+    (
+        "by_lz4",
+        "SET STORAGE EXTENDED, ALTER body SET COMPRESSION lz4",
+    ),
     ("as_it_is", "SET STORAGE EXTERNAL"),
 ];
 
@@ -36,7 +42,9 @@ fn the_beginning_up_to_the_missing_chunk_is_given() {
              INSERT INTO {table} SELECT 1, string_agg(md5(n::text) || repeat('-', 40), '') FROM generate_series(1, 8000) n"
         );
         session.execute(&sql).expect("a table");
-        let place = session.query_value(&format!("{PLACE}'{table}'")).expect("a file");
+        let place = session
+            .query_value(&format!("{PLACE}'{table}'"))
+            .expect("a file");
         patches.push(OverlayPatch::Bytes {
             path: place.expect("a file"),
             offset: HURT_BLOCK * PAGE_BYTES as u64,
@@ -59,10 +67,16 @@ fn the_beginning_up_to_the_missing_chunk_is_given() {
         let account = salvage(&cluster, &options, &Quiet).expect("a destination");
         assert_eq!(account.outcome, Outcome::Damaged);
         for ((table, _), whole) in TABLES.iter().zip(&expected) {
-            let file = folder.path().join(format!("{name}/postgres/public.{table}.copy"));
+            let file = folder
+                .path()
+                .join(format!("{name}/postgres/public.{table}.copy"));
             let text = std::fs::read_to_string(file).expect("a file");
             let found = text.trim_end().strip_prefix("1\t").expect("the row");
-            let told = account.tables.iter().find(|one| one.table == *table).expect("a table");
+            let told = account
+                .tables
+                .iter()
+                .find(|one| one.table == *table)
+                .expect("a table");
             let why = told.places.iter().find(|place| place.column.is_some());
             let why = &why.expect("a place").why;
             assert_eq!((told.rows.partial, told.rows.written), (1, 1));
@@ -70,8 +84,15 @@ fn the_beginning_up_to_the_missing_chunk_is_given() {
                 Partial::Null => assert_eq!(found, "\\N"),
                 Partial::Kept => {
                     // Forty chunks of some two thousand bytes stand before the hurt page.
-                    assert!(whole.starts_with(found) && found.len() > 75_000, "{table}: {}", found.len());
-                    assert!(why.ends_with("chunk 40 is missing; what is left was written"), "{why}");
+                    assert!(
+                        whole.starts_with(found) && found.len() > 75_000,
+                        "{table}: {}",
+                        found.len()
+                    );
+                    assert!(
+                        why.ends_with("chunk 40 is missing; what is left was written"),
+                        "{why}"
+                    );
                 }
             }
         }

@@ -65,18 +65,20 @@ fn run(words: &[String]) -> Outcome {
 }
 
 fn shown(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
-fn table(
-    server: &postgres::Server<'_>,
-    encoding: &str,
-    sets: &[Set],
-) -> Result<Vec<u8>, String> {
+fn table(server: &postgres::Server<'_>, encoding: &str, sets: &[Set]) -> Result<Vec<u8>, String> {
     let (mut cells, mut pairs) = (Vec::new(), BTreeMap::new());
     for (prefix, len) in sets {
         let text = characters(server, encoding, prefix, *len)?;
-        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("at ")).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("at "))
+            .collect();
         if lines.len() != 94usize.pow(*len) {
             return Err(format!("{encoding} {prefix}: {} codes", lines.len()));
         }
@@ -121,6 +123,8 @@ fn characters(
          FROM (SELECT a, b, '\\x{prefix}'::bytea || {code} AS code FROM generate_series(161, 254) a, {last}) c ORDER BY a, b"
     );
     let mut psql = server.client("psql");
-    psql.args(["-X", "-q", "-At", "-d", "postgres", "-c", FUNCTION, "-c", &sql]);
+    psql.args([
+        "-X", "-q", "-At", "-d", "postgres", "-c", FUNCTION, "-c", &sql,
+    ]);
     shell::capture(&mut psql)
 }

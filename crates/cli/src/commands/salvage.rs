@@ -267,7 +267,8 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         None => Destination::Folder(arguments.to().to_owned()),
     };
     if arguments.verify && matches!(destination, Destination::Server(_)) {
-        let why = "--verify is for files: a server holds the rows to their keys when it makes the keys";
+        let why =
+            "--verify is for files: a server holds the rows to their keys when it makes the keys";
         return Err(Failure::new(why));
     }
     let text = arguments.text.style()?;

@@ -12,13 +12,21 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 /// The columns and rows of a file, whose extension tells what it is.
 pub(crate) fn read(path: &Path) -> (Arc<Schema>, Vec<RecordBatch>) {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let is_arrow = path.extension().is_some_and(|extension| extension == "arrow");
+    let is_arrow = path
+        .extension()
+        .is_some_and(|extension| extension == "arrow");
     if is_arrow {
         let reader = FileReader::try_new(file, None).expect("an Arrow file");
-        return (reader.schema(), reader.map(|batch| batch.expect("a batch")).collect());
+        return (
+            reader.schema(),
+            reader.map(|batch| batch.expect("a batch")).collect(),
+        );
     }
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file");
     let schema = Arc::clone(builder.schema());
     let reader = builder.build().expect("a reader");
-    (schema, reader.map(|batch| batch.expect("a batch")).collect())
+    (
+        schema,
+        reader.map(|batch| batch.expect("a batch")).collect(),
+    )
 }

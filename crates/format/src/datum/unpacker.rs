@@ -126,12 +126,7 @@ impl Unpacker {
         self.given = self.window.len();
     }
 
-    fn pglz(
-        &mut self,
-        control: u8,
-        bits: u8,
-        input: &mut &[u8],
-    ) -> Result<Step, DecompressError> {
+    fn pglz(&mut self, control: u8, bits: u8, input: &mut &[u8]) -> Result<Step, DecompressError> {
         let Some((&first, rest)) = input.split_first() else {
             return Ok(Step::Starved);
         };

@@ -182,13 +182,19 @@ mod tests {
         let text = b"a\xC6\xFC\xCB\xDC\x8E\xB1\x8F\xB0\xA1z";
         assert_eq!(decoded(&EUC_JP, text), ("a日本ｱ丂z".into(), true));
         // One code, two characters.
-        assert_eq!(decoded(&EUC_JIS_2004, b"\xA4\xF7"), ("か\u{309A}".into(), true));
+        assert_eq!(
+            decoded(&EUC_JIS_2004, b"\xA4\xF7"),
+            ("か\u{309A}".into(), true)
+        );
         assert_eq!(decoded(&EUC_TW, b"\xC4\xE3"), ("一".into(), true));
     }
 
     #[test]
     fn what_stands_for_nothing_is_marked() {
         assert_eq!(decoded(&EUC_JP, b"\xC6"), ("\u{FFFD}".into(), false));
-        assert_eq!(decoded(&EUC_JP, b"\x80a\x8E!"), ("\u{FFFD}a\u{FFFD}!".into(), false));
+        assert_eq!(
+            decoded(&EUC_JP, b"\x80a\x8E!"),
+            ("\u{FFFD}a\u{FFFD}!".into(), false)
+        );
     }
 }

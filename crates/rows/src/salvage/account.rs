@@ -410,12 +410,13 @@ impl Account {
             .iter()
             .any(|file| !file.places.is_empty());
         let is_broken = self.checks.iter().any(|check| check.broken > 0);
-        self.outcome = if objects_lost || is_broken || self.tables.iter().any(|table| !table.is_whole()) {
-            Outcome::Damaged
-        } else if self.not_salvaged.iter().any(is_open) || self.interrupted {
-            Outcome::Incomplete
-        } else {
-            Outcome::Whole
-        };
+        self.outcome =
+            if objects_lost || is_broken || self.tables.iter().any(|table| !table.is_whole()) {
+                Outcome::Damaged
+            } else if self.not_salvaged.iter().any(is_open) || self.interrupted {
+                Outcome::Incomplete
+            } else {
+                Outcome::Whole
+            };
     }
 }

@@ -159,10 +159,19 @@ impl Checks<'_> {
                     }
                 }
                 let families = |table: &Table| -> Vec<Option<KeyFamily>> {
-                    table.columns.iter().map(|column| family_of(&column.ty)).collect()
+                    table
+                        .columns
+                        .iter()
+                        .map(|column| family_of(&column.ty))
+                        .collect()
                 };
-                if parents.iter().any(|parent| families(parent) != families(&own)) {
-                    return Ok(Err("its columns and those that it leads to are of other types".into()));
+                if parents
+                    .iter()
+                    .any(|parent| families(parent) != families(&own))
+                {
+                    return Ok(Err(
+                        "its columns and those that it leads to are of other types".into(),
+                    ));
                 }
                 let (own, parents) = (self.sorted(vec![own])?, self.sorted(parents)?);
                 let looked = orphaned(own, parents, *is_full);
@@ -262,7 +271,12 @@ fn in_order_of_attributes(table: &mut Table) -> Vec<usize> {
     });
     // A key may name a column twice.
     table.columns.dedup_by_key(|column| column.origin);
-    let place = |origin| table.columns.iter().position(|column| column.origin == origin);
+    let place = |origin| {
+        table
+            .columns
+            .iter()
+            .position(|column| column.origin == origin)
+    };
     wanted.into_iter().filter_map(place).collect()
 }
 
@@ -406,8 +420,11 @@ mod tests {
             &[None, None],
             &[Some("b"), Some("1")],
         ];
-        let parents: [&[Option<&str>]; 3] =
-            [&[Some("b"), Some("1")], &[Some("a"), Some("1")], &[None, None]];
+        let parents: [&[Option<&str>]; 3] = [
+            &[Some("b"), Some("1")],
+            &[Some("a"), Some("1")],
+            &[None, None],
+        ];
         let looked = orphaned(sorted(&own), sorted(&parents), false).expect("read");
         assert_eq!((looked.keys, looked.broken), (6, 2));
         assert_eq!(looked.listed, ["c,1"]);

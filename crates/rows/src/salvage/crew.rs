@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
@@ -75,6 +75,7 @@ pub(crate) struct Crew<'a> {
     pub(super) tables: Vec<TableWork>,
     pub(super) outlet: Outlet<'a>,
     cursor: Mutex<Cursor>,
+    alone: Mutex<()>,
     /// Nothing but these blocks.
     only: Option<BTreeSet<BlockNo>>,
     /// Where tables are noted that are whole.
@@ -113,6 +114,7 @@ impl<'a> Crew<'a> {
             tables,
             outlet,
             cursor: Mutex::default(),
+            alone: Mutex::default(),
             only: None,
             notes: None,
         }
@@ -192,9 +194,7 @@ impl<'a> Crew<'a> {
     }
 
     /// The same with what had no place in a table's columns: then there is no file.
-    pub(super) fn run_refusing(
-        self,
-    ) -> Result<Vec<(TableAccount, Vec<Refusal>)>, SalvageError> {
+    pub(super) fn run_refusing(self) -> Result<Vec<(TableAccount, Vec<Refusal>)>, SalvageError> {
         let threads = self.options.threads;
         self.run_on(threads);
         let names = self.outlet.names();
@@ -227,9 +227,19 @@ impl<'a> Crew<'a> {
         });
     }
 
-    /// The largest value that a thread puts together.
+    /// What the long values of a row may need: they are there as they are stored, put together, and printed.
     pub(super) fn value_bytes_max(&self) -> u64 {
-        self.options.memory_bytes / 2
+        self.options.memory_bytes / 3
+    }
+
+    /// Rows that need more are held by one thread at a time.
+    pub(super) fn large_row_bytes(&self) -> u64 {
+        self.value_bytes_max() / 8 / self.options.threads.get() as u64
+    }
+
+    /// While this is held no other thread holds a large row.
+    pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn next(&self) -> Option<Job> {

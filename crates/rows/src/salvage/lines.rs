@@ -146,6 +146,11 @@ impl<'a> Lines<'a> {
         std::mem::take(&mut self.lock().fresh)
     }
 
+    /// The folder, and the name of a table's file.
+    pub(crate) fn file(&self, table: usize) -> Option<(&Folder, &str)> {
+        Some((self.folder, self.names.get(table)?))
+    }
+
     /// The files' names.
     pub(crate) fn names(&self) -> &[String] {
         &self.names

@@ -13,6 +13,7 @@ mod folder;
 mod key_cells;
 mod large_object_columns;
 mod large_objects;
+mod large_value;
 mod lines;
 mod lost_keys;
 mod outlet;
@@ -30,8 +31,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use account::{
-    Account, CheckAccount, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
-    RowCounts, SequenceAccount, TableAccount,
+    Account, CheckAccount, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX,
+    ReplayAccount, RowCounts, SequenceAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
@@ -57,8 +58,8 @@ use crate::forms::Form;
 use crate::schema::SchemaFile;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks, Table};
-use crate::texts::fields_of;
 use crate::text_settings::TextStyle;
+use crate::texts::fields_of;
 use crate::values::Partial;
 use crew::Crew;
 use finished_tables::FinishedTables;
@@ -356,7 +357,9 @@ impl FolderWork<'_> {
             planned,
             charset,
             |tables| {
-                let packers = tables.iter().map(|(table, _)| self.packer_of(table, charset));
+                let packers = tables
+                    .iter()
+                    .map(|(table, _)| self.packer_of(table, charset));
                 let pieces = tables.iter().map(|(_, pieces)| *pieces);
                 let files = names.into_iter().zip(pieces).zip(packers);
                 let files = files.map(|((name, pieces), packer)| LineOf {
@@ -392,11 +395,7 @@ fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Cha
 }
 
 /// What a person should know of a database's encoding; nothing is lost.
-fn kept_encoding(
-    cluster: &Cluster,
-    database: Oid,
-    options: &SalvageOptions,
-) -> Option<NotChecked> {
+fn kept_encoding(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Option<NotChecked> {
     let wanted = options.encoding == Encoding::Utf8;
     let why = Charset::kept(encoding_of(cluster, database)).filter(|_| wanted)?;
     let name = cluster.databases.get(&database)?.name.clone();

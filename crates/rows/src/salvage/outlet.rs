@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::SalvageError;
+use super::folder::Folder;
 use super::key_cells::KeysOfTable;
 use super::lines::Lines;
 use super::server::Loads;
@@ -86,6 +87,14 @@ impl Outlet<'_> {
             Outlet::Server(loads) => loads.write_ahead(table, bytes),
             Outlet::Memory(memory) => memory.add(&std::mem::take(bytes)),
             Outlet::Keys(keys) => keys.add(&std::mem::take(bytes)),
+        }
+    }
+
+    /// The folder in which tables have files, and the name of this one's.
+    pub(super) fn file(&self, table: usize) -> Option<(&Folder, &str)> {
+        match self {
+            Outlet::Files(lines) => lines.file(table),
+            Outlet::Server(_) | Outlet::Memory(_) | Outlet::Keys(_) => None,
         }
     }
 

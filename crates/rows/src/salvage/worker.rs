@@ -14,6 +14,7 @@ use super::account::{LossPlace, Tally};
 use super::coverage::{Coverage, Covered};
 use super::crew::{Crew, Job, TableWork};
 use super::error::SalvageError;
+use super::large_value;
 use super::pieces::Piece;
 use super::reading::{Of, look, pages, read_piece};
 use crate::carve::{self, Found, PageState, Probe};
@@ -21,11 +22,14 @@ use crate::readable::Readable;
 use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::chunk_index::{Chunk, RunGatherer, chunk_rows};
-use crate::values::{Cells, ChunkReader, Taking};
+use crate::values::{Cells, ChunkReader, Taking, needed_by_row};
 use crate::visible::{Judge, Verdict};
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
 const AHEAD_BYTES: usize = 4 << 20;
+
+/// What may stand in front of a value's text.
+const PREFIX_BYTES: u64 = 64;
 
 pub(super) struct Worker<'c> {
     crew: &'c Crew<'c>,
@@ -179,7 +183,9 @@ impl<'c> Worker<'c> {
         let crew = self.crew;
         let limits = Limits {
             major: crew.cluster.layout.major,
-            output_bytes: usize::try_from(crew.value_bytes_max()).unwrap_or(usize::MAX),
+            // Of bytea each byte is two digits.
+            output_bytes: usize::try_from(2 * crew.value_bytes_max() + PREFIX_BYTES)
+                .unwrap_or(usize::MAX),
             ..Limits::default()
         };
         let chunks = work.toast.as_ref().and_then(|toast| {
@@ -217,10 +223,6 @@ impl<'c> Worker<'c> {
                 };
                 printing.tally.rows.lost += covered.rejected.saturating_sub(carved);
             }
-        }
-        if printing.out.len() > AHEAD_BYTES {
-            let outlet = &self.crew.outlet;
-            outlet.write_ahead(printing.table, printing.piece, &mut printing.out);
         }
     }
 
@@ -359,6 +361,14 @@ impl<'c> Worker<'c> {
         let Some(bench) = self.bench.as_mut().filter(|_| wanted) else {
             return;
         };
+        let large = crew.large_row_bytes();
+        let is_large = needed_by_row(tuple, &printing.work.table.layouts) > large;
+        // One thread at a time holds a large row; it has its turn to write, so that none of them waits for another.
+        let _alone = is_large.then(|| {
+            let (table, piece) = (printing.table, printing.piece);
+            crew.outlet.write_ahead(table, piece, &mut printing.out);
+            crew.alone()
+        });
         let columns = &printing.work.table.columns;
         let mut taking = Taking {
             table: &printing.work.table,
@@ -377,14 +387,33 @@ impl<'c> Worker<'c> {
         );
         printing.tally.rows.written += 1;
         crew.refuse(printing.table, bench.texts.take_refusals());
+        if is_large || printing.out.len() > AHEAD_BYTES {
+            let (table, piece) = (printing.table, printing.piece);
+            crew.outlet.write_ahead(table, piece, &mut printing.out);
+            printing.out.shrink_to(2 * AHEAD_BYTES);
+        }
         let faults = self.cells.faults().iter().cloned();
         let mut is_partial = false;
         for fault in faults.chain(bench.texts.take_faults()) {
             is_partial = true;
             let column = columns.get(fault.column);
+            let name = column.map_or("", |column| column.name.as_str());
+            let mut why = fault.kind.to_string();
+            let mut left = self.cells.too_large().iter();
+            if let Some((_, pointer)) = left.find(|(column, _)| *column == fault.column) {
+                let chunks = bench.chunks.as_mut();
+                why.push_str(&large_value::beside(
+                    crew,
+                    printing.table,
+                    place,
+                    name,
+                    *pointer,
+                    chunks,
+                ));
+            }
             printing.tally.lose(LossPlace {
                 column: column.map(|column| column.name.clone()),
-                ..LossPlace::row(place, fault.kind)
+                ..LossPlace::row(place, why)
             });
         }
         printing.tally.rows.partial += u64::from(is_partial);

@@ -4,16 +4,43 @@ use std::ops::Range;
 
 use pgclinic_format::attribute::{Attribute, AttributeFault};
 use pgclinic_format::datum::{decompress, decompress_prefix};
+use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::types::Tid;
 use pgclinic_format::varlena::Compressed;
-use pgclinic_format::{Attributes, HeapTuple, Varlena, varlena};
+use pgclinic_format::{Attributes, ColumnLayout, HeapTuple, Varlena, varlena};
 
 use super::chunk_reader::{ChunkReader, Found};
 use super::fault::{Fault, FaultKind};
 use super::mending;
 use crate::shape::{Column, Missing, Origin, SystemColumn, Table};
 use crate::visible::Verdict;
+
+/// Memory that is kept from row to row.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// What it takes to put a value together: its stored bytes, and those that they stand for.
+pub(crate) fn needed_by(pointer: ToastPointer) -> u64 {
+    u64::from(pointer.va_extsize) + u64::from(pointer.va_rawsize)
+}
+
+/// What it takes to put the values together that the row holds out of line.
+pub(crate) fn needed_by_row(tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> u64 {
+    if !tuple.has(HEAP_HASEXTERNAL) {
+        return 0;
+    }
+    let long = Attributes::new(tuple, layouts).zip(layouts);
+    let pointers = long.filter_map(|(attribute, layout)| match attribute {
+        Ok(Attribute::Value(range)) if layout.attlen == -1 => {
+            match varlena::parse(tuple.bytes().get(range)?) {
+                Ok((Varlena::External(pointer), _)) => Some(pointer),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    pointers.map(needed_by).sum()
+}
 
 /// Where a value is.
 #[derive(Clone, Debug)]
@@ -52,6 +79,10 @@ pub struct Cells {
     stored: Vec<u8>,
     faults: Vec<Fault>,
     mended: Option<&'static str>,
+    /// Values out of line that were left there, by column.
+    too_large: Vec<(usize, ToastPointer)>,
+    /// Bytes of the row's values that were put together.
+    held_bytes: u64,
     /// The columns end before the row does.
     has_rest: bool,
 }
@@ -63,7 +94,7 @@ pub(crate) struct Taking<'a, 'b> {
     pub(crate) partial: Partial,
     /// Bytes in a full chunk.
     pub(crate) chunk_bytes: u32,
-    /// The largest value that is put together, in bytes.
+    /// What the values of a row that are put together may need, in bytes.
     pub(crate) value_bytes_max: u64,
 }
 
@@ -132,7 +163,10 @@ impl Cells {
     ) {
         self.slots.clear();
         self.faults.clear();
+        self.too_large.clear();
+        self.held_bytes = 0;
         self.used = 0;
+        self.forget_large();
         self.has_rest = false;
         let mut behind: Option<std::vec::IntoIter<Attribute>> = None;
         let mut walk = Attributes::new(tuple, &taking.table.layouts);
@@ -201,6 +235,19 @@ impl Cells {
     /// What could not be had of it.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+
+    /// Values out of line that are larger than memory allows, by column: they are still where they were.
+    pub(crate) fn too_large(&self) -> &[(usize, ToastPointer)] {
+        &self.too_large
+    }
+
+    /// Memory for one large value is not kept for all rows that come after it.
+    fn forget_large(&mut self) {
+        let all = self.owned.iter_mut().chain([&mut self.stored]);
+        for memory in all.filter(|memory| memory.capacity() > KEPT_BYTES) {
+            *memory = Vec::new();
+        }
     }
 
     /// A value that was found from the end of the row.
@@ -319,10 +366,12 @@ impl Cells {
     }
 
     fn fetch(&mut self, pointer: ToastPointer, number: usize, taking: &mut Taking<'_, '_>) -> Slot {
-        let needed = u64::from(pointer.va_extsize) + u64::from(pointer.va_rawsize);
-        if needed > taking.value_bytes_max {
+        let needed = needed_by(pointer);
+        if self.held_bytes + needed > taking.value_bytes_max {
+            self.too_large.push((number, pointer));
             return self.lose(number, FaultKind::TooLarge { bytes: needed });
         }
+        self.held_bytes += needed;
         let mut stored = std::mem::take(&mut self.stored);
         stored.clear();
         let found = match &mut taking.chunks {

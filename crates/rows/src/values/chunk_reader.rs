@@ -52,6 +52,15 @@ impl<'a> ChunkReader<'a> {
 
     /// Appends the stored bytes of a value, up to the first chunk that is missing.
     pub(crate) fn fetch(&mut self, pointer: ToastPointer, out: &mut Vec<u8>) -> Found {
+        self.fetch_each(pointer, &mut |data| out.extend_from_slice(data))
+    }
+
+    /// Gives the stored bytes of a value, chunk by chunk, up to the first that is missing.
+    pub(crate) fn fetch_each(
+        &mut self,
+        pointer: ToastPointer,
+        give: &mut dyn FnMut(&[u8]),
+    ) -> Found {
         let chunk_bytes = self.cluster.build.toast_chunk.max(1);
         let expected = pointer.va_extsize.div_ceil(chunk_bytes);
         let (index, mut kept) = (Arc::clone(&self.index), take(&mut self.kept));
@@ -63,7 +72,7 @@ impl<'a> ChunkReader<'a> {
             };
             let before = next;
             let last = run.end().min(expected);
-            next = self.take(run.block, run.item, run.seq, next..last, pointer, out);
+            next = self.take(run.block, run.item, run.seq, next..last, pointer, give);
             if next == before {
                 break;
             }
@@ -86,7 +95,7 @@ impl<'a> ChunkReader<'a> {
         first_seq: u32,
         wanted: std::ops::Range<u32>,
         pointer: ToastPointer,
-        out: &mut Vec<u8>,
+        give: &mut dyn FnMut(&[u8]),
     ) -> u32 {
         let chunk_bytes = self.cluster.build.toast_chunk.max(1);
         let last_block = self.last_block();
@@ -105,7 +114,7 @@ impl<'a> ChunkReader<'a> {
                     if u32::try_from(chunk.data.len()) != Ok(left.min(chunk_bytes)) {
                         return seq.max(wanted.start);
                     }
-                    out.extend_from_slice(chunk.data);
+                    give(chunk.data);
                 }
                 seq += 1;
                 if seq >= wanted.end {

@@ -6,8 +6,8 @@ mod chunk_reader;
 mod fault;
 mod mending;
 
-pub(crate) use cells::Taking;
 pub use cells::{Cells, Partial, Row};
+pub(crate) use cells::{Taking, needed_by_row};
 pub(crate) use chunk_index::{ChunkIndex, ChunkRun, RunCollector};
-pub(crate) use chunk_reader::ChunkReader;
+pub(crate) use chunk_reader::{ChunkReader, Found};
 pub use fault::{Fault, FaultKind};

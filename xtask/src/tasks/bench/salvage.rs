@@ -11,6 +11,9 @@ use crate::postgres::{self, Tools};
 use crate::shell::{self, at};
 use crate::task::Outcome;
 
+/// Forms that run beside `pg_dump`; what they write counts as the bytes of COPY text.
+const FORMS: [&str; 4] = ["copy", "csv", "parquet", "arrow"];
+
 /// Narrow rows, and long values out of line.
 const TABLES: [&str; 2] = ["public.readings", "public.documents"];
 
@@ -26,7 +29,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let given = args.value("--pgdata")?.map(PathBuf::from);
     let size = cluster::size(args.value("--size")?.as_deref().unwrap_or("2G"))?;
     let runs = args.number("--runs", 3)?.max(1);
-    let thousand = args.number("--objects", 200)?;
+    let thousand = args.number("--objects", 1000)?;
     let program = args.value("--pgclinic")?.map(PathBuf::from);
     args.finish()?;
 
@@ -57,22 +60,29 @@ pub(super) fn run(words: &[String]) -> Outcome {
 
 impl Bench {
     fn table(&self, table: &str, runs: u64) -> Result<Table, String> {
-        let mut dump = Contestant::new("pg_dump --data-only");
-        let mut copy = Contestant::new("pgclinic salvage --format copy");
-        let mut csv = Contestant::new("pgclinic salvage --format csv");
+        let mut contestants = vec![Contestant::new("pg_dump --data-only")];
+        let ours = FORMS.map(|form| Contestant::new(&format!("pgclinic salvage --format {form}")));
+        contestants.extend(ours);
         let mut bytes = 0;
         for _ in 0..runs {
-            dump.samples.push(self.pg_dump(table)?);
-            let (sample, written) = self.salvage(table, "copy")?;
-            copy.samples.push(sample);
-            bytes = written;
-            csv.samples.push(self.salvage(table, "csv")?.0);
+            let dump = self.pg_dump(table)?;
+            let mut samples = vec![dump];
+            for form in FORMS {
+                let (sample, written) = self.salvage(table, form)?;
+                if form == "copy" {
+                    bytes = written;
+                }
+                samples.push(sample);
+            }
+            for (contestant, sample) in contestants.iter_mut().zip(samples) {
+                contestant.samples.push(sample);
+            }
         }
         Ok(Table {
             bytes,
             runs,
             cache: Cache::Warm,
-            contestants: vec![dump, copy, csv],
+            contestants,
         })
     }
 

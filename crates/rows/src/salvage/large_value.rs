@@ -1,0 +1,113 @@
+//! A value that is larger than memory allows, in a file of its own beside the table's: chunk by chunk, unpacked on the way.
+//!
+//! ```text
+//! <schema>.<table>.large_value.<block>.<item>.<column>   the bytes of the value, without a header
+//! ```
+
+use pgclinic_format::datum::{DecompressError, Unpacker};
+use pgclinic_format::toast::ToastPointer;
+use pgclinic_format::types::Tid;
+
+use super::crew::Crew;
+use super::error::SalvageError;
+use super::folder::Folder;
+use crate::file_names::encoded;
+use crate::values::{ChunkReader, Found, Partial};
+
+/// Bytes that are gathered before they are written.
+const WRITE_BYTES: usize = 1 << 20;
+/// Stored compressed data begins with the word of raw size and method.
+const WORD_BYTES: usize = 4;
+
+/// Writes the value, if it can; what is to be said of it behind why it does not stand in its row.
+pub(super) fn beside(
+    crew: &Crew<'_>,
+    table: usize,
+    place: Tid,
+    column: &str,
+    pointer: ToastPointer,
+    chunks: Option<&mut ChunkReader<'_>>,
+) -> String {
+    let (Some((folder, file)), Some(chunks)) = (crew.outlet.file(table), chunks) else {
+        return String::new();
+    };
+    let extension = format!(".{}", crew.options.form.extension());
+    let table = file.strip_suffix(&extension).unwrap_or(file);
+    let (block, item) = (place.block, place.offset);
+    let name = format!("{table}.large_value.{block}.{item}.{}", encoded(column));
+    match write(folder, &name, pointer, chunks, crew.options.partial) {
+        Ok(Written::Whole) => format!("; its bytes stand in {name}"),
+        Ok(Written::Beginning(bytes)) => {
+            format!("; the first {bytes} of its bytes stand in {name}, the others are missing")
+        }
+        Ok(Written::Nothing(why)) => format!("; {why}"),
+        Err(failure) => {
+            crew.outlet.stop(Some(failure));
+            String::new()
+        }
+    }
+}
+
+enum Written {
+    Whole,
+    Beginning(u64),
+    Nothing(String),
+}
+
+fn write(
+    folder: &Folder,
+    name: &str,
+    pointer: ToastPointer,
+    chunks: &mut ChunkReader<'_>,
+    partial: Partial,
+) -> Result<Written, SalvageError> {
+    let raw_size = u64::from(pointer.va_rawsize.saturating_sub(4));
+    let mut unpacker = match pointer.is_compressed() {
+        false => None,
+        true => match Unpacker::new(pointer.method, raw_size) {
+            Ok(unpacker) => Some(unpacker),
+            Err(error) => return Ok(Written::Nothing(error.to_string())),
+        },
+    };
+    let mut file = folder.begin(name)?;
+    let (mut raw, mut skipped) = (Vec::new(), 0);
+    let (mut failure, mut broken) = (None, None::<DecompressError>);
+    let found = chunks.fetch_each(pointer, &mut |data| {
+        if failure.is_some() || broken.is_some() {
+            return;
+        }
+        match &mut unpacker {
+            None => raw.extend_from_slice(data),
+            Some(unpacker) => {
+                let skip = data.len().min(WORD_BYTES - skipped);
+                skipped += skip;
+                let data = data.get(skip..).unwrap_or_default();
+                let fed = unpacker.feed(data, &mut |bytes| raw.extend_from_slice(bytes));
+                broken = fed.err();
+            }
+        }
+        if raw.len() >= WRITE_BYTES {
+            failure = file.write(&raw).err();
+            raw.clear();
+        }
+    });
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    file.write(&raw)?;
+    let bytes = file.bytes();
+    let why = match (broken, found) {
+        (Some(error), _) => error.to_string(),
+        (None, Found::UpTo { missing, expected }) => {
+            format!("chunk {missing} of its {expected} is missing in TOAST")
+        }
+        (None, Found::Whole) if bytes == raw_size => {
+            return file.finish().map(|_| Written::Whole);
+        }
+        (None, Found::Whole) => format!("it has {bytes} bytes, not the {raw_size} of its pointer"),
+    };
+    match partial {
+        Partial::Kept if bytes > 0 => file.finish().map(|_| Written::Beginning(bytes)),
+        _ => Ok(Written::Nothing(why)),
+    }
+}
