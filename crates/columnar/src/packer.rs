@@ -28,6 +28,9 @@ const BATCH_ROWS: usize = 64 << 10;
 /// Rows of a row group at most.
 const GROUP_ROWS: usize = 1 << 20;
 
+/// A file holds 32,767 row groups; after so many of one size they are twice as large.
+const GROUPS_OF_A_SIZE: usize = 8192;
+
 /// The layout of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
@@ -156,7 +159,8 @@ impl Packer {
         let ready = match &mut self.writer {
             Writer::Parquet(writer) => {
                 writer.write(&batch)?;
-                if writer.memory_size() >= self.group_bytes {
+                let doublings = writer.flushed_row_groups().len() / GROUPS_OF_A_SIZE;
+                if writer.memory_size() >> doublings >= self.group_bytes {
                     writer.flush()?;
                 }
                 writer.inner_mut()
