@@ -18,7 +18,7 @@ mod texts;
 mod values;
 mod visible;
 
-pub use charset::Charset;
+pub use charset::{Charset, Euc};
 pub use file_names::{FileNames, encoded};
 pub use live::salvage_live;
 pub use salvage::{
