@@ -158,7 +158,8 @@ impl Charset {
                             memory.extend_from_slice(character.as_bytes());
                         }
                         None => {
-                            let (decoded, _) = table.decode_without_bom_handling(&[*byte]);
+                            let one = [*byte];
+                            let (decoded, _) = table.decode_without_bom_handling(&one);
                             memory.extend_from_slice(decoded.as_bytes());
                         }
                     }
