@@ -226,8 +226,9 @@ fn characters_are_those_of_the_server() {
 /// where it gives none.
 #[test]
 fn characters_of_several_bytes_are_those_of_the_server() {
-    // Number, name, and the bytes in front of those from A1 to FE that follow, two or one.
-    const NAMES: [(i32, &str, &[(&str, usize)]); 5] = [
+    /// The bytes in front of those from A1 to FE that follow, two or one.
+    type Sets = &'static [(&'static str, usize)];
+    const NAMES: [(i32, &str, Sets); 5] = [
         (1, "EUC_JP", &[("", 2), ("8E", 1), ("8F", 2)]),
         (2, "EUC_CN", &[("", 2)]),
         (3, "EUC_KR", &[("", 2)]),

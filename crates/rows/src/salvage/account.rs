@@ -237,7 +237,7 @@ pub struct CheckAccount {
 }
 
 /// Keys that a check lists.
-pub const KEYS_MAX: usize = 1000;
+pub(crate) const KEYS_MAX: usize = 1000;
 
 /// Keys of rows that are lost, or were deleted not long before.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
