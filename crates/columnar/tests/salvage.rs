@@ -260,9 +260,11 @@ fn columns_fall_back_as_a_whole() {
             rows_of(&batches),
             expected.map(|row| row.map(Some).to_vec())
         );
-        let running = copy.start().expect("a server");
+        let mut running = copy.start().expect("a server");
         let mut session = common::session(&running, "postgres");
         assert!(compare(&mut session, "postgres", &destination, form) >= 2);
+        drop(session);
+        running.stop(StopMode::Fast).expect("stopped");
         let left: Vec<_> = std::fs::read_dir(destination.join("postgres"))
             .expect("a folder")
             .flatten()
