@@ -229,12 +229,7 @@ impl ForkCx<'_> {
 
     /// The fork's files, as WAL names them.
     pub fn file_number(&self) -> FileNumber {
-        let home = &self.files.home;
-        FileNumber {
-            tablespace: home.tablespace,
-            database: home.database,
-            filenode: self.files.filenode,
-        }
+        self.files.number()
     }
 
     /// The fork.

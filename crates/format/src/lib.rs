@@ -11,6 +11,7 @@ pub mod backup_manifest;
 pub mod brin;
 pub mod btree;
 pub mod build;
+pub mod calendar;
 pub mod checksum;
 pub mod control_file;
 pub mod datum;

@@ -83,13 +83,7 @@ impl Plan {
         for planned in &mut self.tables {
             let toast = planned.table.toast.iter().map(|(_, files)| files);
             let files = std::iter::once(&planned.table.files).chain(toast);
-            let counts = files.filter_map(|files| {
-                by_file.get(&FileNumber {
-                    tablespace: files.home.tablespace,
-                    database: files.home.database,
-                    filenode: files.filenode,
-                })
-            });
+            let counts = files.filter_map(|files| by_file.get(&files.number()));
             planned.account.not_replayed = counts.sum();
         }
     }
