@@ -261,7 +261,7 @@ fn stem_of(name: &str, parsed: Option<RelationFileName>) -> String {
 }
 
 /// Page size and access method from the first page that says anything.
-fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
+pub(crate) fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
     let mut head = vec![0; 64 * 1024];
     let read = source.read_at(name, 0, &mut head).unwrap_or(0);
     head.truncate(read);
@@ -274,8 +274,10 @@ fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
             .any(|page| usize::from(page.page_size()) == **size)
     };
     let size = sizes.iter().find(fits).copied().unwrap_or(8192);
+    let block_size = u32::try_from(size).unwrap_or(8192);
     let build = Build {
-        block_size: u32::try_from(size).unwrap_or(8192),
+        block_size,
+        toast_chunk: toast_chunk(block_size),
         ..Build::USUAL
     };
     let mut pages = head
@@ -283,6 +285,14 @@ fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
         .filter_map(Page::parse)
         .filter(|page| !page.is_new());
     (build, pages.find_map(AccessMethod::guess))
+}
+
+/// `TOAST_MAX_CHUNK_SIZE`: four rows fill a page, each with its header, the two numbers and the length in front of the data.
+fn toast_chunk(block_size: u32) -> u32 {
+    const PAGE_AND_POINTERS: u32 = 24 + 4 * 4;
+    const ROW: u32 = 24 + 4 + 4 + 4;
+    let row = block_size.saturating_sub(PAGE_AND_POINTERS) / 4 / 8 * 8;
+    row.saturating_sub(ROW)
 }
 
 impl BareFile {

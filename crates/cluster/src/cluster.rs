@@ -101,6 +101,21 @@ pub struct Database {
     pub min_multi: Option<MultiXactId>,
 }
 
+impl Database {
+    /// One of which only a folder is known.
+    fn unnamed(home: &Home) -> Self {
+        Database {
+            oid: home.database,
+            name: None,
+            encoding: None,
+            tablespace: home.tablespace,
+            invalid: false,
+            frozen_xid: None,
+            min_multi: None,
+        }
+    }
+}
+
 /// What is known of a cluster behind a complete recovery.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovered {
@@ -190,6 +205,22 @@ impl Cluster {
     pub fn of_files(source: Arc<dyn Source>, layout: &'static Layout, build: Build) -> Self {
         let control = ControlState::Unreadable("there are relation files only".into());
         Cluster::unknown(source, layout, control, build)
+    }
+
+    /// The same for folders of databases, of which nothing else is left.
+    pub fn of_folders(
+        source: Arc<dyn Source>,
+        layout: &'static Layout,
+        build: Build,
+        homes: Vec<Home>,
+    ) -> Self {
+        let mut cluster = Cluster::of_files(source, layout, build);
+        for home in &homes {
+            let unnamed = || Database::unnamed(home);
+            cluster.databases.entry(home.database).or_insert_with(unnamed);
+        }
+        cluster.homes = homes;
+        cluster
     }
 
     /// Nothing was looked at yet.
@@ -391,16 +422,8 @@ impl Cluster {
     fn read_databases(&mut self) -> BTreeMap<Oid, Database> {
         let mut databases: BTreeMap<Oid, Database> = BTreeMap::new();
         for home in self.homes.iter().filter(|home| home.database != 0) {
-            let unnamed = Database {
-                oid: home.database,
-                name: None,
-                encoding: None,
-                tablespace: home.tablespace,
-                invalid: false,
-                frozen_xid: None,
-                min_multi: None,
-            };
-            databases.entry(home.database).or_insert(unnamed);
+            let unnamed = || Database::unnamed(home);
+            databases.entry(home.database).or_insert_with(unnamed);
         }
         let global = Home {
             tablespace: 1664,

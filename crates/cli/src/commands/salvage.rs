@@ -1,6 +1,7 @@
 //! `pgclinic salvage TARGET --to DEST`: the rows out of files that no server opens.
 
 mod file;
+mod folder;
 mod recover;
 mod text_settings;
 
@@ -13,7 +14,7 @@ use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
     Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, TextStyle,
-    salvage, salvage_live,
+    end_of_work, salvage, salvage_live,
 };
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
@@ -49,8 +50,8 @@ enum EncodingName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped; a base backup, its folder or base.tar; one relation file, with --columns or
-    /// --schema; or a database of a running server, postgres://user:password@host:port/name
+    /// A data directory whose server is stopped, or what is left of it: a folder with base/, or with the files of one database; a
+    /// base backup, its folder or base.tar; one relation file, with --columns or --schema; or a database of a running server, postgres://user:password@host:port/name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
@@ -72,8 +73,13 @@ struct Arguments {
     /// The columns of one relation file, dropped ones too: 'id int4, old dropped(4, 4), body text'
     #[arg(long, value_name = "COLUMNS", conflicts_with = "schema")]
     columns: Option<String>,
-    /// Guess the columns of one relation file from its rows, and print nothing but the guess: a CREATE TABLE with the confidence of
-    /// each column, to be corrected and given with --schema
+    /// Do not read the catalogs: every file of rows is a table, with the columns that --schema gives (behind a line
+    /// `-- file base/5/16384`), else with columns guessed from its rows. Databases whose pg_class cannot be read are always
+    /// taken so
+    #[arg(long, conflicts_with_all = ["columns", "toast", "ddl"])]
+    without_catalogs: bool,
+    /// Guess the columns of one relation file, or of all in a data directory, from the rows, and print nothing but the guess: a
+    /// CREATE TABLE with the confidence of each column, to be corrected and given with --schema
     #[arg(long, conflicts_with_all = ["schema", "columns", "to"])]
     guess: bool,
     /// The file of its TOAST relation, with the values that do not fit in a row
@@ -167,6 +173,9 @@ impl Command for Salvage {
             };
             json.write(&document, world)?;
         }
+        if exit != Exit::Interrupted && !arguments.is_to_server() {
+            end_of_work(arguments.to())?;
+        }
         if !arguments.quiet {
             summary.write(&document, world)?;
         }
@@ -202,7 +211,11 @@ fn salvaged(
     let pgdata = recovered
         .as_ref()
         .map_or(&arguments.target, |copy| &copy.pgdata);
-    let cluster = target::open_cluster(pgdata, Opening::new(world, Some(&arguments.load)))?;
+    let cluster = folder::open(pgdata, Opening::new(world, Some(&arguments.load)))?;
+    if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
+        let why = "without catalogs there is no schema to be made on a server: salvage into a folder";
+        return Err(Failure::new(why));
+    }
     Ok(salvage(&cluster, &options, progress)?)
 }
 
@@ -231,9 +244,12 @@ impl Arguments {
 
     /// Where the account goes; none for a server that has no file for it.
     fn account_path(&self) -> Option<PathBuf> {
-        let is_server = self.to().to_str().is_some_and(is_url);
-        let usual = || (!is_server).then(|| self.to().join(ACCOUNT));
+        let usual = || (!self.is_to_server()).then(|| self.to().join(ACCOUNT));
         self.account.clone().or_else(usual)
+    }
+
+    fn is_to_server(&self) -> bool {
+        self.to().to_str().is_some_and(is_url)
     }
 
     /// The account as text on stdout.
@@ -273,6 +289,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         dropped: arguments.dropped,
         ddl: arguments.ddl.clone(),
         given: Vec::new(),
+        without_catalogs: arguments.without_catalogs,
         partial: match arguments.partial_values {
             true => Partial::Kept,
             false => Partial::Null,

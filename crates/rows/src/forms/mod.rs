@@ -16,7 +16,15 @@ pub trait Form: Sync {
     fn row(&self, table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>);
     /// What stands behind the last row.
     fn tail(&self, out: &mut Vec<u8>);
+    /// How a row is written whose values are text already; none for a form that the server writes itself, or that takes
+    /// values as they are stored.
+    fn from_texts(&self) -> Option<RowOfTexts> {
+        None
+    }
 }
+
+/// Writes one row from the texts of its values, as `COPY` prints them.
+pub type RowOfTexts = fn(&Table, &[Option<Vec<u8>>], &mut Vec<u8>);
 
 pgclinic_format::registry! {
     /// Every form, in the order of `--help`; the first is the default.

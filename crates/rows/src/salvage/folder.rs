@@ -105,12 +105,6 @@ impl Folder {
         written.map_err(|source| SalvageError::destination(&path, "write", source))
     }
 
-    /// Takes a file away.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), SalvageError> {
-        let path = self.root.join(name);
-        fs::remove_file(&path).map_err(|source| SalvageError::destination(&path, "remove", source))
-    }
-
     /// Begins a file; `name` may hold one folder.
     pub(crate) fn begin(&self, name: &str) -> Result<PartFile, SalvageError> {
         let path = self.root.join(name);
@@ -200,6 +194,16 @@ impl PartFile {
         written.map_err(|source| SalvageError::destination(&self.part, "write", source))?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    /// The same file from its beginning, to be read.
+    pub(crate) fn read_back(&self) -> Result<File, SalvageError> {
+        File::open(&self.part).map_err(|source| self.cannot_read(source))
+    }
+
+    /// It cannot be read back.
+    pub(crate) fn cannot_read(&self, source: io::Error) -> SalvageError {
+        SalvageError::destination(&self.part, "read", source)
     }
 
     /// How many bytes it has.

@@ -9,7 +9,7 @@ mod error;
 mod finished_tables;
 mod fitting;
 mod folder;
-mod large_objects;
+pub(crate) mod large_objects;
 mod lines;
 mod lost_keys;
 mod outlet;
@@ -17,26 +17,29 @@ mod pieces;
 mod plan;
 mod reading;
 mod sampling;
-mod sequences;
+pub(crate) mod sequences;
 mod server;
+mod without_catalogs;
 mod worker;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use account::{
     Account, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX, ReplayAccount,
-    RowCounts, SequenceAccount, TableAccount,
+    RowCounts, SequenceAccount, SnapshotAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
+pub(crate) use finished_tables::FinishedTables;
 pub use error::SalvageError;
 pub use folder::Durability;
-pub(crate) use folder::{Folder, PartFile};
+pub(crate) use folder::{Folder, PartFile, write_text};
 pub(crate) use plan::not_salvaged;
 pub use sampling::guess_columns;
+pub use without_catalogs::guess_cluster;
 
 use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster};
@@ -56,7 +59,6 @@ use crate::shape::{ColumnChoice, MainForks};
 use crate::text_settings::TextStyle;
 use crate::values::Partial;
 use crew::Crew;
-use finished_tables::FinishedTables;
 use lines::Lines;
 use outlet::Outlet;
 use plan::Plan;
@@ -119,6 +121,8 @@ pub struct SalvageOptions {
     pub ddl: Option<PathBuf>,
     /// Tables whose columns the catalogs may not give.
     pub given: Vec<GivenTable>,
+    /// Catalogs are not read: every file of rows is a table, with columns that are given or guessed.
+    pub without_catalogs: bool,
     /// Which databases and tables.
     pub selection: Selection,
     /// The target as the person named it.
@@ -127,7 +131,8 @@ pub struct SalvageOptions {
     pub spill_folder: PathBuf,
 }
 
-/// Writes the rows of a cluster. `elapsed_s` is left at 0: the clock is the caller's.
+/// Writes the rows of a cluster. `elapsed_s` is left at 0: the clock is the caller's, who writes the account of a folder and then
+/// says [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,
@@ -179,9 +184,6 @@ pub fn salvage(
                 finished: Some(&finished),
             };
             to.write(cluster, &replaying, &mut account)?;
-            if !account.interrupted {
-                finished.end()?;
-            }
         }
     }
     if let Some(path) = &options.ddl {
@@ -197,6 +199,11 @@ pub fn salvage(
     }
     account.close();
     Ok(account)
+}
+
+/// The account of a whole salvage is written: its folder holds no work any more that could be gone on with.
+pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
+    finished_tables::end(folder)
 }
 
 /// What the write-ahead log left undone.
@@ -228,7 +235,8 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     } = options;
     let form = options.form.name();
     let text = &text.settings;
-    format!("{system} {form} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}")
+    let without = options.without_catalogs;
+    format!("{system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}")
 }
 
 impl FolderWork<'_> {
@@ -241,6 +249,13 @@ impl FolderWork<'_> {
         let options = self.options;
         for (database, name) in databases(cluster, &options.selection) {
             let catalog = cluster.catalog(database);
+            if options.without_catalogs || catalog.is_blind() {
+                self.write_blind(cluster, database, &name, replaying, account)?;
+                if account.interrupted {
+                    break;
+                }
+                continue;
+            }
             let mut plan = plan_of(cluster, &catalog, &name, options);
             let files = MainForks::of_database(cluster, database);
             beside_tables(
@@ -284,6 +299,44 @@ impl FolderWork<'_> {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// A database whose catalogs cannot be read, or are not to be.
+    fn write_blind(
+        &self,
+        cluster: &Cluster,
+        database: Oid,
+        name: &str,
+        replaying: &Replaying<'_>,
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        let options = self.options;
+        let (mut plan, sequences, files) =
+            without_catalogs::plan(cluster, database, name, options);
+        account.sequences.extend(sequences);
+        if options.selection.filenodes.is_empty() && options.selection.relations.is_empty() {
+            let objects = large_objects::of_numbers(cluster, &files, options)?;
+            let file = format!("{name}/large_objects.tar");
+            if let Some(objects) = objects {
+                let known = without_catalogs::name_of(cluster, database);
+                let written = large_objects::write_tar(objects, known, self.folder, &file)?;
+                account.large_objects.push(written);
+            }
+        }
+        plan.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.append(&mut plan.not_salvaged);
+        let is_finished =
+            |planned: &plan::Planned| self.finished.is_some_and(|all| all.holds(&planned.table));
+        plan.tables.retain(|planned| !is_finished(planned));
+        let charset = charset_of(cluster, database, options);
+        let tables = self.crew(cluster, plan.tables, charset);
+        account.tables.extend(tables.noting(self.finished).run()?);
+        if let Some(finished) = self.finished {
+            let known = without_catalogs::name_of(cluster, database);
+            account.tables.extend(finished.of_name(&known));
+        }
+        account.interrupted |= self.progress.is_interrupted();
         Ok(())
     }
 
@@ -394,8 +447,11 @@ fn beside_tables(
     // A person who names tables wants those.
     if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
         let file = format!("{name}/large_objects.tar");
-        let objects = large_objects::salvage(cluster, catalog, files, options, folder, &file)?;
-        account.large_objects.extend(objects);
+        if let Some(objects) = large_objects::of_database(cluster, catalog, files, options)? {
+            let database = crate::shape::database_name(catalog);
+            let written = large_objects::write_tar(objects, database, folder, &file)?;
+            account.large_objects.push(written);
+        }
     }
     Ok(())
 }
@@ -447,6 +503,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         outcome: Outcome::Whole,
         interrupted: false,
         replay: None,
+        snapshots: Vec::new(),
         totals: RowCounts::default(),
         tables: Vec::new(),
         sequences: Vec::new(),

@@ -23,12 +23,36 @@ pub(super) fn each_row(
     let step = usize::try_from(step).unwrap_or(usize::MAX);
     for number in (0..pieces.count()).step_by(step) {
         if let Some(piece) = pieces.get(number) {
-            rows_of_piece(cluster, &piece, each);
+            let mut left = ROWS_OF_PIECE;
+            rows_of_piece(cluster, &piece, &mut |tuple, place| {
+                each(tuple, place);
+                left -= 1;
+                left > 0
+            });
         }
     }
 }
 
-fn rows_of_piece(cluster: &Cluster, piece: &Piece, each: &mut dyn FnMut(HeapTuple<'_>, Tid)) {
+/// Gives all rows of sound pages, dead ones too, while the caller says true.
+pub(super) fn every_row(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    each: &mut dyn FnMut(HeapTuple<'_>, Tid) -> bool,
+) {
+    let pieces = Pieces::of(files, cluster.build);
+    let mut all = (0..pieces.count()).filter_map(|number| pieces.get(number));
+    while all
+        .next()
+        .is_some_and(|piece| rows_of_piece(cluster, &piece, each))
+    {}
+}
+
+/// False where the caller wants no more.
+fn rows_of_piece(
+    cluster: &Cluster,
+    piece: &Piece,
+    each: &mut dyn FnMut(HeapTuple<'_>, Tid) -> bool,
+) -> bool {
     let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
     let mut buffer = vec![0; usize::try_from(piece.len).unwrap_or(0)];
     let read = cluster
@@ -36,7 +60,6 @@ fn rows_of_piece(cluster: &Cluster, piece: &Piece, each: &mut dyn FnMut(HeapTupl
         .read_at(&piece.path, piece.offset, &mut buffer);
     buffer.truncate(read.unwrap_or(0));
     let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
-    let mut left = ROWS_OF_PIECE;
     for (block, page) in (piece.first_block..).zip(pages) {
         if PageState::of(page) != PageState::Sound {
             continue;
@@ -48,13 +71,12 @@ fn rows_of_piece(cluster: &Cluster, piece: &Piece, each: &mut dyn FnMut(HeapTupl
             let Some(tuple) = row.and_then(HeapTuple::parse) else {
                 continue;
             };
-            if left == 0 {
-                return;
+            if !each(tuple, Tid { block, offset }) {
+                return false;
             }
-            left -= 1;
-            each(tuple, Tid { block, offset });
         }
     }
+    true
 }
 
 /// The columns that the rows of a file seem to have; nothing where none fit.

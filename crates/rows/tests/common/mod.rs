@@ -27,6 +27,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         dropped: false,
         ddl: None,
         given: Vec::new(),
+        without_catalogs: false,
         partial: Partial::Null,
         encoding: Encoding::Utf8,
         text: TextStyle::default(),

@@ -1,0 +1,135 @@
+//! The large objects of a database: their pages are gathered from wherever they can be had, sorted by object and number, and
+//! go into one file or into a server. An object without a page is empty; a gap between pages reads as zeros.
+
+mod from_files;
+mod tar;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::iter::Peekable;
+use std::path::PathBuf;
+
+use pgclinic_format::Oid;
+use pgclinic_spill::{SortedRecords, SortedRuns};
+
+use super::SalvageOptions;
+use super::account::LossPlace;
+use super::error::SalvageError;
+
+pub(crate) use from_files::{of_database, of_numbers};
+pub(crate) use tar::write as write_tar;
+
+/// OID of the relation that holds the pages.
+pub(crate) const PG_LARGEOBJECT: Oid = 2613;
+/// OID of the relation that names the objects.
+pub(crate) const PG_LARGEOBJECT_METADATA: Oid = 2995;
+
+/// Sizes of all objects, and their pages.
+pub(crate) struct Objects {
+    sizes: BTreeMap<Oid, u64>,
+    pages: SortedRuns,
+    /// Bytes of a page of an object, a quarter of a block.
+    page_bytes: u64,
+    spill_folder: PathBuf,
+    places: Vec<LossPlace>,
+}
+
+impl Objects {
+    /// None yet, of a cluster with blocks of this size.
+    pub(crate) fn new(options: &SalvageOptions, block_size: u32) -> Result<Self, SalvageError> {
+        let budget = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX);
+        let pages = SortedRuns::new(budget, &options.spill_folder);
+        let pages = pages.map_err(|source| cannot_sort(&options.spill_folder, source))?;
+        Ok(Objects {
+            sizes: BTreeMap::new(),
+            pages,
+            page_bytes: u64::from(block_size / 4),
+            spill_folder: options.spill_folder.clone(),
+            places: Vec::new(),
+        })
+    }
+
+    /// There is such an object.
+    pub(crate) fn add(&mut self, oid: Oid) {
+        self.sizes.entry(oid).or_default();
+    }
+
+    /// A page of an object, its number from 0.
+    pub(crate) fn add_page(
+        &mut self,
+        oid: Oid,
+        number: u32,
+        data: &[u8],
+    ) -> Result<(), SalvageError> {
+        let [a, b, c, d] = oid.to_be_bytes();
+        let [e, f, g, h] = number.to_be_bytes();
+        let pushed = self.pages.push(&[a, b, c, d, e, f, g, h], data);
+        pushed.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        let end = u64::from(number) * self.page_bytes + data.len() as u64;
+        let size = self.sizes.entry(oid).or_default();
+        *size = (*size).max(end);
+        Ok(())
+    }
+
+    /// Something was lost there.
+    pub(crate) fn lose(&mut self, places: impl IntoIterator<Item = LossPlace>) {
+        let room = super::PLACES_MAX.saturating_sub(self.places.len());
+        self.places.extend(places.into_iter().take(room));
+    }
+
+    /// There is none, and nothing of any was lost.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sizes.is_empty() && self.places.is_empty()
+    }
+
+    /// Sizes by number, places of loss, and the pages in order.
+    pub(crate) fn in_order(self) -> Result<(BTreeMap<Oid, u64>, Vec<LossPlace>, Pages), SalvageError> {
+        let records = self.pages.finish();
+        let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        let pages = Pages {
+            records: records.peekable(),
+            page_bytes: self.page_bytes,
+            spill_folder: self.spill_folder,
+        };
+        Ok((self.sizes, self.places, pages))
+    }
+}
+
+fn cannot_sort(folder: &std::path::Path, source: io::Error) -> SalvageError {
+    SalvageError::destination(folder, "sort in", source)
+}
+
+/// The pages of all objects, sorted by object and number.
+pub(crate) struct Pages {
+    records: Peekable<SortedRecords>,
+    page_bytes: u64,
+    spill_folder: PathBuf,
+}
+
+/// A page of an object.
+pub(crate) struct ObjectPage {
+    /// Its place in the object, in bytes.
+    pub(crate) start: u64,
+    /// Its bytes.
+    pub(crate) data: Vec<u8>,
+}
+
+impl Pages {
+    /// The next page, if it is of this object. A page that is there twice comes twice.
+    pub(crate) fn next_of(&mut self, oid: Oid) -> Result<Option<ObjectPage>, SalvageError> {
+        let is_its = |record: &<SortedRecords as Iterator>::Item| match record {
+            Ok((key, _)) => key.get(..4) == Some(oid.to_be_bytes().as_slice()),
+            Err(_) => true,
+        };
+        let Some(record) = self.records.next_if(is_its) else {
+            return Ok(None);
+        };
+        let (key, data) = record.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        let number = key.get(4..).and_then(|key| key.first_chunk());
+        let number = number.map_or(0, |number| u32::from_be_bytes(*number));
+        Ok(Some(ObjectPage {
+            start: u64::from(number) * self.page_bytes,
+            data,
+        }))
+    }
+}
