@@ -44,6 +44,8 @@ const STATEMENT: Duration = Duration::from_secs(7 * 24 * 3600);
 const RESTART: Duration = Duration::from_secs(120);
 /// A table under which the server went away so often is left as far as it came.
 const CRASHES_MAX: u32 = 64;
+/// Blocks that our own reader reads at once: their rows are held in memory.
+const REFUSED_BATCH: usize = 16 * 1024;
 /// A question under which the server went away so often is not asked again.
 const TRIES: u32 = 3;
 
@@ -79,7 +81,7 @@ pub fn salvage_live(
         let why = "from one server into another: salvage into a folder first, and load that";
         return Err(SalvageError::Unsuitable(why.into()));
     };
-    let rows = rows_out(options)?;
+    let rows = way_of_rows(options)?;
     let connect = connect_options(&options.text);
     let snapshots = Snapshots::new(target, &connect);
     let failed = |source| SalvageError::server("read from the server", source);
@@ -160,7 +162,7 @@ fn of_an_earlier_run(mut table: TableAccount) -> TableAccount {
 }
 
 /// How the rows come, for options that a running server can serve.
-fn rows_out(options: &SalvageOptions) -> Result<RowsOut, SalvageError> {
+fn way_of_rows(options: &SalvageOptions) -> Result<RowsOut, SalvageError> {
     let unsuitable = |why: &str| SalvageError::Unsuitable(why.into());
     if options.rows == crate::Rows::All {
         let why = "a running server gives its live rows only: for the dead ones salvage its files";
@@ -488,43 +490,33 @@ impl<'a> Live<'a> {
         work: &mut TableFile,
         options: &SalvageOptions,
     ) -> Result<(), SalvageError> {
-        if work.bad_blocks.is_empty() {
+        let blocks = std::mem::take(&mut work.bad_blocks);
+        if blocks.is_empty() {
             return Ok(());
         }
-        if work.refused_whole.is_none() {
-            work.account.damaged_pages += work.bad_blocks.len() as u64;
+        let mut read = 0;
+        for batch in blocks.chunks(REFUSED_BATCH) {
+            match self.files.rows(table, batch, options, self.progress) {
+                Ok((text, found)) => {
+                    work.file.write(&text)?;
+                    work.account.rows.add(&found.rows);
+                    work.account.places.extend(found.places);
+                    read += batch.len();
+                }
+                Err(why) => {
+                    let left = blocks.get(read..).unwrap_or_default();
+                    work.lose(left, &why);
+                    break;
+                }
+            }
         }
-        let found = self
-            .files
-            .rows(table, &work.bad_blocks, options, self.progress);
-        match found {
-            Ok((text, found)) => {
-                work.file.write(&text)?;
-                work.account.rows.add(&found.rows);
-                work.account.places.extend(found.places);
-                work.account.notes.push(format!(
-                    "the server refuses {} pages: their rows were read from its files",
-                    work.bad_blocks.len()
-                ));
-            }
-            Err(why) if work.refused_whole.is_some() => {
-                let refusal = work.refused_whole.as_deref().unwrap_or_default();
-                let why = format!("the server does not give the table ({refusal}), and its files cannot be read through it: {why}");
-                work.account.places.push(crate::LossPlace::page(0, why));
-            }
-            Err(why) => {
-                let why = format!(
-                    "the server refuses the page, and its files cannot be read through it: {why}"
-                );
-                let places = work.bad_blocks.iter();
-                work.account
-                    .places
-                    .extend(places.map(|block| crate::LossPlace::page(*block, &why)));
-                let name = table.full_name();
-                work.account
-                    .notes
-                    .push(format!("rows of refused pages of {name} are lost"));
-            }
+        if work.refused_whole.is_none() {
+            work.account.damaged_pages += blocks.len() as u64;
+        }
+        if read > 0 {
+            work.account.notes.push(format!(
+                "the server refuses {read} pages: their rows were read from its files"
+            ));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use pgclinic_servers::SqlError;
 use super::rows_out::{Answer, RowsOut};
 use super::snapshots::Reader;
 use super::tables::{LiveTable, RangeWay};
-use crate::salvage::{LossPlace, PartFile, SalvageError, TableAccount};
+use crate::salvage::{LossPlace, PLACES_MAX, PartFile, SalvageError, TableAccount};
 
 /// Blocks that are asked for at once after the table as a whole failed: many where the server scans, few where each row is
 /// named.
@@ -105,6 +105,25 @@ impl TableFile {
             }
         }
         Ok(())
+    }
+
+    /// Neither the server nor its files give these blocks.
+    pub(super) fn lose(&mut self, blocks: &[u32], why: &str) {
+        let places = &mut self.account.places;
+        if let Some(refusal) = &self.refused_whole {
+            let why = format!(
+                "the server does not give the table ({refusal}), and its files cannot be read through it: {why}"
+            );
+            places.push(LossPlace::page(0, why));
+            return;
+        }
+        let why = format!(
+            "the server refuses the page, and its files cannot be read through it: {why}"
+        );
+        let told = blocks.iter().take(PLACES_MAX);
+        places.extend(told.map(|block| LossPlace::page(*block, &why)));
+        let omitted = blocks.len().saturating_sub(PLACES_MAX);
+        self.account.places_omitted += omitted as u64;
     }
 
     /// The rows of a block one by one, if the server can say which there are.

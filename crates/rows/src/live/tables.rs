@@ -250,9 +250,4 @@ impl LiveTable {
     pub(super) fn row(&self, block: u32, item: u16) -> String {
         format!("{} WHERE ctid = '({block},{item})'::tid", self.whole())
     }
-
-    /// `schema.name`, for messages.
-    pub(super) fn full_name(&self) -> String {
-        format!("{}.{}", self.schema, self.name)
-    }
 }

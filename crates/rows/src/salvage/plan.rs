@@ -9,6 +9,7 @@ use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 
 use super::account::{LossPlace, TableAccount};
+use super::sampling::guessed_table;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks, Table};
@@ -97,9 +98,8 @@ impl Plan {
         choice: ColumnChoice,
         cluster: &Cluster,
     ) {
-        let given = self.given.iter().find(|given| is_of(given, relation));
-        let table = match given.filter(|_| relation.columns.is_none()) {
-            Some(given) => Table::of_given(files, catalog, relation, choice, given),
+        let table = match self.description(catalog, relation, files, cluster) {
+            Some(given) => Table::of_given(files, catalog, relation, choice, &given),
             None => Table::of(files, catalog, relation, choice),
         };
         match table {
@@ -135,6 +135,35 @@ impl Plan {
                 self.not_salvaged.push(not_salvaged(&what, &why));
             }
         }
+    }
+}
+
+impl Plan {
+    /// What a person says of columns that the catalogs do not give, else what the rows say.
+    fn description(
+        &mut self,
+        catalog: &Catalog,
+        relation: &Relation,
+        files: &MainForks,
+        cluster: &Cluster,
+    ) -> Option<GivenTable> {
+        if relation.columns.is_some() {
+            return None;
+        }
+        let given = self.given.iter().find(|given| is_of(given, relation));
+        if let Some(given) = given {
+            return Some(given.clone());
+        }
+        let own = files.of(catalog, relation);
+        let (table, _) = guessed_table(cluster, &own, &relation.name)?;
+        let what = format!(
+            "columns of table {} of database {}",
+            relation.qualified_name(),
+            catalog.database
+        );
+        let why = "pg_attribute does not give all of them: they are guessed from its rows, and --schema takes what they are";
+        self.not_salvaged.push(not_salvaged(&what, why));
+        Some(table)
     }
 }
 

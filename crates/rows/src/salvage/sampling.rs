@@ -6,7 +6,8 @@ use pgclinic_format::{HeapTuple, LpFlags, Page};
 
 use super::pieces::{Piece, Pieces};
 use crate::carve::PageState;
-use crate::schema::guess::{GuessedColumn, columns_of};
+use crate::schema::given::{GivenTable, tables_in};
+use crate::schema::guess::{GuessedColumn, columns_of, confidence, statement};
 
 /// Pieces of the file that are looked at, and rows of each.
 const PIECES: u64 = 8;
@@ -86,4 +87,17 @@ pub fn guess_columns(cluster: &Cluster, files: &ForkFiles) -> Option<Vec<Guessed
         rows.push(tuple.bytes().to_vec())
     });
     columns_of(&rows)
+}
+
+/// The same as a table of some name, with what was guessed of each column.
+pub(super) fn guessed_table(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    name: &str,
+) -> Option<(GivenTable, Vec<GuessedColumn>)> {
+    let columns = guess_columns(cluster, files).filter(|columns| !columns.is_empty())?;
+    let name = format!("\"{}\"", name.replace('"', "\"\""));
+    let mut table = tables_in(&statement(&name, &columns)).ok()?.into_iter().next()?;
+    table.confidence = Some(confidence(&columns));
+    Some((table, columns))
 }

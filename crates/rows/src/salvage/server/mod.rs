@@ -59,6 +59,10 @@ pub(super) fn load(
         .not_salvaged
         .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
     let catalog = cluster.catalog(database);
+    if catalog.is_blind() {
+        let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a folder";
+        return Err(SalvageError::Unsuitable(why.into()));
+    }
     let mut session = open_session(target)?;
     let source = source_of(cluster, database);
     let Begun {

@@ -21,12 +21,12 @@ use pgclinic_format::{Fork, Oid, Page};
 use super::account::SequenceAccount;
 use super::fitting;
 use super::plan::{Plan, Planned, account_of, not_salvaged};
-use super::sampling::guess_columns;
+use super::sampling::guessed_table;
 use super::{SalvageOptions, choice_of, databases, encoding_of, sequences};
 use crate::charset::Charset;
 use crate::file_names::FileNames;
-use crate::schema::given::{GivenTable, tables_in};
-use crate::schema::guess::{GuessedColumn, confidence, statement};
+use crate::schema::given::GivenTable;
+use crate::schema::guess::GuessedColumn;
 use crate::shape::Table;
 
 pub use guess_file::guess_cluster;
@@ -40,6 +40,8 @@ struct Found {
     /// Files that look like relations with long values.
     chunks: Vec<ForkFiles>,
     sequences: Vec<ForkFiles>,
+    /// Files of which no page tells what it is; empty ones are none of them.
+    unknown: Vec<ForkFiles>,
     /// All main forks, the system's too.
     all: Vec<ForkFiles>,
     troubles: Vec<pgclinic_cluster::Trouble>,
@@ -72,13 +74,14 @@ pub(super) fn plan(
         super::Encoding::Raw => Charset::Raw,
         super::Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
     };
-    let (mut guessed, mut empty) = (0usize, 0usize);
+    for files in &found.unknown {
+        let what = format!("the file {}", files.path(0));
+        let why = "none of its first pages tells whether it is a table's";
+        plan.not_salvaged.push(not_salvaged(&what, why));
+    }
+    let mut guessed = 0;
     for described in found.describe(cluster, &options.given) {
         let path = described.files.path(0);
-        if described.files.bytes() == 0 {
-            empty += 1;
-            continue;
-        }
         let Some(given) = described.given else {
             let why = format!(
                 "no layout fits its rows: describe it in a file for --schema, behind a line `-- file {path}`"
@@ -114,12 +117,13 @@ pub(super) fn plan(
     name_files(&mut plan.tables, folder);
     let given = plan.tables.len() - guessed;
     let why = format!(
-        "its catalogs are not read: {} tables are named by their files, the columns of {guessed} are guessed, those of {given} given; \
-         {empty} files are empty. --guess prints the guesses, for --schema",
+        "its catalogs are not read: {} tables are named by their files, the columns of {guessed} are guessed, those of {given} given. --guess prints the guesses, for --schema",
         plan.tables.len()
     );
-    plan.not_salvaged
-        .push(not_salvaged(&format!("names and columns of database {name}"), &why));
+    if !plan.tables.is_empty() || !plan.not_salvaged.is_empty() {
+        let what = format!("names and columns of database {name}");
+        plan.not_salvaged.push(not_salvaged(&what, &why));
+    }
     let sequences = sequences::of_files(cluster, &name, &found.sequences);
     (plan, sequences, found.all)
 }
@@ -153,6 +157,7 @@ impl Found {
             tables: Vec::new(),
             chunks: Vec::new(),
             sequences: Vec::new(),
+            unknown: Vec::new(),
             all: Vec::new(),
             troubles: Vec::new(),
         };
@@ -182,7 +187,8 @@ impl Found {
                     found.chunks.push(files.clone());
                 }
                 Some(AccessMethod::Heap) if is_named(files) => found.tables.push(files.clone()),
-                // Indexes, and files of which no page tells anything.
+                None if is_named(files) && files.bytes() > 0 => found.unknown.push(files.clone()),
+                // Indexes.
                 _ => {}
             }
         }
@@ -251,14 +257,11 @@ fn describe(cluster: &Cluster, files: &ForkFiles, given: &[GivenTable]) -> Descr
         toast: None,
     };
     if described.given.is_none() {
-        let guessed = guess_columns(cluster, files).unwrap_or_default();
-        let text = statement(&format!("\"{}\"", files.filenode), &guessed);
-        let table = tables_in(&text).ok().and_then(|tables| tables.into_iter().next());
-        described.given = table.filter(|_| !guessed.is_empty());
-        if let Some(table) = &mut described.given {
-            table.confidence = Some(confidence(&guessed));
+        let guess = guessed_table(cluster, files, &files.filenode.to_string());
+        if let Some((table, columns)) = guess {
+            described.given = Some(table);
+            described.guessed = columns;
         }
-        described.guessed = guessed;
     }
     described
 }
