@@ -34,7 +34,10 @@ impl SmallDisk {
                 path,
             }),
             Ok(output) => {
-                println!("skipped: no small disk: {}", String::from_utf8_lossy(&output.stderr));
+                println!(
+                    "skipped: no small disk: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
                 None
             }
             Err(error) => {
@@ -85,7 +88,14 @@ fn a_full_disk_ends_the_work_and_room_lets_it_go_on() {
     let elsewhere = tempfile::tempdir().expect("a folder");
     let whole = elsewhere.path().join("whole");
     let words = ["--format", "copy", "--database", "clinic"];
-    pgclinic(&[&["salvage", text(&copy.pgdata), "--to", text(&whole)][..], &words].concat()).exits(0);
+    pgclinic(
+        &[
+            &["salvage", text(&copy.pgdata), "--to", text(&whole)][..],
+            &words,
+        ]
+        .concat(),
+    )
+    .exits(0);
     let expected = tables(&whole);
 
     let out = disk.path.join("out");
@@ -115,7 +125,14 @@ fn an_account_that_does_not_fit_can_be_written_later() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
-    let to = ["salvage", text(&copy.pgdata), "--to", text(&out), "--relation", "sales.*"];
+    let to = [
+        "salvage",
+        text(&copy.pgdata),
+        "--to",
+        text(&out),
+        "--relation",
+        "sales.*",
+    ];
     let full = pgclinic(&[&to[..], &["--account", "/dev/full"]].concat()).exits(2);
     assert!(full.err.contains("/dev/full"), "{}", full.err);
     pgclinic(&[&to[..], &["--resume"]].concat()).exits(0);

@@ -24,7 +24,9 @@ fn tables(cluster: &Cluster) -> (Catalog, BTreeMap<u32, Relation>) {
         relation.kind == RelKind::Table && !of_the_system
     };
     let tables = catalog.relations.values().filter(own);
-    let tables = tables.map(|table| (table.filenode, table.clone())).collect();
+    let tables = tables
+        .map(|table| (table.filenode, table.clone()))
+        .collect();
     (catalog, tables)
 }
 
@@ -36,18 +38,26 @@ fn account(folder: &Path) -> Account {
 /// Lines of a file, sorted.
 fn lines(path: &PathBuf) -> Vec<String> {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> = String::from_utf8_lossy(&bytes)
+        .lines()
+        .map(str::to_owned)
+        .collect();
     lines.sort();
     lines
 }
 
 /// Empties `pg_class` and `pg_attribute` of the database: nothing tells names and columns any more.
 fn lose_catalogs(pgdata: &Path, cluster: &Cluster, catalog: &Catalog) {
-    let homes = cluster.homes.iter().filter(|home| home.database == catalog.database);
+    let homes = cluster
+        .homes
+        .iter()
+        .filter(|home| home.database == catalog.database);
     for home in homes.filter(|home| home.tablespace == 1663) {
         for name in ["pg_class", "pg_attribute"] {
             let relation = catalog.by_name("pg_catalog", name).expect("a catalog");
-            let path = pgdata.join(&home.folder).join(relation.filenode.to_string());
+            let path = pgdata
+                .join(&home.folder)
+                .join(relation.filenode.to_string());
             fs::write(path, vec![0; 8192]).expect("emptied");
         }
     }
@@ -71,7 +81,11 @@ fn guessed_tables_hold_the_rows() {
     let account = account(&blind);
     let (mut all, mut same) = (0, 0);
     for (filenode, relation) in &known {
-        let name = format!("{}.{}.copy", encoded(&relation.schema), encoded(&relation.name));
+        let name = format!(
+            "{}.{}.copy",
+            encoded(&relation.schema),
+            encoded(&relation.name)
+        );
         let rows = lines(&whole.join("clinic").join(name));
         if rows.is_empty() {
             continue;
@@ -81,10 +95,17 @@ fn guessed_tables_hold_the_rows() {
         let Some(table) = table else {
             let path = format!("/{filenode}");
             let mut told = account.not_salvaged.iter();
-            assert!(told.any(|told| told.what.ends_with(&path)), "{} {filenode}", relation.name);
+            assert!(
+                told.any(|told| told.what.ends_with(&path)),
+                "{} {filenode}",
+                relation.name
+            );
             continue;
         };
-        assert!(table.notes.iter().any(|note| note.contains("guessed")), "{table:?}");
+        assert!(
+            table.notes.iter().any(|note| note.contains("guessed")),
+            "{table:?}"
+        );
         assert_eq!(table.rows.written, rows.len() as u64, "{}", relation.name);
         let found = lines(&blind.join(table.file.as_ref().expect("a file")));
         same += u32::from(found == rows);
@@ -110,22 +131,40 @@ fn corrections_are_taken_from_one_file() {
     for entry in fs::read_dir(&base).expect("a folder") {
         let entry = entry.expect("an entry");
         let name = entry.file_name().to_string_lossy().into_owned();
-        let number: u32 = name.split(['_', '.']).next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let number: u32 = name
+            .split(['_', '.'])
+            .next()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0);
         if number >= 16384 {
             fs::copy(entry.path(), left.join(name)).expect("copied");
         }
     }
-    let docs = known.values().find(|table| table.name == "docs").expect("docs");
+    let docs = known
+        .values()
+        .find(|table| table.name == "docs")
+        .expect("docs");
     let guess = pgclinic(&["salvage", text(&left), "--guess"]).exits(0).out;
     let head = format!("-- file {}: ", docs.filenode);
-    let own = guess.split("\n-- file ").find(|part| head.ends_with(&format!("{}: ", part.split(':').next().unwrap_or_default())));
+    let own = guess
+        .split("\n-- file ")
+        .find(|part| head.ends_with(&format!("{}: ", part.split(':').next().unwrap_or_default())));
     let own = own.unwrap_or_else(|| panic!("{guess}"));
-    assert!(own.contains("confidence") && own.contains("long values in "), "{own}");
+    assert!(
+        own.contains("confidence") && own.contains("long values in "),
+        "{own}"
+    );
 
     let columns = docs.columns.as_ref().expect("columns");
     let columns: Vec<String> = columns
         .iter()
-        .map(|column| format!("\"{}\" {}", column.name, catalog.type_info(column.type_oid).name))
+        .map(|column| {
+            format!(
+                "\"{}\" {}",
+                column.name,
+                catalog.type_info(column.type_oid).name
+            )
+        })
         .collect();
     let corrected = format!(
         "{}\n-- file {}: corrected\nCREATE TABLE library.documents ({});\n",
@@ -137,12 +176,28 @@ fn corrections_are_taken_from_one_file() {
     fs::write(&schema, corrected).expect("written");
     let (whole, out) = (folder.path().join("whole"), folder.path().join("out"));
     let one = ["--format", "copy", "--relation", "public.docs"];
-    pgclinic(&[&["salvage", text(&copy.pgdata), "--to", text(&whole)][..], &one].concat()).exits(0);
-    let words = ["--format", "copy", "--without-catalogs", "--schema", text(&schema)];
+    pgclinic(
+        &[
+            &["salvage", text(&copy.pgdata), "--to", text(&whole)][..],
+            &one,
+        ]
+        .concat(),
+    )
+    .exits(0);
+    let words = [
+        "--format",
+        "copy",
+        "--without-catalogs",
+        "--schema",
+        text(&schema),
+    ];
     let ran = pgclinic(&[&["salvage", text(&left), "--to", text(&out)][..], &words].concat());
     assert!(ran.exit == 3 || ran.exit == 1, "{} {}", ran.exit, ran.err);
     let account = account(&out);
-    let table = account.tables.iter().find(|table| table.table == "documents");
+    let table = account
+        .tables
+        .iter()
+        .find(|table| table.table == "documents");
     let table = table.unwrap_or_else(|| panic!("{:?}", account.not_salvaged));
     assert_eq!(table.schema, "library");
     let found = lines(&out.join(table.file.as_ref().expect("a file")));

@@ -217,7 +217,10 @@ impl Cluster {
         let mut cluster = Cluster::of_files(source, layout, build);
         for home in &homes {
             let unnamed = || Database::unnamed(home);
-            cluster.databases.entry(home.database).or_insert_with(unnamed);
+            cluster
+                .databases
+                .entry(home.database)
+                .or_insert_with(unnamed);
         }
         cluster.homes = homes;
         cluster

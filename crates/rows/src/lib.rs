@@ -24,7 +24,8 @@ pub use live::salvage_live;
 pub use salvage::{
     Account, BareTable, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
     LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions,
-    SequenceAccount, SnapshotAccount, TableAccount, end_of_work, guess_cluster, guess_columns, salvage, salvage_file,
+    SequenceAccount, SnapshotAccount, TableAccount, end_of_work, guess_cluster, guess_columns,
+    salvage, salvage_file,
 };
 pub use shape::{Column, ColumnChoice, MainForks, Missing, Origin, SystemColumn, Table};
 pub use text_settings::{TextSettings, TextStyle};

@@ -8,7 +8,9 @@ use std::sync::Mutex;
 
 use common::{copied, options, session};
 use pgclinic_diagnose::{Glob, Progress};
-use pgclinic_rows::{Account, Outcome, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live};
+use pgclinic_rows::{
+    Account, Outcome, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live,
+};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, open, seed, server};
 
@@ -53,11 +55,21 @@ fn beside_tables_all_is_there(major: u16) {
     let mut options = options(&live, "csv");
     options.ddl = Some(folder.path().join("live.sql"));
     let account = from_server(&running, &options, &Quiet);
-    assert_eq!(account.outcome, Outcome::Whole, "{:?}", account.not_salvaged);
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:?}",
+        account.not_salvaged
+    );
     assert_eq!(account.large_objects.len(), 1);
     assert_eq!(account.large_objects[0].objects, 13);
     assert_eq!(account.snapshots.len(), 1);
-    assert!(account.tables.iter().all(|table| table.snapshots == [1] || table.rows.live == 0));
+    assert!(
+        account
+            .tables
+            .iter()
+            .all(|table| table.snapshots == [1] || table.rows.live == 0)
+    );
 
     running.stop(StopMode::Fast).expect("stopped");
     options.destination = pgclinic_rows::Destination::Folder(files.clone());
@@ -102,9 +114,8 @@ fn every_form_is_that_of_the_files() {
         let account = from_files(&copy, &options(&destination, form));
         for table in &account.tables {
             let name = table.file.as_ref().expect("a file");
-            let rows = |folder: &Path| {
-                common::lines(&std::fs::read(folder.join(name)).expect("a file"))
-            };
+            let rows =
+                |folder: &Path| common::lines(&std::fs::read(folder.join(name)).expect("a file"));
             let (files, live) = (rows(&destination), rows(&folder.path().join(form)));
             assert_eq!(files.len(), live.len(), "{form} {name}");
             if let Some((file, server)) = files.iter().zip(&live).find(|(a, b)| a != b) {
@@ -180,7 +191,9 @@ fn a_crash_begins_a_new_snapshot() {
         let others = victim.query(others).expect("processes");
         let pid = victim.query_value("SELECT pg_backend_pid()");
         let pid = pid.expect("a process").expect("a number");
-        let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+        let killed = std::process::Command::new("kill")
+            .args(["-9", &pid])
+            .status();
         assert!(killed.is_ok_and(|status| status.success()));
         // The others are ended before the salvage asks for more.
         let folders = others.iter().flatten().flatten();
@@ -195,7 +208,9 @@ fn a_crash_begins_a_new_snapshot() {
     assert_eq!(numbers, [1, 2]);
     let of = |number: u32| {
         let tables = account.tables.iter();
-        tables.filter(|table| table.snapshots.contains(&number)).count()
+        tables
+            .filter(|table| table.snapshots.contains(&number))
+            .count()
     };
     assert!(of(1) >= 1 && of(2) >= 1, "{} and {}", of(1), of(2));
 }
@@ -225,8 +240,15 @@ fn a_role_without_rights_is_told() {
         matches!(docs.places.as_slice(), [place] if place.why.contains("permission denied for table docs")),
         "{docs:?}"
     );
-    let told: Vec<&str> = account.not_salvaged.iter().map(|told| told.what.as_str()).collect();
-    assert!(told.contains(&"large objects") && told.contains(&"the schema"), "{told:?}");
+    let told: Vec<&str> = account
+        .not_salvaged
+        .iter()
+        .map(|told| told.what.as_str())
+        .collect();
+    assert!(
+        told.contains(&"large objects") && told.contains(&"the schema"),
+        "{told:?}"
+    );
     assert!(!folder.path().join("schema.sql").exists());
     assert_eq!(account.outcome, Outcome::Damaged);
 }
@@ -260,7 +282,10 @@ fn a_salvage_that_was_cut_off_goes_on() {
     assert!(matches!(refused, Err(SalvageError::NotEmpty(_))));
     options.resume = true;
     let account = from_server(&running, &options, &Quiet);
-    let before = account.tables.iter().filter(|table| table.snapshots.is_empty() && table.rows.live > 0);
+    let before = account
+        .tables
+        .iter()
+        .filter(|table| table.snapshots.is_empty() && table.rows.live > 0);
     assert!(before.count() <= 3);
     assert_eq!(account.tables.len(), expected.len());
     common::compare(&destination, "copy", &expected);

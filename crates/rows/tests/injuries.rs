@@ -205,7 +205,12 @@ impl Hospital {
                 let rows = &table.rows;
                 let is_guess = |note: &String| note.contains("guessed");
                 table.notes.iter().any(is_guess)
-                    || rows.partial + rows.carved + rows.mended + rows.uncertain + table.damaged_pages > 0
+                    || rows.partial
+                        + rows.carved
+                        + rows.mended
+                        + rows.uncertain
+                        + table.damaged_pages
+                        > 0
             });
             if !more.is_empty() && !is_told {
                 complaints.push(format!(
@@ -252,5 +257,9 @@ fn what_is_missing_is_said_and_nothing_is_invented() {
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     // The others are blind, find no fitting page here, or stand on the list above.
-    assert!(tried * 4 >= injuries().len() * 3, "{tried} of {}", injuries().len());
+    assert!(
+        tried * 4 >= injuries().len() * 3,
+        "{tried} of {}",
+        injuries().len()
+    );
 }

@@ -75,7 +75,11 @@ fn the_loaded_database_is_the_salvaged_one() {
     assert!(whole > 0);
 
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
-    assert!(account.not_salvaged.is_empty(), "{:#?}", account.not_salvaged);
+    assert!(
+        account.not_salvaged.is_empty(),
+        "{:#?}",
+        account.not_salvaged
+    );
     assert_eq!(account.large_objects[0].objects, 12);
     assert_eq!(account.totals.lost, 0);
     let found = rows(&running, "again");
@@ -191,12 +195,21 @@ fn large_objects_go_into_the_server() {
     assert!(account.expect("begun").interrupted);
     let mut again = session(&running, "again");
     let last = again.query_value("SELECT objects FROM pgclinic_salvage.state");
-    let last: u32 = last.expect("a ledger").and_then(|last| last.parse().ok()).expect("a number");
+    let last: u32 = last
+        .expect("a ledger")
+        .and_then(|last| last.parse().ok())
+        .expect("a number");
     assert!((20001..24000).contains(&last), "{last}");
-    again.execute("SELECT lo_from_bytea(30003, 'of somebody else')").expect("an object");
+    again
+        .execute("SELECT lo_from_bytea(30003, 'of somebody else')")
+        .expect("an object");
 
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
-    let told: Vec<&str> = account.not_salvaged.iter().map(|told| told.what.as_str()).collect();
+    let told: Vec<&str> = account
+        .not_salvaged
+        .iter()
+        .map(|told| told.what.as_str())
+        .collect();
     assert_eq!(told, ["1 large objects, the first of them 30003"]);
     assert_eq!(account.large_objects[0].objects, 4002);
     let found = again.query(OBJECTS).expect("objects");
@@ -250,12 +263,19 @@ fn a_destination_that_goes_away_is_gone_on_with() {
     };
     let failed = run(&source.pgdata, &options, &plug).expect_err("it went away");
     assert!(matches!(failed, SalvageError::Server { .. }), "{failed}");
-    assert!(failed.to_string().contains("The same command goes on"), "{failed}");
+    assert!(
+        failed.to_string().contains("The same command goes on"),
+        "{failed}"
+    );
 
     let running = destination.start().expect("a server");
     options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
-    assert!(account.not_salvaged.is_empty(), "{:#?}", account.not_salvaged);
+    assert!(
+        account.not_salvaged.is_empty(),
+        "{:#?}",
+        account.not_salvaged
+    );
     let found = rows(&running, "again");
     for (name, lines) in &expected {
         assert!(found.get(name) == Some(lines), "{name}");

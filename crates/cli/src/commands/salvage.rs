@@ -213,7 +213,8 @@ fn salvaged(
         .map_or(&arguments.target, |copy| &copy.pgdata);
     let cluster = folder::open(pgdata, Opening::new(world, Some(&arguments.load)))?;
     if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
-        let why = "without catalogs there is no schema to be made on a server: salvage into a folder";
+        let why =
+            "without catalogs there is no schema to be made on a server: salvage into a folder";
         return Err(Failure::new(why));
     }
     Ok(salvage(&cluster, &options, progress)?)

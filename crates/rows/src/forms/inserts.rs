@@ -66,12 +66,13 @@ fn statement(table: &Table, out: &mut Vec<u8>, write_value: WriteValue<'_>) {
 }
 
 fn row_of_texts(table: &Table, texts: &[Option<Vec<u8>>], out: &mut Vec<u8>) {
-    statement(table, out, &mut |column, number, out| {
-        match texts.get(number).and_then(Option::as_ref) {
-            None => out.extend_from_slice(b"NULL"),
-            Some(text) if is_number(column, text) => out.extend_from_slice(text),
-            Some(text) => literal(text, out),
-        }
+    statement(table, out, &mut |column, number, out| match texts
+        .get(number)
+        .and_then(Option::as_ref)
+    {
+        None => out.extend_from_slice(b"NULL"),
+        Some(text) if is_number(column, text) => out.extend_from_slice(text),
+        Some(text) => literal(text, out),
     });
 }
 

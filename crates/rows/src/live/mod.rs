@@ -27,8 +27,8 @@ use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 
 use crate::file_names::FileNames;
 use crate::salvage::{
-    Account, Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions, TableAccount,
-    new_account, not_salvaged, sequences::script, write_text,
+    Account, Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions,
+    TableAccount, new_account, not_salvaged, sequences::script, write_text,
 };
 use crate::schema::SchemaFile;
 use crate::text_settings::TextStyle;
@@ -169,8 +169,7 @@ fn way_of_rows(options: &SalvageOptions) -> Result<RowsOut, SalvageError> {
         return Err(unsuitable(why));
     }
     if options.encoding == Encoding::Raw {
-        let why =
-            "a running server gives its texts as UTF-8: for the raw bytes salvage its files";
+        let why = "a running server gives its texts as UTF-8: for the raw bytes salvage its files";
         return Err(unsuitable(why));
     }
     RowsOut::of(options.form).ok_or_else(|| {
@@ -217,7 +216,10 @@ fn careful_session(
     })
 }
 
-fn describe(session: &mut Reader<'_>, options: &SalvageOptions) -> Result<TargetDocument, SqlError> {
+fn describe(
+    session: &mut Reader<'_>,
+    options: &SalvageOptions,
+) -> Result<TargetDocument, SqlError> {
     let version = session.query_value("SHOW server_version_num")?;
     let version: Option<u32> = version.and_then(|version| version.parse().ok());
     let checksums = session.query_value("SHOW data_checksums")?;

@@ -6,15 +6,13 @@ use std::io::{self, BufReader, Read};
 
 use pgclinic_format::Oid;
 
+use super::Live;
 use super::rows_out::RowsOut;
 use super::snapshots::Reader;
 use super::table_file::TableFile;
 use super::tables::LiveTable;
-use super::Live;
 use crate::forms::form_named;
-use crate::salvage::large_objects::{
-    Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, write_tar,
-};
+use crate::salvage::large_objects::{Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, write_tar};
 use crate::salvage::{
     LargeObjectsAccount, SalvageError, SalvageOptions, TableAccount, not_salvaged,
 };
@@ -43,8 +41,14 @@ pub(super) fn salvage<'a>(
             return Ok(None);
         }
     };
-    let Some([Some(may_read), Some(pages), Some(metadata), Some(block_size)]) =
-        answer.first().map(Vec::as_slice)
+    let Some(
+        [
+            Some(may_read),
+            Some(pages),
+            Some(metadata),
+            Some(block_size),
+        ],
+    ) = answer.first().map(Vec::as_slice)
     else {
         return Ok(None);
     };
@@ -66,7 +70,10 @@ pub(super) fn salvage<'a>(
         LiveTable::of_system("pg_largeobject", PG_LARGEOBJECT, &columns, pages),
     ];
     let mut objects = Objects::new(live.options, block_size)?;
-    let file = format!("{}/large_objects.tar", crate::encoded(&live.target.database));
+    let file = format!(
+        "{}/large_objects.tar",
+        crate::encoded(&live.target.database)
+    );
     let mut log = String::new();
     for relation in &relations {
         let part = format!("{file}.{}", relation.name);

@@ -94,7 +94,11 @@ impl<'t> Answer<'t> {
                 break;
             };
             let line = rest.get(..end).unwrap_or_default();
-            write(self.table, &texts(line, self.table.columns.len()), &mut self.out);
+            write(
+                self.table,
+                &texts(line, self.table.columns.len()),
+                &mut self.out,
+            );
             done += end + 1;
         }
         self.kept.drain(..done);
@@ -139,14 +143,20 @@ mod tests {
     fn lines_are_taken_apart_as_copy_puts_them_together() {
         let found = texts(b"a\\tb\\\\N\t\\N\t\tx\\n\\r\\v\\b\\f", 4);
         let text = |text: &str| Some(text.as_bytes().to_vec());
-        let expected = [text("a\tb\\N"), None, text(""), text("x\n\r\u{b}\u{8}\u{c}")];
+        let expected = [
+            text("a\tb\\N"),
+            None,
+            text(""),
+            text("x\n\r\u{b}\u{8}\u{c}"),
+        ];
         assert_eq!(found, expected);
         assert_eq!(texts(b"", 0), []);
     }
 
     #[test]
     fn a_binary_answer_loses_its_head_and_its_end_wherever_it_is_cut() {
-        let whole = b"PGCOPY\n\xFF\r\n\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01a\0\x01\xFF\xFF\xFF\xFF\xFF\xFF";
+        let whole =
+            b"PGCOPY\n\xFF\r\n\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01a\0\x01\xFF\xFF\xFF\xFF\xFF\xFF";
         for size in 1..whole.len() {
             let table = super::super::tables::nothing();
             let mut answer = Answer::new(RowsOut::Binary, &table);

@@ -128,7 +128,8 @@ impl Held {
                 return Ok(());
             }
         };
-        if let Some([Some(name), Some(transactions), Some(at)]) = answer.first().map(Vec::as_slice) {
+        if let Some([Some(name), Some(transactions), Some(at)]) = answer.first().map(Vec::as_slice)
+        {
             self.name.clone_from(name);
             self.taken.push(SnapshotAccount {
                 number: self.number() + 1,

@@ -47,12 +47,7 @@ pub(super) struct TableFile {
 }
 
 impl TableFile {
-    pub(super) fn new(
-        file: PartFile,
-        account: TableAccount,
-        way: RangeWay,
-        rows: RowsOut,
-    ) -> Self {
+    pub(super) fn new(file: PartFile, account: TableAccount, way: RangeWay, rows: RowsOut) -> Self {
         TableFile {
             file,
             account,
@@ -117,9 +112,8 @@ impl TableFile {
             places.push(LossPlace::page(0, why));
             return;
         }
-        let why = format!(
-            "the server refuses the page, and its files cannot be read through it: {why}"
-        );
+        let why =
+            format!("the server refuses the page, and its files cannot be read through it: {why}");
         let told = blocks.iter().take(PLACES_MAX);
         places.extend(told.map(|block| LossPlace::page(*block, &why)));
         let omitted = blocks.len().saturating_sub(PLACES_MAX);
@@ -127,7 +121,12 @@ impl TableFile {
     }
 
     /// The rows of a block one by one, if the server can say which there are.
-    fn rows(&mut self, session: &mut Reader<'_>, table: &LiveTable, block: u32) -> Result<bool, Stop> {
+    fn rows(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        block: u32,
+    ) -> Result<bool, Stop> {
         let ids = LiveTable {
             columns: "ctid".into(),
             ..table.clone()

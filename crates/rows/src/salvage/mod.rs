@@ -33,8 +33,8 @@ pub use account::{
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
-pub(crate) use finished_tables::FinishedTables;
 pub use error::SalvageError;
+pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub(crate) use plan::not_salvaged;
@@ -236,7 +236,9 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     let form = options.form.name();
     let text = &text.settings;
     let without = options.without_catalogs;
-    format!("{system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}")
+    format!(
+        "{system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
+    )
 }
 
 impl FolderWork<'_> {
@@ -312,8 +314,7 @@ impl FolderWork<'_> {
         account: &mut Account,
     ) -> Result<(), SalvageError> {
         let options = self.options;
-        let (mut plan, sequences, files) =
-            without_catalogs::plan(cluster, database, name, options);
+        let (mut plan, sequences, files) = without_catalogs::plan(cluster, database, name, options);
         account.sequences.extend(sequences);
         if options.selection.filenodes.is_empty() && options.selection.relations.is_empty() {
             let objects = large_objects::of_numbers(cluster, &files, options)?;

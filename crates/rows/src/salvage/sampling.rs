@@ -97,7 +97,10 @@ pub(super) fn guessed_table(
 ) -> Option<(GivenTable, Vec<GuessedColumn>)> {
     let columns = guess_columns(cluster, files).filter(|columns| !columns.is_empty())?;
     let name = format!("\"{}\"", name.replace('"', "\"\""));
-    let mut table = tables_in(&statement(&name, &columns)).ok()?.into_iter().next()?;
+    let mut table = tables_in(&statement(&name, &columns))
+        .ok()?
+        .into_iter()
+        .next()?;
     table.confidence = Some(confidence(&columns));
     Some((table, columns))
 }

@@ -22,7 +22,8 @@ const DEFAULT_TABLESPACE: u32 = 1663;
 /// Opens a data directory; what is left of one is taken for as much as it is.
 pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
     let has = |name: &str| path.join(name).exists();
-    let is_cluster = has("global/pg_control") || (has("PG_VERSION") && (has("base") || has("global")));
+    let is_cluster =
+        has("global/pg_control") || (has("PG_VERSION") && (has("base") || has("global")));
     if !path.is_dir() || is_cluster || target::archive_of(path).is_some() {
         return target::open_cluster(path, opening);
     }
@@ -32,7 +33,10 @@ pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure
         // Says what a data directory would hold.
         return target::open_cluster(path, opening);
     }
-    let (layout, build) = (layout_of(source.as_ref(), &homes), build_of(source.as_ref(), &homes));
+    let (layout, build) = (
+        layout_of(source.as_ref(), &homes),
+        build_of(source.as_ref(), &homes),
+    );
     Ok(Cluster::of_folders(source, layout, build, homes))
 }
 
@@ -50,7 +54,9 @@ fn homes(source: &dyn Source, path: &Path) -> Result<Vec<Home>, Failure> {
             Err(error) => return Err(error.into()),
         };
         let slash = if above.is_empty() { "" } else { "/" };
-        let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Folder);
+        let folders = entries
+            .iter()
+            .filter(|entry| entry.kind == EntryKind::Folder);
         let numbered = folders.filter_map(|entry| {
             let number = entry.name.parse::<u32>().ok()?;
             Some(home(number, format!("{above}{slash}{}", entry.name)))
@@ -110,7 +116,10 @@ fn within(home: &Home, name: &str) -> String {
 
 /// Prints what the columns of all files may be.
 pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    let cluster = open(&arguments.target, Opening::new(world, Some(&arguments.load)))?;
+    let cluster = open(
+        &arguments.target,
+        Opening::new(world, Some(&arguments.load)),
+    )?;
     let text = guess_cluster(&cluster, &arguments.selection.selection());
     let shown = write!(world.stdout, "{text}");
     shown.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;

@@ -39,9 +39,16 @@ pub(crate) fn of_numbers(
     let table = |oid: Oid, columns: &str| {
         let own = files.iter().find(|files| files.filenode == oid)?;
         let given = columns_in(columns).ok()?;
-        Some(Table::of_files(own.clone(), ColumnChoice::default(), &given))
+        Some(Table::of_files(
+            own.clone(),
+            ColumnChoice::default(),
+            &given,
+        ))
     };
-    let metadata = table(PG_LARGEOBJECT_METADATA, "oid oid, lomowner oid, lomacl bytea");
+    let metadata = table(
+        PG_LARGEOBJECT_METADATA,
+        "oid oid, lomowner oid, lomacl bytea",
+    );
     let pages = table(PG_LARGEOBJECT, "loid oid, pageno int4, data bytea");
     let tables = [(PG_LARGEOBJECT_METADATA, metadata), (PG_LARGEOBJECT, pages)];
     gather(cluster, tables, options)

@@ -83,7 +83,9 @@ impl Objects {
     }
 
     /// Sizes by number, places of loss, and the pages in order.
-    pub(crate) fn in_order(self) -> Result<(BTreeMap<Oid, u64>, Vec<LossPlace>, Pages), SalvageError> {
+    pub(crate) fn in_order(
+        self,
+    ) -> Result<(BTreeMap<Oid, u64>, Vec<LossPlace>, Pages), SalvageError> {
         let records = self.pages.finish();
         let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
         let pages = Pages {

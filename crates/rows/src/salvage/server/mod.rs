@@ -98,7 +98,14 @@ pub(super) fn load(
             account.interrupted = true;
             return Ok(());
         }
-        load_objects(cluster, &catalog, &options, objects, progress, (&mut session, account))?;
+        load_objects(
+            cluster,
+            &catalog,
+            &options,
+            objects,
+            progress,
+            (&mut session, account),
+        )?;
         if account.interrupted {
             return Ok(());
         }
@@ -171,11 +178,7 @@ struct Begun {
 }
 
 /// Where to begin: with nothing, or where an earlier run with the same source ended.
-fn begin(
-    session: &mut Session,
-    catalog: &Catalog,
-    source: &str,
-) -> Result<Begun, SalvageError> {
+fn begin(session: &mut Session, catalog: &Catalog, source: &str) -> Result<Begun, SalvageError> {
     let failed = |source| SalvageError::server("look at the destination", source);
     if let Some(found) = ledger::find(session).map_err(failed)? {
         if found.source != source {

@@ -97,8 +97,7 @@ pub(super) fn load(
 /// Objects of the destination that no earlier run loaded.
 fn numbers_there(session: &mut Session, loaded: Option<Oid>) -> Result<BTreeSet<Oid>, SqlError> {
     let last = loaded.unwrap_or(0);
-    let question =
-        format!("SELECT oid FROM pg_catalog.pg_largeobject_metadata WHERE oid > {last}");
+    let question = format!("SELECT oid FROM pg_catalog.pg_largeobject_metadata WHERE oid > {last}");
     let rows = session.query(&question)?.into_iter().flatten().flatten();
     Ok(rows.filter_map(|oid| oid.parse().ok()).collect())
 }
@@ -205,7 +204,10 @@ fn run(
     statements: &mut Vec<(String, String)>,
     account: &mut Account,
 ) -> Result<(), SalvageError> {
-    let all: String = statements.iter().map(|(_, sql)| format!("{sql}\n")).collect();
+    let all: String = statements
+        .iter()
+        .map(|(_, sql)| format!("{sql}\n"))
+        .collect();
     if session.execute(&all).is_ok() {
         statements.clear();
         return Ok(());

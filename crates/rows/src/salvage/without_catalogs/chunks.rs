@@ -37,7 +37,10 @@ pub(super) fn is_alike(cluster: &Cluster, files: &ForkFiles) -> bool {
             return;
         };
         let goes_on = |last: &Chunk| last.value == chunk.value && last.number + 1 == chunk.number;
-        if last.as_ref().is_some_and(|last| goes_on(last) && last.bytes != full) {
+        if last
+            .as_ref()
+            .is_some_and(|last| goes_on(last) && last.bytes != full)
+        {
             others += 1;
         }
         last = Some(chunk);
@@ -89,7 +92,10 @@ impl<'a> Pairing<'a> {
         };
         let mut at = self.chunks.iter().position(|(files, _)| named(files));
         if at.is_none() {
-            let held = self.chunks.iter().map(|(files, _)| self.held(files, &values));
+            let held = self
+                .chunks
+                .iter()
+                .map(|(files, _)| self.held(files, &values));
             let best = held.enumerate().max_by_key(|(_, held)| *held);
             at = best.filter(|(_, held)| *held > 0).map(|(at, _)| at);
         }

@@ -109,9 +109,10 @@ pub(super) fn plan(
                     table,
                 });
             }
-            Err(error) => plan
-                .not_salvaged
-                .push(not_salvaged(&format!("the file {path}"), &error.to_string())),
+            Err(error) => plan.not_salvaged.push(not_salvaged(
+                &format!("the file {path}"),
+                &error.to_string(),
+            )),
         }
     }
     name_files(&mut plan.tables, folder);
