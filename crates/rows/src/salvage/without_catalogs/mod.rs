@@ -22,7 +22,7 @@ use super::account::SequenceAccount;
 use super::fitting;
 use super::plan::{Plan, Planned, account_of, not_salvaged};
 use super::sampling::guessed_table;
-use super::{SalvageOptions, choice_of, databases, encoding_of, sequences};
+use super::{SalvageOptions, choice_of, encoding_of, sequences};
 use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
