@@ -6,14 +6,13 @@
 //! ```
 
 use std::path::Path;
-use std::{fs, io};
 
 use pgclinic_cluster::Catalog;
 use serde::{Deserialize, Serialize};
 
 use super::account::TableAccount;
 use super::error::SalvageError;
-use super::folder::Folder;
+use super::folder::{self, Folder};
 use crate::shape::{Table, database_name};
 
 const NAME: &str = "salvage.progress";
@@ -97,13 +96,7 @@ impl<'a> FinishedTables<'a> {
 
 /// The work is done, and its account is written.
 pub(super) fn end(root: &Path) -> Result<(), SalvageError> {
-    let path = root.join(NAME);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(SalvageError::destination(&path, "remove", error))
-        }
-        _ => Ok(()),
-    }
+    folder::remove(&root.join(NAME))
 }
 
 /// A folder that such a file stands in can be gone on with.

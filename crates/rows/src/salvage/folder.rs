@@ -158,6 +158,16 @@ pub(crate) fn write_text(
     file.finish().map(|_| ())
 }
 
+/// Takes a file away, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), SalvageError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(SalvageError::destination(path, "remove", error))
+        }
+        _ => Ok(()),
+    }
+}
+
 enum Refused {
     Cluster(PathBuf),
     Unreadable(io::Error),
