@@ -33,7 +33,7 @@ impl Form for Inserts {
         out.extend_from_slice(b"COMMIT;\n");
     }
 
-    fn from_texts(&self) -> Option<RowOfTexts> {
+    fn text_writer(&self) -> Option<RowOfTexts> {
         Some(row_of_texts)
     }
 }

@@ -48,7 +48,7 @@ impl Form for JsonLines {
 
     fn tail(&self, _out: &mut Vec<u8>) {}
 
-    fn from_texts(&self) -> Option<RowOfTexts> {
+    fn text_writer(&self) -> Option<RowOfTexts> {
         Some(row_of_texts)
     }
 }

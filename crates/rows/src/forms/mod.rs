@@ -18,7 +18,7 @@ pub trait Form: Sync {
     fn tail(&self, out: &mut Vec<u8>);
     /// How a row is written whose values are text already; none for a form that the server writes itself, or that takes
     /// values as they are stored.
-    fn from_texts(&self) -> Option<RowOfTexts> {
+    fn text_writer(&self) -> Option<RowOfTexts> {
         None
     }
 }

@@ -124,11 +124,11 @@ fn gather<'a>(
     Ok(work.log)
 }
 
+/// Takes the values of a row.
+type EachRow<'e> = &'e mut dyn FnMut(&[Option<Vec<u8>>]) -> Result<(), SalvageError>;
+
 /// The rows of a file of `COPY (FORMAT binary)` without head and end. Stops at the first error of the caller's.
-fn each_row(
-    rows: File,
-    each: &mut dyn FnMut(&[Option<Vec<u8>>]) -> Result<(), SalvageError>,
-) -> io::Result<Result<(), SalvageError>> {
+fn each_row(rows: File, each: EachRow<'_>) -> io::Result<Result<(), SalvageError>> {
     let mut rows = BufReader::with_capacity(1 << 20, rows);
     let mut fields = Vec::new();
     while let Some(count) = read_or_end(&mut rows)? {

@@ -30,7 +30,7 @@ impl RowsOut {
             "csv" => Some(RowsOut::Csv),
             "copy" => Some(RowsOut::Text),
             "binary" => Some(RowsOut::Binary),
-            _ => form.from_texts().map(RowsOut::Written),
+            _ => form.text_writer().map(RowsOut::Written),
         }
     }
 

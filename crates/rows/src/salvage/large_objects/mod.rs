@@ -82,19 +82,30 @@ impl Objects {
         self.sizes.is_empty() && self.places.is_empty()
     }
 
-    /// Sizes by number, places of loss, and the pages in order.
-    pub(crate) fn in_order(
-        self,
-    ) -> Result<(BTreeMap<Oid, u64>, Vec<LossPlace>, Pages), SalvageError> {
+    /// The same to be taken one by one.
+    pub(crate) fn in_order(self) -> Result<InOrder, SalvageError> {
         let records = self.pages.finish();
         let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
-        let pages = Pages {
-            records: records.peekable(),
-            page_bytes: self.page_bytes,
-            spill_folder: self.spill_folder,
-        };
-        Ok((self.sizes, self.places, pages))
+        Ok(InOrder {
+            sizes: self.sizes,
+            places: self.places,
+            pages: Pages {
+                records: records.peekable(),
+                page_bytes: self.page_bytes,
+                spill_folder: self.spill_folder,
+            },
+        })
     }
+}
+
+/// All objects, to be taken one by one.
+pub(crate) struct InOrder {
+    /// Sizes by number.
+    pub(crate) sizes: BTreeMap<Oid, u64>,
+    /// Where something was lost.
+    pub(crate) places: Vec<LossPlace>,
+    /// The pages in order.
+    pub(crate) pages: Pages,
 }
 
 fn cannot_sort(folder: &std::path::Path, source: io::Error) -> SalvageError {

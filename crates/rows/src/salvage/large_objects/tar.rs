@@ -11,7 +11,7 @@ use pgclinic_format::Oid;
 use super::super::account::LargeObjectsAccount;
 use super::super::error::SalvageError;
 use super::super::folder::{Folder, PartFile};
-use super::Objects;
+use super::{InOrder, Objects};
 
 const TAR_BLOCK: usize = 512;
 /// Bytes that are gathered before they are written.
@@ -32,7 +32,11 @@ pub(crate) fn write(
     tar.head("restore.sql", script.len() as u64)?;
     tar.add(script.as_bytes())?;
     tar.pad(script.len() as u64)?;
-    let (sizes, places, mut pages) = objects.in_order()?;
+    let InOrder {
+        sizes,
+        places,
+        mut pages,
+    } = objects.in_order()?;
     let mut bytes = 0;
     for (oid, size) in &sizes {
         tar.head(&oid.to_string(), *size)?;

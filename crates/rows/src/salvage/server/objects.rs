@@ -10,7 +10,7 @@ use pgclinic_servers::{Session, SqlError};
 
 use super::super::account::{Account, LargeObjectsAccount};
 use super::super::error::SalvageError;
-use super::super::large_objects::Objects;
+use super::super::large_objects::{InOrder, Objects};
 use super::super::plan::not_salvaged;
 use super::{IS_THERE, ledger};
 use crate::schema::each_object_detail;
@@ -45,7 +45,11 @@ pub(super) fn load(
     account: &mut Account,
 ) -> Result<bool, SalvageError> {
     let there = numbers_there(session, loaded).map_err(failed)?;
-    let (sizes, places, mut pages) = objects.in_order()?;
+    let InOrder {
+        sizes,
+        places,
+        mut pages,
+    } = objects.in_order()?;
     let mut told = LargeObjectsAccount {
         database,
         file: "pg_catalog.pg_largeobject".into(),

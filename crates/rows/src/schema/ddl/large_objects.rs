@@ -12,12 +12,15 @@ use super::roles::missing_roles;
 
 const METADATA: &str = "pg_largeobject_metadata";
 
+/// Takes what a statement is about, and the statement or why there is none.
+type EachDetail<'e, E> = &'e mut dyn FnMut(&str, Result<String, String>) -> Result<(), E>;
+
 /// Hands on what must be said of the objects after they were made: what it is about, and the statement or why there is none.
 /// Roles that may be missing come first. Ends with the first error.
 pub(crate) fn each_object_detail<E>(
     cluster: &Cluster,
     database: Oid,
-    each: &mut dyn FnMut(&str, Result<String, String>) -> Result<(), E>,
+    each: EachDetail<'_, E>,
 ) -> Result<(), E> {
     let catalog = cluster.catalog(database);
     let shared = cluster.catalog(0);
