@@ -4,6 +4,8 @@
 
 mod args;
 mod articles;
+mod asked_server;
+mod beside_a_server;
 mod collator;
 pub mod commands;
 pub mod drill;

@@ -57,6 +57,7 @@ pub(crate) struct Opening<'a> {
     /// Where packed archives are unpacked, unless the person says otherwise.
     temp_folder: &'a Path,
     interrupted: &'a AtomicBool,
+    beside_a_server: bool,
 }
 
 impl<'a> Opening<'a> {
@@ -65,6 +66,15 @@ impl<'a> Opening<'a> {
             load,
             temp_folder: &world.temp_folder,
             interrupted: &world.interrupted,
+            beside_a_server: false,
+        }
+    }
+
+    /// A server may be at work on the data directory.
+    pub(crate) fn beside_a_server(self) -> Self {
+        Opening {
+            beside_a_server: true,
+            ..self
         }
     }
 
@@ -76,7 +86,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Opens a target for reading. A running cluster is refused.
+/// Opens a target for reading. A running cluster is refused, unless the opening allows it.
 pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure> {
     let metadata = path
         .metadata()
@@ -146,15 +156,22 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
             path.display()
         )));
     }
-    if let Some(pid) = running_server(path) {
-        let why = "running clusters cannot be read yet. Stop it, or check a copy (a base backup restored, a file system snapshot)";
+    let server = running_server(path);
+    if let Some(pid) = server.filter(|_| !opening.beside_a_server) {
+        let why = "only check and inspect read beside a server at work. Stop it, or take a copy (a base backup, a file system snapshot)";
         return Err(Failure::new(format!(
             "the server with process {pid} is running on {}: {why}",
             path.display()
         )));
     }
-    let source = limited(Arc::new(DataDirectory::open(path)?), opening.load);
-    Cluster::open(source).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    let opened = match server {
+        None => Cluster::open(limited(Arc::new(DataDirectory::open(path)?), opening.load)),
+        Some(_) => {
+            let source = DataDirectory::open_beside_a_server(path)?;
+            Cluster::open_running(limited(Arc::new(source), opening.load))
+        }
+    };
+    opened.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 fn limited(source: Arc<dyn Source>, load: Option<&LoadArgs>) -> Arc<dyn Source> {

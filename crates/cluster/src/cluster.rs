@@ -116,6 +116,25 @@ impl Database {
     }
 }
 
+/// Whether a server is at work on the files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Server {
+    /// None is: the files stay as they are.
+    Away,
+    /// One is: any of them may change at any time.
+    AtWork,
+}
+
+impl Server {
+    /// `backup_label`. A server at work has begun long ago: the label is that of a backup being made of it.
+    fn label(self, source: &dyn Source) -> LabelState {
+        match self {
+            Server::Away => LabelState::read(source),
+            Server::AtWork => LabelState::None,
+        }
+    }
+}
+
 /// What is known of a cluster behind a complete recovery.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovered {
@@ -153,7 +172,8 @@ pub struct Cluster {
     /// What the libraries of this machine say, for who knows it to fill in.
     pub machine: MachineCollations,
     /// Who can order text under the collations of this machine's libraries, for who has one.
-    pub collator: Option<Box<dyn Collator>>,
+    pub collator: Option<Arc<dyn Collator>>,
+    pub(crate) running: bool,
     pub(crate) labelled: bool,
     pub(crate) manifest: OnceLock<Option<ManifestState>>,
     is_replayed: bool,
@@ -167,6 +187,27 @@ pub struct Cluster {
 impl Cluster {
     /// Reads version, control file, folders and databases.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, OpenError> {
+        Self::open_as(source, Server::Away)
+    }
+
+    /// The same while a server is at work on the files: they are those of a crash that has not happened yet. What is
+    /// read is as old as the moment in which it was read.
+    pub fn open_running(source: Arc<dyn Source>) -> Result<Self, OpenError> {
+        Self::open_as(source, Server::AtWork)
+    }
+
+    /// A newer look at a cluster whose server is at work.
+    pub fn reopened(&self) -> Result<Self, OpenError> {
+        let newer = Self::open_as(Arc::clone(&self.source), self.server())?;
+        Ok(Cluster {
+            machine: self.machine.clone(),
+            collator: self.collator.clone(),
+            ..newer
+        })
+    }
+
+    pub(crate) fn open_as(source: Arc<dyn Source>, server: Server) -> Result<Self, OpenError> {
+        let running = server == Server::AtWork;
         let major = read_version(source.as_ref())?;
         let control = read_control(source.as_ref())?;
         let layout = choose_layout(major, &control)?;
@@ -175,13 +216,13 @@ impl Cluster {
         let trusted = control.trusted();
         let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
-        let label = LabelState::read(source.as_ref());
+        let label = server.label(source.as_ref());
         if matches!(&label, LabelState::Read(label) if label.incremental) {
             return Err(OpenError::Incremental);
         }
         let labelled = label != LabelState::None;
         let settled = trusted
-            .filter(|control| control.is_shut_down() && !labelled)
+            .filter(|control| control.is_shut_down() && !labelled && !running)
             .map(|control| &control.checkpoint);
         let next_multi =
             settled.map(|checkpoint| (checkpoint.next_multi, checkpoint.next_multi_offset));
@@ -193,6 +234,7 @@ impl Cluster {
             multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, next_multi),
             homes,
             troubles,
+            running,
             labelled,
             ..Cluster::unknown(source, layout, control, build)
         };
@@ -246,6 +288,7 @@ impl Cluster {
             troubles: Vec::new(),
             machine: MachineCollations::default(),
             collator: None,
+            running: false,
             labelled: false,
             manifest: OnceLock::new(),
             is_replayed: false,
@@ -298,16 +341,34 @@ impl Cluster {
     }
 
     /// The server was not shut down in good order, or a `backup_label` sends it back to an earlier
-    /// checkpoint.
+    /// checkpoint. Also while a server is at work: what it has in memory only, its files do not show.
     pub fn needs_recovery(&self) -> bool {
-        let begun = |control: &ControlFile| control.state != State::ShutDown || self.labelled;
+        let begun = |control: &ControlFile| {
+            control.state != State::ShutDown || self.labelled || self.running
+        };
         self.control.trusted().is_some_and(begun)
+    }
+
+    /// A server is at work on the files, as whoever opened the cluster knew.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
+    pub(crate) fn server(&self) -> Server {
+        match self.running {
+            true => Server::AtWork,
+            false => Server::Away,
+        }
     }
 
     /// Where recovery would begin, and what lies in `pg_wal`. `None` without a control file to
     /// trust.
     pub fn recovery(&self) -> Option<&Recovery> {
-        let plan = || Recovery::plan(self.source.as_ref(), self.layout, self.control.trusted()?);
+        let plan = || {
+            let source = self.source.as_ref();
+            let label = self.server().label(source);
+            Recovery::plan(source, self.layout, self.control.trusted()?, label)
+        };
         self.recovery.get_or_init(plan).as_ref()
     }
 
@@ -317,7 +378,11 @@ impl Cluster {
         let read = || {
             let recovery = self.recovery().filter(|_| self.needs_recovery())?;
             let control = self.control.trusted()?;
-            Some(Replay::read(self.source.as_ref(), recovery, control))
+            let source = self.source.as_ref();
+            Some(match self.running {
+                true => Replay::read_to_the_present(source, recovery, control),
+                false => Replay::read(source, recovery, control),
+            })
         };
         self.replay.get_or_init(read).as_ref()
     }
@@ -349,6 +414,12 @@ impl Cluster {
             return false;
         };
         replay.has_grown(self.source.as_ref(), recovery)
+    }
+
+    /// A server has written another control file since this one was read.
+    pub fn control_has_moved(&self) -> bool {
+        let now = read_control(self.source.as_ref());
+        now.is_ok_and(|now| now != self.control)
     }
 
     /// Data checksums are on; unknown without a control file to trust.

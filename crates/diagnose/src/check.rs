@@ -209,7 +209,12 @@ impl ForkCx<'_> {
 
     /// The end of the WAL that is there; nothing where more of it lies elsewhere.
     pub fn wal_end(&self) -> Option<Lsn> {
-        let here = |replay: &&Replay| replay.stop != Stop::Elsewhere;
+        let running = self.is_running();
+        let here = |replay: &&Replay| match replay.stop {
+            Stop::End => true,
+            Stop::GoesOn { .. } => !running,
+            Stop::Elsewhere => false,
+        };
         let replayed = || self.cluster?.replay().filter(here);
         match self.limits {
             Some(limits) => Some(limits.wal_end),
@@ -220,6 +225,11 @@ impl ForkCx<'_> {
     /// The cluster needs recovery: what its files say of each other may be put right by WAL.
     pub fn replay_is_due(&self) -> bool {
         self.cluster.is_some_and(Cluster::needs_recovery)
+    }
+
+    /// A server is at work on the cluster, and known to be.
+    pub fn is_running(&self) -> bool {
+        self.cluster.is_some_and(Cluster::is_running)
     }
 
     /// A server is at work, and has gone on since its WAL was read.

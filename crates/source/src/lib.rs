@@ -10,6 +10,7 @@ pub mod conformance;
 mod data_directory;
 mod error;
 mod folder;
+mod footprints;
 mod limit;
 mod memory;
 mod open_files;

@@ -70,6 +70,18 @@ fn check_spec(source: &dyn Source, expected: &Expected) -> Outcome {
 }
 
 #[test]
+fn data_directory_beside_a_server() -> Outcome {
+    let files = sample_tree();
+    let folder = on_disk(&files)?;
+    let source = DataDirectory::open_beside_a_server(folder.path())?;
+    check(&source, &files);
+    check_shrinking(&source, "base/5/16384", &|| {
+        cut(&folder.path().join("base/5/16384"))
+    });
+    Ok(())
+}
+
+#[test]
 fn data_directory() -> Outcome {
     let files = sample_tree();
     let folder = on_disk(&files)?;

@@ -24,7 +24,7 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, a base backup (a folder, or base.tar), or one relation file
+    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), or one relation file
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// The relation, as schema.name; not needed for a file
@@ -66,7 +66,8 @@ impl Command for Inspect {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let mut document = match target::open(&arguments.target, Opening::new(world, None))? {
+        let opening = Opening::new(world, None).beside_a_server();
+        let mut document = match target::open(&arguments.target, opening)? {
             Opened::Cluster(cluster) => of_cluster(&cluster, &arguments)?,
             Opened::File(file) => of_file(&file, &arguments)?,
         };

@@ -88,12 +88,19 @@ fn is_left_out(
     relation: Option<&Relation>,
     books: &mut Books,
 ) -> bool {
-    let (what, why) = if files.temporary.is_some() {
+    let running = view.cluster.is_running();
+    let (what, why) = if files.temporary.is_some() && running {
+        (
+            "files of temporary relations",
+            "only the session that made them knows their pages",
+        )
+    } else if files.temporary.is_some() {
         (
             "files of temporary relations",
             "the server removes them when it starts",
         )
-    } else if files.fork != Fork::Init
+    } else if !running
+        && files.fork != Fork::Init
         && view.cluster.needs_recovery()
         && relation.is_some_and(|relation| relation.persistence == Persistence::Unlogged)
     {

@@ -4,6 +4,7 @@
 //! Within one, the forks are cut into chunks that threads take in order; what they find does not
 //! depend on who took which.
 
+mod again;
 mod backup_sums;
 mod books;
 mod document;
@@ -13,9 +14,12 @@ mod look;
 mod pass;
 mod recovered;
 mod relations;
+mod running;
 mod selection;
+mod since;
 mod state;
 mod stories;
+mod suspects;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -34,7 +38,9 @@ use crate::places::file_place;
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
 pub use pass::check_file;
+pub use running::{AskedPage, Bystander, ServerSays, check_running};
 pub use selection::{Glob, Selection};
+pub use since::Since;
 pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
 
@@ -64,6 +70,8 @@ pub struct CheckOptions {
     pub memory_bytes: u64,
     /// The folder for what does not fit in memory; it lies in no cluster.
     pub spill_folder: PathBuf,
+    /// Only pages that changed since another run.
+    pub since: Option<Since>,
 }
 
 impl CheckOptions {
@@ -180,7 +188,7 @@ fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut Books
     books.wal(cluster, options.level);
 }
 
-/// Keeps drafts that carry their own places.
+/// Keeps drafts that carry their own places; of a cluster whose server is at work, until they are found again.
 fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     for entry in std::mem::take(&mut findings.not_checked) {
         books.not_checked(entry);
@@ -188,9 +196,11 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     for mut draft in findings.take_drafts() {
         crate::consequences::complete_file(&mut draft);
         let nowhere = file_place("", Kind::File);
-        books
-            .findings
-            .keep(draft.finish(&nowhere, system_identifier(cluster)));
+        let finding = draft.finish(&nowhere, system_identifier(cluster));
+        match cluster.is_running() {
+            true => drop(books.held.insert(finding.id.clone(), finding)),
+            false => books.findings.keep(finding),
+        }
     }
 }
 
@@ -342,7 +352,8 @@ fn check_relations(
         progress,
         books,
     );
-    relations::run(
+    if options.since.is_none() {
+        relations::run(
         (&Neighbours::new(jobs, faces), catalog),
         cluster.source().as_ref(),
         system_identifier(cluster),
@@ -351,6 +362,7 @@ fn check_relations(
         progress,
         books,
     );
+    }
     books.settle_damage(jobs);
     let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
     books.main_bytes += main
@@ -391,6 +403,14 @@ fn kind_of(cluster: &Cluster) -> &'static str {
     }
 }
 
+/// As the control file has it; that a server is at work comes first.
+fn state_of(cluster: &Cluster, written: &str) -> String {
+    match cluster.is_running() {
+        true => format!("running, {written}"),
+        false => written.to_owned(),
+    }
+}
+
 /// The target's part of a document.
 pub fn target_of(cluster: &Cluster, spec: &str) -> Target {
     let control = cluster.control.trusted();
@@ -402,6 +422,6 @@ pub fn target_of(cluster: &Cluster, spec: &str) -> Target {
         block_size: Some(cluster.build.block_size),
         segment_size: Some(cluster.build.segment_bytes),
         checksums: cluster.checksums(),
-        state: control.map(|control| control.state.to_string()),
+        state: control.map(|control| state_of(cluster, &control.state.to_string())),
     }
 }

@@ -75,7 +75,7 @@ fn high_water(status: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-fn drop_caches() -> Outcome {
+pub(super) fn drop_caches() -> Outcome {
     shell::run(&mut Command::new("sync"))?;
     let switch = PathBuf::from("/proc/sys/vm/drop_caches");
     std::fs::write(&switch, "3\n").map_err(at(&switch))
