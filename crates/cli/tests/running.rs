@@ -104,7 +104,12 @@ fn silent_under_load(major: u16, checksums: Checksums) {
     for level in ["pages", "structure", "full", "pages", "structure"] {
         let document = check(&copy.pgdata, level, 0);
         assert_eq!(document.verdict, Verdict::Healthy, "{}", told(&document));
-        assert_eq!(count(&document, Severity::Warning), 0, "{}", told(&document));
+        assert_eq!(
+            count(&document, Severity::Warning),
+            0,
+            "{}",
+            told(&document)
+        );
         let state = document.target.state.as_deref().unwrap_or_default();
         assert!(state.starts_with("running"), "{state}");
     }
@@ -141,8 +146,14 @@ fn a_page_overwritten_under_load_is_found() {
         let document = check(&copy.pgdata, level, 1);
         let found = document.findings.iter();
         let found = found.filter(|finding| finding.severity == Severity::Damage);
-        let places: Vec<_> = found.map(|finding| (&*finding.place.path, finding.place.block)).collect();
-        assert!(places.iter().all(|place| *place == (&*path, Some(1))), "{}", told(&document));
+        let places: Vec<_> = found
+            .map(|finding| (&*finding.place.path, finding.place.block))
+            .collect();
+        assert!(
+            places.iter().all(|place| *place == (&*path, Some(1))),
+            "{}",
+            told(&document)
+        );
         assert!(!places.is_empty());
         assert_eq!(document.relations.len(), 1);
     }
@@ -175,15 +186,29 @@ fn a_server_that_restarts_meanwhile_is_no_damage() {
             while !stop.load(Ordering::Relaxed) {
                 let server = copy.start_with(&options()).expect("a server");
                 let mut session = server.connect("clinic").expect("a session");
-                session.execute("UPDATE public.docs SET id = id").expect("changes");
+                session
+                    .execute("UPDATE public.docs SET id = id")
+                    .expect("changes");
                 count += 1;
             }
             count
         });
         for level in ["pages", "structure", "pages", "full"] {
-            let ran = pgclinic(&["check", text(&copy.pgdata), "--level", level, "--format", "json"]);
+            let ran = pgclinic(&[
+                "check",
+                text(&copy.pgdata),
+                "--level",
+                level,
+                "--format",
+                "json",
+            ]);
             let document = ran.document();
-            assert!(matches!(ran.exit, 0 | 3), "{}\n{}", told(&document), ran.err);
+            assert!(
+                matches!(ran.exit, 0 | 3),
+                "{}\n{}",
+                told(&document),
+                ran.err
+            );
             assert_eq!(count(&document, Severity::Damage), 0, "{}", told(&document));
         }
         stop.store(true, Ordering::Relaxed);
@@ -198,23 +223,50 @@ fn the_server_is_asked_for_a_damaged_page() {
     let mut session = server.connect("clinic").expect("a session");
     let sql = "SELECT pg_relation_filepath('public.frozen')";
     let path = session.query_value(sql).expect(sql).expect("a path");
-    let url = |server: &Server| format!("postgres://postgres@:5432/postgres?host={}", text(server.socket_folder()));
+    let url = |server: &Server| {
+        format!(
+            "postgres://postgres@:5432/postgres?host={}",
+            text(server.socket_folder())
+        )
+    };
     let own = url(&server);
-    let words = ["check", text(&copy.pgdata), "--level", "pages", "--format", "json", "--server", &own];
+    let words = [
+        "check",
+        text(&copy.pgdata),
+        "--level",
+        "pages",
+        "--format",
+        "json",
+        "--server",
+        &own,
+    ];
     pgclinic(&words).exits(0);
     let file = std::fs::File::options().write(true);
     let file = file.open(copy.pgdata.join(&path)).expect("a file");
     file.write_all_at(&[7; 64], 8192 + 6000).expect("hurt");
     let document = pgclinic(&words).exits(1).document();
     let damage = document.findings.first().expect("damage");
-    assert_eq!(damage.facts.get("the_server").and_then(|said| said.as_str()), Some("refuses the page"));
+    assert_eq!(
+        damage
+            .facts
+            .get("the_server")
+            .and_then(|said| said.as_str()),
+        Some("refuses the page")
+    );
     let said = damage.server_says.as_deref().unwrap_or_default();
-    assert!(said.contains("invalid page in block 1 of relation"), "{said}");
+    assert!(
+        said.contains("invalid page in block 1 of relation"),
+        "{said}"
+    );
 
     let (_other, stranger) = started(13, Checksums::On);
     let theirs = url(&stranger);
     let refused = pgclinic(&["check", text(&copy.pgdata), "--server", &theirs]).exits(2);
-    assert!(refused.err.contains("is the server of the cluster"), "{}", refused.err);
+    assert!(
+        refused.err.contains("is the server of the cluster"),
+        "{}",
+        refused.err
+    );
     let (stopped, gone) = started(18, Checksums::On);
     drop(gone);
     let nobody = pgclinic(&["check", text(&stopped.pgdata), "--server", &own]).exits(2);

@@ -99,7 +99,11 @@ fn changed_pages_are_looked_at_and_others_are_passed_over() {
     );
     let words = since(&copy, &state, &[]).exits(0);
     assert!(words.first_line().contains("that changed"), "{}", words.out);
-    assert!(words.out.contains("have not changed since"), "{}", words.out);
+    assert!(
+        words.out.contains("have not changed since"),
+        "{}",
+        words.out
+    );
     // What did not change is not read for damage; what did is.
     hurt(&copy, &answers[1], 1);
     document(&copy, &state, 0);
@@ -107,7 +111,11 @@ fn changed_pages_are_looked_at_and_others_are_passed_over() {
     let found = document(&copy, &state, 1);
     assert!(!damaged(&found).is_empty());
     let expected = (&*answers[0], Some(0));
-    assert!(damaged(&found).iter().all(|place| *place == expected), "{}", told(&found));
+    assert!(
+        damaged(&found).iter().all(|place| *place == expected),
+        "{}",
+        told(&found)
+    );
 }
 
 /// The copied files carry the old positions of their template.
@@ -123,7 +131,11 @@ fn a_database_that_was_copied_without_wal_is_looked_at_whole() {
     let path = format!("base/{}/1255", answers[1]);
     hurt(&copy, &path, 2);
     let found = document(&copy, &state, 1);
-    assert!(damaged(&found).contains(&(&*path, Some(2))), "{}", told(&found));
+    assert!(
+        damaged(&found).contains(&(&*path, Some(2))),
+        "{}",
+        told(&found)
+    );
 }
 
 #[test]
@@ -141,7 +153,11 @@ fn a_state_that_cannot_tell_is_refused() {
     let oldest = all_majors().into_iter().next().expect("13");
     let other = copy_of(&seed(&oldest, Checksums::On));
     let other = since(&other, &state, &["--level", "pages"]).exits(2);
-    assert!(other.err.contains("the state is of the cluster"), "{}", other.err);
+    assert!(
+        other.err.contains("the state is of the cluster"),
+        "{}",
+        other.err
+    );
 
     // A backup from before the state was put back.
     let older = newest_copy();
@@ -155,7 +171,12 @@ fn a_state_that_cannot_tell_is_refused() {
     std::fs::write(&no_state, "{}").expect("a file");
     let none = since(&copy, &no_state, &["--level", "pages"]).exits(2);
     assert!(none.err.contains("no state of a run"), "{}", none.err);
-    assert!(since(&copy, &folder.file("nowhere"), &[]).exits(2).err.contains("nowhere"));
+    assert!(
+        since(&copy, &folder.file("nowhere"), &[])
+            .exits(2)
+            .err
+            .contains("nowhere")
+    );
 }
 
 /// Beside a server the state counts from the last checkpoint: what was in memory only is looked at by the next run.
@@ -175,5 +196,9 @@ fn a_run_beside_a_server_leaves_a_state_too() {
     server.stop(StopMode::Fast).expect("a stop");
     hurt(&copy, &path, 0);
     let found = document(&copy, &state, 1);
-    assert!(damaged(&found).contains(&(&*path, Some(0))), "{}", told(&found));
+    assert!(
+        damaged(&found).contains(&(&*path, Some(0))),
+        "{}",
+        told(&found)
+    );
 }

@@ -1,7 +1,7 @@
 //! What a check is, and what it is given.
 
 use pgclinic_cluster::wal::{Replay, Stop};
-use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Relation};
+use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Persistence, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
@@ -194,7 +194,7 @@ impl ForkCx<'_> {
     /// the oldest numbers hold for no single page, and `is_overtaken` must be asked before telling.
     pub fn reach(&self) -> Option<Limits> {
         self.limits.or_else(|| {
-            let cluster = self.cluster?;
+            let cluster = self.cluster.filter(|_| !self.may_be_ahead())?;
             let replay = cluster.replay().filter(|replay| replay.is_complete())?;
             let checkpoint = &cluster.control.trusted()?.checkpoint;
             Some(Limits {
@@ -205,6 +205,12 @@ impl ForkCx<'_> {
                 wal_end: replay.end.record,
             })
         })
+    }
+
+    /// Pages that a server at work writes without waiting for the WAL of the transactions on them.
+    fn may_be_ahead(&self) -> bool {
+        let persistence = self.relation.map(|relation| relation.persistence);
+        self.is_running() && persistence.is_some_and(|own| own != Persistence::Permanent)
     }
 
     /// The end of the WAL that is there; nothing where more of it lies elsewhere.

@@ -105,9 +105,9 @@ fn leave_to_its_maker(draft: &mut Draft) {
     draft.severity = draft.severity.max(Severity::Note);
     draft.rows = Some(0);
     draft.server_says = None;
-    draft
-        .message
-        .push_str("; no transaction that has committed names the file, and one at work may be filling it");
+    draft.message.push_str(
+        "; no transaction that has committed names the file, and one at work may be filling it",
+    );
 }
 
 fn leave_to_replay(draft: &mut Draft) {

@@ -211,7 +211,13 @@ fn a_page_that_was_torn_once_is_sound() {
     };
     let pgdata = &copy.pgdata;
     let nothing: Deed = Box::new(|| {});
-    healthy(&check_reading(pgdata, &path, Level::Structure, nothing, torn_once));
+    healthy(&check_reading(
+        pgdata,
+        &path,
+        Level::Structure,
+        nothing,
+        torn_once,
+    ));
     let torn_always = |_read: usize, offset: u64, bytes: &mut [u8]| {
         if let Some(rest) = bytes.get_mut(4096..8192).filter(|_| offset == 0) {
             rest.fill(0);
@@ -221,7 +227,10 @@ fn a_page_that_was_torn_once_is_sound() {
     let document = check_reading(pgdata, &path, Level::Structure, nothing, torn_always);
     assert_eq!(document.verdict, Verdict::Damaged);
     let damage = document.findings.first().expect("damage comes first");
-    assert_eq!((&*damage.rule, damage.place.block), ("checksum-mismatch", Some(0)));
+    assert_eq!(
+        (&*damage.rule, damage.place.block),
+        ("checksum-mismatch", Some(0))
+    );
     assert_eq!(document.evidence.len(), 1);
 }
 
@@ -232,7 +241,11 @@ fn with_lsn(pgdata: &Path, path: &str, block: u64, lsn: Lsn) {
     let mut page = vec![0; PAGE as usize];
     file.read_exact_at(&mut page, block * PAGE).expect("a page");
     put_u32(&mut page, 0, u32::try_from(lsn.0 >> 32).expect("half"));
-    put_u32(&mut page, 4, u32::try_from(lsn.0 & 0xFFFF_FFFF).expect("half"));
+    put_u32(
+        &mut page,
+        4,
+        u32::try_from(lsn.0 & 0xFFFF_FFFF).expect("half"),
+    );
     seal_page(&mut page, u32::try_from(block).expect("a block"));
     assert_eq!(Page::parse(&page).map(Page::pd_lsn), Some(lsn));
     file.write_all_at(&page, block * PAGE).expect("written");
@@ -254,7 +267,9 @@ fn a_damaged_lsn_is_no_excuse() {
         let document = check(&copy.pgdata, &path, Level::Pages, deed);
         let found = document.findings.iter();
         let found = found.filter(|finding| finding.severity == Severity::Damage);
-        let rules: Vec<_> = found.map(|finding| (&*finding.rule, finding.place.block)).collect();
+        let rules: Vec<_> = found
+            .map(|finding| (&*finding.rule, finding.place.block))
+            .collect();
         assert_eq!(rules, [("lsn-beyond-wal", Some(1))], "{}", told(&document));
     }
 }
@@ -267,7 +282,9 @@ fn damage_in_a_file_that_was_made_meanwhile_is_found() {
     let path = path_of(&mut session, "public.docs");
     let pgdata = copy.pgdata.clone();
     let deed: Deed = Box::new(move || {
-        session.execute("VACUUM FULL public.docs").expect("rewritten");
+        session
+            .execute("VACUUM FULL public.docs")
+            .expect("rewritten");
         session.execute("CHECKPOINT").expect("written");
         let new = path_of(&mut session, "public.docs");
         let file = std::fs::File::options().write(true).open(pgdata.join(new));
@@ -290,10 +307,15 @@ fn a_missing_file_is_found_while_the_server_works() {
     let path = path_of(&mut session, "public.docs");
     let other = path_of(&mut session, "public.settled");
     std::fs::remove_file(copy.pgdata.join(&path)).expect("removed");
-    let deed = run(session, "DROP TABLE public.frozen; CREATE TABLE public.fresh (a int)");
+    let deed = run(
+        session,
+        "DROP TABLE public.frozen; CREATE TABLE public.fresh (a int)",
+    );
     let document = check(&copy.pgdata, &other, Level::Structure, deed);
     let severe = document.findings.iter();
     let severe = severe.filter(|finding| finding.severity != Severity::Note);
-    let severe: Vec<_> = severe.map(|finding| (&*finding.rule, &finding.place.path)).collect();
+    let severe: Vec<_> = severe
+        .map(|finding| (&*finding.rule, &finding.place.path))
+        .collect();
     assert_eq!(severe, [("missing-file", &path)], "{}", told(&document));
 }

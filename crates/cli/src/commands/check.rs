@@ -118,7 +118,9 @@ impl Command for Check {
             if !was_started_meanwhile(&opened) {
                 break;
             }
-            world.say("pgclinic: a server was started on the files meanwhile: they are looked at again");
+            world.say(
+                "pgclinic: a server was started on the files meanwhile: they are looked at again",
+            );
         }
         let Some(mut document) = document else {
             return Err(Failure::new("nothing was opened"));

@@ -22,7 +22,9 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
     if let Some(since) = &options.since {
         let unchanged = books.coverage.pages_unchanged;
         let entries = unchanged_since(since, unchanged, options.level);
-        entries.into_iter().for_each(|entry| books.not_checked(entry));
+        entries
+            .into_iter()
+            .for_each(|entry| books.not_checked(entry));
     }
     if cluster.is_running() {
         books.not_checked(beside_a_server(options.level));

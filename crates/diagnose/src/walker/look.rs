@@ -218,16 +218,23 @@ impl<'a> Looker<'a> {
 
     /// Why nothing is told of the page now.
     fn held_back(&self, drafts: &[Draft], page: Page<'_>) -> Option<Seen> {
-        let severe = || drafts.iter().filter(|draft| draft.severity != Severity::Note);
+        let severe = || {
+            drafts
+                .iter()
+                .filter(|draft| draft.severity != Severity::Note)
+        };
         if !self.holds_back || severe().next().is_none() {
             return None;
         }
         let known = self.fork.wal_end();
         let is_young = known.is_some_and(|known| page.pd_lsn() > known);
-        Some(match is_young && severe().all(|draft| consequences::is_of_the_future(draft.rule.name)) {
-            true => Seen::Young(page.pd_lsn()),
-            false => Seen::Suspect,
-        })
+        Some(
+            match is_young && severe().all(|draft| consequences::is_of_the_future(draft.rule.name))
+            {
+                true => Seen::Young(page.pd_lsn()),
+                false => Seen::Suspect,
+            },
+        )
     }
 
     /// Gives the drafts their place and root.

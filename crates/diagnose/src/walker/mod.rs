@@ -354,14 +354,14 @@ fn check_relations(
     );
     if options.since.is_none() {
         relations::run(
-        (&Neighbours::new(jobs, faces), catalog),
-        cluster.source().as_ref(),
-        system_identifier(cluster),
-        options,
-        &budget,
-        progress,
-        books,
-    );
+            (&Neighbours::new(jobs, faces), catalog),
+            cluster.source().as_ref(),
+            system_identifier(cluster),
+            options,
+            &budget,
+            progress,
+            books,
+        );
     }
     books.settle_damage(jobs);
     let main = jobs.iter().filter(|job| job.fork() == Fork::Main);

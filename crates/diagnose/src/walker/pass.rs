@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::Segment;
-use pgclinic_format::{BlockNo, Page};
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Digest;
+use pgclinic_format::{BlockNo, Page};
 use pgclinic_source::{Source, SourceErrorKind};
 use pgclinic_spill::Budget;
 
@@ -294,7 +294,11 @@ impl Pass<'_> {
             true => read - read % block_size,
             false => read,
         };
-        let gone = if looker.is_running() { expected - read } else { 0 };
+        let gone = if looker.is_running() {
+            expected - read
+        } else {
+            0
+        };
         let expected = expected - gone;
         if read < expected {
             let why = format!(

@@ -120,7 +120,9 @@ impl Run<'_> {
                 return;
             }
             let is_open = self.is_open();
-            let left = cluster.reopened().map_or(true, |now| self.is_anything_left(&now));
+            let left = cluster
+                .reopened()
+                .map_or(true, |now| self.is_anything_left(&now));
             if !left && !is_open {
                 return;
             }
@@ -131,7 +133,10 @@ impl Run<'_> {
                 return;
             }
         }
-        if cluster.reopened().is_ok_and(|now| self.is_anything_left(&now)) {
+        if cluster
+            .reopened()
+            .is_ok_and(|now| self.is_anything_left(&now))
+        {
             self.books.not_checked(NotChecked {
                 what: "what the server added while the run came to its end".into(),
                 why: "it writes as fast as it is read".into(),
@@ -143,7 +148,9 @@ impl Run<'_> {
     /// Some database has bytes that were not looked at.
     fn is_anything_left(&self, now: &Cluster) -> bool {
         let databases = self.databases(now);
-        databases.into_iter().any(|database| self.has_grown(now, database))
+        databases
+            .into_iter()
+            .any(|database| self.has_grown(now, database))
     }
 
     /// Those that are asked for, with 0 for the shared relations.
@@ -307,7 +314,8 @@ impl Run<'_> {
         if omitted > 0 {
             self.books.not_checked(NotChecked {
                 what: format!("{omitted} more pages in which something seemed wrong"),
-                why: "there are too many for a second look: stop the server and check all of it".into(),
+                why: "there are too many for a second look: stop the server and check all of it"
+                    .into(),
                 inherent: false,
             });
         }
@@ -343,11 +351,7 @@ impl Run<'_> {
     }
 
     /// Of what checks of files found, that counts which they find again.
-    fn files_again(
-        &mut self,
-        clusters: Clusters<'_>,
-        held: &BTreeMap<String, Finding>,
-    ) {
+    fn files_again(&mut self, clusters: Clusters<'_>, held: &BTreeMap<String, Finding>) {
         let mut second = Books::new();
         if self.options.selection.is_everything() {
             check_whole(clusters, self.options, &mut second);
@@ -390,8 +394,7 @@ fn whole_pages(view: &Cluster, bytes: u64) -> u64 {
 fn is_dropped(view: &Cluster, catalog: &Catalog) -> bool {
     let mut homes = view.homes.iter();
     let home = homes.find(|home| home.database == catalog.database);
-    home.is_some_and(|home| view.source().list(&home.folder).is_err())
-        && catalog.database != 0
+    home.is_some_and(|home| view.source().list(&home.folder).is_err()) && catalog.database != 0
 }
 
 /// Control file and WAL were read as of one moment.

@@ -30,11 +30,7 @@ pub struct Since {
 
 impl Since {
     /// By the state of a run that came to its end; why it cannot tell, otherwise.
-    pub fn of(
-        state: &RunState,
-        cluster: &Cluster,
-        options: &CheckOptions,
-    ) -> Result<Self, String> {
+    pub fn of(state: &RunState, cluster: &Cluster, options: &CheckOptions) -> Result<Self, String> {
         let own = target_of(cluster, &options.spec).system_identifier;
         let unknown = || "an unknown number".to_owned();
         if own.is_none() || state.target.system_identifier != own {
@@ -120,7 +116,9 @@ fn parted(timeline: u32, cluster: &Cluster) -> Result<Lsn, String> {
     if now == Some(timeline) {
         return Ok(Lsn(u64::MAX));
     }
-    let history = recovery.zip(now).and_then(|(recovery, now)| recovery.files.history(now));
+    let history = recovery
+        .zip(now)
+        .and_then(|(recovery, now)| recovery.files.history(now));
     history
         .and_then(|history| history.left(timeline))
         .ok_or_else(|| {

@@ -16,11 +16,7 @@ use crate::shell;
 use crate::task::Outcome;
 
 /// The load fits in them, so that what the check reads takes nothing from it but time of disk and processors.
-const SETTINGS: &[&str] = &[
-    "shared_buffers=512MB",
-    "max_wal_size=4GB",
-    "autovacuum=off",
-];
+const SETTINGS: &[&str] = &["shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=off"];
 /// Some 300 MB.
 const SCALE: &str = "20";
 
@@ -144,7 +140,9 @@ impl Bench {
         );
         text.push_str("| beside | transactions a second | of the first | read by the check, MB/s | of what it reads alone |\n");
         text.push_str("|---|--:|--:|--:|--:|\n");
-        let first = runs.first().map_or(f64::NAN, |own| middle(own, |one| one.transactions));
+        let first = runs
+            .first()
+            .map_or(f64::NAN, |own| middle(own, |one| one.transactions));
         for (name, own) in names.iter().zip(runs) {
             let transactions = middle(own, |one| one.transactions);
             let rate = middle(own, |one| one.bytes) / self.seconds as f64;
@@ -173,7 +171,9 @@ impl Bench {
                 bytes += self.read_beside(&mut load, more)?;
             }
         }
-        let output = load.wait_with_output().map_err(|error| format!("pgbench: {error}"))?;
+        let output = load
+            .wait_with_output()
+            .map_err(|error| format!("pgbench: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let tps = text.lines().find_map(|line| line.strip_prefix("tps = "));
         let tps = tps.and_then(|rest| rest.split(' ').next()?.parse().ok());
@@ -189,7 +189,9 @@ impl Bench {
         let start = Instant::now();
         let mut command = self.check("pages", more);
         command.stdout(Stdio::null());
-        let mut check = command.spawn().map_err(|error| format!("pgclinic: {error}"))?;
+        let mut check = command
+            .spawn()
+            .map_err(|error| format!("pgclinic: {error}"))?;
         let status = PathBuf::from(format!("/proc/{}/io", check.id()));
         let mut read = 0.0;
         let step = std::time::Duration::from_millis(50);
@@ -200,13 +202,19 @@ impl Bench {
             }
             std::thread::sleep(step);
         }
-        println!("beside: {:.1} s, {:.0} MB", start.elapsed().as_secs_f64(), read / 1e6);
+        println!(
+            "beside: {:.1} s, {:.0} MB",
+            start.elapsed().as_secs_f64(),
+            read / 1e6
+        );
         Ok(read)
     }
 }
 
 fn is_at_work(child: &mut Child) -> Result<bool, String> {
-    let ended = child.try_wait().map_err(|error| format!("a process: {error}"))?;
+    let ended = child
+        .try_wait()
+        .map_err(|error| format!("a process: {error}"))?;
     Ok(ended.is_none())
 }
 
@@ -218,7 +226,14 @@ fn bytes_read(io: &Path) -> Option<f64> {
 }
 
 fn bytes_below(folder: &Path) -> Result<u64, String> {
-    let text = shell::capture(Command::new("du").args(["-s", "-B1"]).arg(folder.join("base")))?;
-    let number = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    let text = shell::capture(
+        Command::new("du")
+            .args(["-s", "-B1"])
+            .arg(folder.join("base")),
+    )?;
+    let number = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok());
     number.ok_or_else(|| format!("du said {text:?}"))
 }

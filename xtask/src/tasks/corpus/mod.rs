@@ -58,12 +58,20 @@ fn run(words: &[String]) -> Outcome {
     };
     let shop = Workshop::open()?;
     let mut complaints = 0;
-    let minutes = if quick && only.is_none() { minutes.max(1) } else { minutes };
+    let minutes = if quick && only.is_none() {
+        minutes.max(1)
+    } else {
+        minutes
+    };
     if minutes > 0 {
         let time = Duration::from_secs(60 * minutes);
         complaints += running::run(&shop, &program, &levels, time)?;
     }
-    let chosen = if minutes > 0 && !quick { Vec::new() } else { chosen };
+    let chosen = if minutes > 0 && !quick {
+        Vec::new()
+    } else {
+        chosen
+    };
     for recipe in chosen {
         complaints += visit(&shop, recipe, fresh, &program, &levels)?;
     }

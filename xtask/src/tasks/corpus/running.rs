@@ -95,13 +95,20 @@ fn overwritten(
     let mut complaints = 0;
     for level in levels {
         let verdict = judge::check(program, cluster, level)?;
-        println!("{:<28} {level:<10} {}", "running, overwritten", verdict.line);
-        let told = |complaint: &&String| complaint.contains(" cold (") && complaint.contains("block 3 ");
+        println!(
+            "{:<28} {level:<10} {}",
+            "running, overwritten", verdict.line
+        );
+        let told =
+            |complaint: &&String| complaint.contains(" cold (") && complaint.contains("block 3 ");
         let known = verdict.complaints.iter().filter(told).count();
         if known == 0 {
             println!("    the page that was overwritten is not told");
         }
-        let others = verdict.complaints.iter().filter(|one| !told(one) && !one.starts_with("exit code"));
+        let others = verdict
+            .complaints
+            .iter()
+            .filter(|one| !told(one) && !one.starts_with("exit code"));
         for other in others.clone() {
             println!("    {other}");
         }
