@@ -139,8 +139,9 @@ fn a_page_overwritten_under_load_is_found() {
     let sql = "SELECT pg_relation_filepath('public.frozen')";
     let path = session.query_value(sql).expect(sql).expect("a path");
     let load = Load::start(&server);
-    let file = std::fs::File::options().write(true);
-    let file = file.open(copy.pgdata.join(&path)).expect("a file");
+    let mut options = std::fs::File::options();
+    options.write(true);
+    let file = options.open(copy.pgdata.join(&path)).expect("a file");
     file.write_all_at(&[7; 64], 8192 + 6000).expect("hurt");
     for level in ["pages", "structure", "full"] {
         let document = check(&copy.pgdata, level, 1);
@@ -241,8 +242,9 @@ fn the_server_is_asked_for_a_damaged_page() {
         &own,
     ];
     pgclinic(&words).exits(0);
-    let file = std::fs::File::options().write(true);
-    let file = file.open(copy.pgdata.join(&path)).expect("a file");
+    let mut options = std::fs::File::options();
+    options.write(true);
+    let file = options.open(copy.pgdata.join(&path)).expect("a file");
     file.write_all_at(&[7; 64], 8192 + 6000).expect("hurt");
     let document = pgclinic(&words).exits(1).document();
     let damage = document.findings.first().expect("damage");

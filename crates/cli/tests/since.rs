@@ -32,8 +32,9 @@ fn on_a_server(copy: &TempCopy, statements: &[&str]) -> Vec<String> {
 }
 
 fn hurt(copy: &TempCopy, path: &str, block: u64) {
-    let file = std::fs::File::options().write(true);
-    let file = file.open(copy.pgdata.join(path)).expect("a file");
+    let mut options = std::fs::File::options();
+    options.write(true);
+    let file = options.open(copy.pgdata.join(path)).expect("a file");
     file.write_all_at(&[7; 64], block * PAGE + 6000)
         .expect("hurt");
 }

@@ -236,8 +236,9 @@ fn a_page_that_was_torn_once_is_sound() {
 
 /// The page's own word about its age, with a checksum that is right.
 fn with_lsn(pgdata: &Path, path: &str, block: u64, lsn: Lsn) {
-    let file = std::fs::File::options().read(true).write(true);
-    let file = file.open(pgdata.join(path)).expect("a file");
+    let mut options = std::fs::File::options();
+    options.read(true).write(true);
+    let file = options.open(pgdata.join(path)).expect("a file");
     let mut page = vec![0; PAGE as usize];
     file.read_exact_at(&mut page, block * PAGE).expect("a page");
     put_u32(&mut page, 0, u32::try_from(lsn.0 >> 32).expect("half"));
@@ -260,7 +261,7 @@ fn a_damaged_lsn_is_no_excuse() {
     let end = session.query_value(sql).expect(sql).expect("a position");
     let end: u64 = end.parse().expect("a number");
     // Within the segment that is there, and far beyond all.
-    for lsn in [end + 64, end + (1 << 40)] {
+    for lsn in [end + 8000, end + (1 << 40)] {
         with_lsn(&copy.pgdata, &path, 1, Lsn(lsn));
         // A server at work raises the end, but not to there.
         let deed: Deed = Box::new(|| {});
