@@ -66,11 +66,17 @@ fn is_uncommitted(cx: &PageCx<'_>) -> bool {
 }
 
 /// Leaves out what a server at work has made untrue since its WAL was read. Of a cluster that was opened as a running one
-/// such pages are looked at again instead.
+/// such pages are looked at again instead, unless nobody has committed their file.
 pub(crate) fn drop_overtaken(drafts: &mut Vec<Draft>, cx: &PageCx<'_>) {
-    let settled = cx.fork.limits.is_some() || cx.fork.is_running();
     let overtaken = |draft: &Draft| is_of_the_future(draft.rule.name);
-    if !settled && drafts.iter().any(overtaken) && cx.fork.is_overtaken() {
+    if cx.fork.limits.is_some() || !drafts.iter().any(overtaken) {
+        return;
+    }
+    let drops = match cx.fork.is_running() {
+        true => is_uncommitted(cx),
+        false => cx.fork.is_overtaken(),
+    };
+    if drops {
         drafts.retain(|draft| !overtaken(draft));
     }
 }

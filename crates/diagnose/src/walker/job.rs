@@ -75,7 +75,7 @@ pub(crate) fn jobs_of<'a>(
         books.not_checked(NotChecked {
             what,
             why: NO_COLUMNS.into(),
-            inherent: false,
+            inherent: view.cluster.is_running(),
         });
     }
     jobs
@@ -202,7 +202,8 @@ fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {
         books.not_checked(NotChecked {
             what: format!("columns of {name}"),
             why: NO_COLUMNS.into(),
-            inherent: false,
+            // A server at work changes them faster than they can be read.
+            inherent: job.is_running(),
         });
     } else if job.method.is_none() {
         let why = "its access method belongs to an extension";

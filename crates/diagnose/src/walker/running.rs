@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::wal::Stop;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_spill::Budget;
 
 use crate::check::{DatabaseCx, ForkCx};
-use crate::document::{CheckDocument, Finding, NotChecked};
+use crate::document::{CheckDocument, Finding, Level, NotChecked};
 use crate::walker::again::{Again, Newer};
 use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
@@ -85,6 +86,7 @@ pub fn check_running(
         progress,
         bystander,
         books: course.books(),
+        rounds: 0,
         visited: BTreeSet::new(),
         postponed: BTreeMap::new(),
     };
@@ -102,6 +104,8 @@ struct Run<'a> {
     progress: &'a dyn Progress,
     bystander: &'a dyn Bystander,
     books: Books,
+    /// Rounds that were begun.
+    rounds: usize,
     /// Databases whose catalogs were held against their files.
     visited: BTreeSet<Oid>,
     /// Databases whose catalogs could not be read whole, and how often.
@@ -129,9 +133,7 @@ impl Run<'_> {
             let Some(view) = self.newer(cluster) else {
                 return;
             };
-            if self.round(&view, false) == 0 && !is_open {
-                return;
-            }
+            self.round(&view, false);
         }
         if cluster
             .reopened()
@@ -176,8 +178,9 @@ impl Run<'_> {
         *count < CATALOGS_MAX
     }
 
-    /// Looks at what no round has looked at, and says how many bytes that were.
-    fn round(&mut self, view: &Cluster, first: bool) -> u64 {
+    /// Looks at what no round has looked at.
+    fn round(&mut self, view: &Cluster, first: bool) {
+        self.rounds += 1;
         let replayed = view.replayed_catalogs(self.options.memory_bytes / NAMES_SHARE);
         let names = replayed.as_ref().map_or(view, |(after, _)| after);
         let clusters = clusters(view, names);
@@ -187,7 +190,6 @@ impl Run<'_> {
                 check_whole(clusters, self.options, &mut self.books);
             }
         }
-        let before = self.books.coverage.bytes_seen;
         let mut databases = self.databases(view);
         databases.retain(|database| first || self.has_grown(view, *database));
         for some in databases.chunks(catalogs_at_once(self.options)) {
@@ -199,7 +201,6 @@ impl Run<'_> {
                 }
             }
         }
-        self.books.coverage.bytes_seen - before
     }
 
     /// A file of the database has bytes that were not looked at.
@@ -227,17 +228,21 @@ impl Run<'_> {
         if first {
             self.books.troubles(&catalog.troubles);
             self.books.troubles(&troubles);
+            let cx = DatabaseCx {
+                cluster: view,
+                catalog,
+                forks: &forks,
+            };
+            check_against_files(clusters, &cx, self.options, &mut self.books);
         } else {
             forks.retain(|files| self.is_left(view, files));
         }
+        forks.retain(|files| self.is_told_enough(catalog, files));
         let cx = DatabaseCx {
             cluster: view,
             catalog,
             forks: &forks,
         };
-        if first {
-            check_against_files(clusters, &cx, self.options, &mut self.books);
-        }
         let relations = self.books.coverage.relations;
         let jobs = jobs_of(&cx, self.options, &mut self.books);
         let known = jobs.iter().filter(|job| self.is_known(job)).count();
@@ -248,6 +253,7 @@ impl Run<'_> {
             .saturating_sub(known as u64)
             .max(relations);
         self.pages(view, &jobs);
+        self.mark(view, &forks);
     }
 
     /// The relation was met in an earlier round.
@@ -270,11 +276,28 @@ impl Run<'_> {
         );
         self.books.settle_damage(jobs);
         self.books.main_bytes += self.books.coverage.bytes_seen - before;
-        for job in jobs {
-            for segment in &job.files.segments {
+    }
+
+    /// The catalogs name the file and the columns of its rows: where they were read while they changed, a later look tells more.
+    fn is_told_enough(&self, catalog: &Catalog, files: &ForkFiles) -> bool {
+        let relation = catalog.by_file(files.home.tablespace, files.filenode);
+        match relation {
+            None => self.rounds > 1 || files.temporary.is_some(),
+            Some(own) if own.page_method() == Some(AccessMethod::Heap) => {
+                let needed = self.options.level >= Level::Structure;
+                !needed || own.layouts.is_some() || self.rounds > FOLLOWED_MAX
+            }
+            Some(_) => true,
+        }
+    }
+
+    /// Nothing of these files is left for a later round but what will be added to them.
+    fn mark(&mut self, view: &Cluster, forks: &[ForkFiles]) {
+        for files in forks {
+            for segment in &files.segments {
                 let bytes = whole_pages(view, segment.len);
-                let path = job.files.path(segment.number);
-                let own = self.books.looked_at.entry(path).or_default();
+                let own = self.books.looked_at.entry(files.path(segment.number));
+                let own = own.or_default();
                 *own = bytes.max(*own);
             }
         }
