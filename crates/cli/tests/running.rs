@@ -45,7 +45,7 @@ CHECKPOINT";
 const ROWS: &str = "
 UPDATE public.docs SET id = id;
 DELETE FROM public.measurements WHERE id % 7 = 0;
-INSERT INTO public.measurements SELECT * FROM public.measurements WHERE id % 7 = 1 LIMIT 500;
+INSERT INTO public.measurements SELECT id + 6, a, b, taken, flag, code FROM public.measurements WHERE id % 7 = 1 ON CONFLICT DO NOTHING;
 VACUUM public.docs";
 
 /// Sessions that do this until they are told to stop.
