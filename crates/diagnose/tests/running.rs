@@ -157,7 +157,7 @@ fn files_on_their_way(major: u16) {
         "DROP TABLE public.docs; CHECKPOINT",
         "VACUUM FULL public.docs; CHECKPOINT",
         "TRUNCATE public.docs; CHECKPOINT",
-        "CREATE TABLE public.more AS SELECT * FROM public.docs; INSERT INTO public.docs (id, title, body) SELECT id + 100000, title, body FROM public.more; CHECKPOINT",
+        "CREATE TABLE public.more AS SELECT * FROM public.docs; INSERT INTO public.docs (id, title, body) SELECT id + 100000, title || ' again', body FROM public.more; CHECKPOINT",
         "DELETE FROM public.docs; VACUUM public.docs",
         "REINDEX DATABASE clinic; CLUSTER public.settled USING settled_pkey",
         "CREATE DATABASE late TEMPLATE template0; DROP DATABASE IF EXISTS template9",

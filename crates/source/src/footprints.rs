@@ -82,7 +82,9 @@ impl Footprints {
 
 /// Where the pieces begin that begin in these bytes.
 fn pieces(offset: u64, len: u64) -> impl Iterator<Item = u64> {
-    let first = offset.next_multiple_of(PIECE_BYTES);
+    // No file reaches the end of the numbers.
+    let first = offset.checked_next_multiple_of(PIECE_BYTES);
+    let first = first.unwrap_or(u64::MAX);
     let step = usize::try_from(PIECE_BYTES).unwrap_or(usize::MAX);
     (first..offset.saturating_add(len)).step_by(step)
 }
