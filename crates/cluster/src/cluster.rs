@@ -8,6 +8,7 @@ use pgclinic_format::{ControlFile, Fork, Layout, MultiXactId, Oid, RelationMap, 
 use pgclinic_source::{Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
+use crate::chain::Link;
 use crate::collation::MachineCollations;
 use crate::collator::Collator;
 use crate::columns::ColumnNames;
@@ -141,6 +142,11 @@ pub struct Cluster {
     pub collator: Option<Box<dyn Collator>>,
     pub(crate) labelled: bool,
     pub(crate) manifest: OnceLock<Option<ManifestState>>,
+    pub(crate) links: Vec<Link>,
+    /// WAL that the backup needs is none of its own: another backup builds on it, or a server has it still.
+    pub wal_is_elsewhere: bool,
+    /// Checksums of files that were made when they passed by, as the manifest sums them.
+    pub known_sums: BTreeMap<String, Vec<u8>>,
     is_replayed: bool,
     recovered: Option<Recovered>,
     recovery: OnceLock<Option<Recovery>>,
@@ -150,8 +156,17 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Reads version, control file, folders and databases.
+    /// Reads version, control file, folders and databases. An incremental backup by itself is refused.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, OpenError> {
+        let label = LabelState::read(source.as_ref());
+        if matches!(&label, LabelState::Read(label) if label.follows.is_some()) {
+            return Err(OpenError::Incremental);
+        }
+        Cluster::open_any(source, &label)
+    }
+
+    /// The same of an incremental backup too, of which some files are there in parts only.
+    pub(crate) fn open_any(source: Arc<dyn Source>, label: &LabelState) -> Result<Self, OpenError> {
         let major = read_version(source.as_ref())?;
         let control = read_control(source.as_ref())?;
         let layout = choose_layout(major, &control)?;
@@ -160,11 +175,7 @@ impl Cluster {
         let trusted = control.trusted();
         let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
-        let label = LabelState::read(source.as_ref());
-        if matches!(&label, LabelState::Read(label) if label.incremental) {
-            return Err(OpenError::Incremental);
-        }
-        let labelled = label != LabelState::None;
+        let labelled = *label != LabelState::None;
         let settled = trusted
             .filter(|control| control.is_shut_down() && !labelled)
             .map(|control| &control.checkpoint);
@@ -214,6 +225,9 @@ impl Cluster {
             collator: None,
             labelled: false,
             manifest: OnceLock::new(),
+            links: Vec::new(),
+            wal_is_elsewhere: false,
+            known_sums: BTreeMap::new(),
             is_replayed: false,
             recovered: None,
             recovery: OnceLock::new(),
