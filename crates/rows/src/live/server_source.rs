@@ -14,14 +14,14 @@ use crate::schema::literal;
 const READ_BYTES: usize = 4 << 20;
 
 /// See the module.
-pub(super) struct ServerSource {
+pub struct ServerSource {
     spec: SourceSpec,
     session: Mutex<Session>,
 }
 
 impl ServerSource {
     /// The session's role must be allowed to read files of the server.
-    pub(super) fn new(session: Session) -> Self {
+    pub fn new(session: Session) -> Self {
         ServerSource {
             spec: SourceSpec::Memory {
                 name: "the files of a running server".into(),
