@@ -10,6 +10,7 @@ mod collator;
 pub mod commands;
 pub mod drill;
 mod exit;
+mod in_flight;
 mod machine;
 mod output;
 mod progress;

@@ -8,6 +8,7 @@ use pgclinic_format::{ControlFile, Fork, Layout, MultiXactId, Oid, RelationMap, 
 use pgclinic_source::{Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
+use crate::chain::Link;
 use crate::collation::MachineCollations;
 use crate::collator::Collator;
 use crate::columns::ColumnNames;
@@ -176,6 +177,11 @@ pub struct Cluster {
     pub(crate) running: bool,
     pub(crate) labelled: bool,
     pub(crate) manifest: OnceLock<Option<ManifestState>>,
+    pub(crate) links: Vec<Link>,
+    /// WAL that the backup needs is none of its own: another backup builds on it, or a server has it still.
+    pub wal_is_elsewhere: bool,
+    /// Checksums of files that were made when they passed by, as the manifest sums them.
+    pub known_sums: BTreeMap<String, Vec<u8>>,
     is_replayed: bool,
     recovered: Option<Recovered>,
     recovery: OnceLock<Option<Recovery>>,
@@ -185,9 +191,13 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Reads version, control file, folders and databases.
+    /// Reads version, control file, folders and databases. An incremental backup by itself is refused.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, OpenError> {
-        Self::open_as(source, Server::Away)
+        let label = LabelState::read(source.as_ref());
+        if matches!(&label, LabelState::Read(label) if label.follows.is_some()) {
+            return Err(OpenError::Incremental);
+        }
+        Self::open_any(source, &label, Server::Away)
     }
 
     /// The same while a server is at work on the files: they are those of a crash that has not happened yet. What is
@@ -206,7 +216,18 @@ impl Cluster {
         })
     }
 
+    /// What was opened before, seen anew.
     pub(crate) fn open_as(source: Arc<dyn Source>, server: Server) -> Result<Self, OpenError> {
+        let label = server.label(source.as_ref());
+        Self::open_any(source, &label, server)
+    }
+
+    /// The same of an incremental backup too, of which some files are there in parts only.
+    pub(crate) fn open_any(
+        source: Arc<dyn Source>,
+        label: &LabelState,
+        server: Server,
+    ) -> Result<Self, OpenError> {
         let running = server == Server::AtWork;
         let major = read_version(source.as_ref())?;
         let control = read_control(source.as_ref())?;
@@ -216,11 +237,7 @@ impl Cluster {
         let trusted = control.trusted();
         let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
-        let label = server.label(source.as_ref());
-        if matches!(&label, LabelState::Read(label) if label.incremental) {
-            return Err(OpenError::Incremental);
-        }
-        let labelled = label != LabelState::None;
+        let labelled = *label != LabelState::None;
         let settled = trusted
             .filter(|control| control.is_shut_down() && !labelled && !running)
             .map(|control| &control.checkpoint);
@@ -291,6 +308,9 @@ impl Cluster {
             running: false,
             labelled: false,
             manifest: OnceLock::new(),
+            links: Vec::new(),
+            wal_is_elsewhere: false,
+            known_sums: BTreeMap::new(),
             is_replayed: false,
             recovered: None,
             recovery: OnceLock::new(),

@@ -23,6 +23,7 @@ pub mod gin;
 mod gist_keys;
 mod gist_tree;
 mod heap_aids;
+pub mod in_flight;
 mod index_words;
 pub mod inventory;
 mod line_pointers;

@@ -24,6 +24,7 @@ mod guess;
 pub mod hash;
 pub mod hash_value;
 pub mod heap_tuple;
+pub mod incremental;
 pub mod index_page;
 pub mod index_tuple;
 pub mod layout;

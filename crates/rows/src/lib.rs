@@ -20,7 +20,7 @@ mod visible;
 
 pub use charset::Charset;
 pub use file_names::{FileNames, encoded};
-pub use live::salvage_live;
+pub use live::{ServerSource, salvage_live};
 pub use salvage::{
     Account, BareTable, Destination, Durability, Encoding, LargeObjectsAccount, LossPlace,
     LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions,

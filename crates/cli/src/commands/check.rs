@@ -1,6 +1,7 @@
 //! `pgclinic check TARGET`: what is wrong in the files.
 
-use std::path::PathBuf;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,12 +14,13 @@ use pgclinic_diagnose::{
 };
 use pgclinic_report::Document;
 
-use crate::args::{LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::asked_server::AskedServer;
 use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
+use crate::in_flight::{check_archives, check_server, is_url};
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
@@ -53,9 +55,12 @@ const OPENED_MAX: usize = 3;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), or one relation file
+    /// A data directory, whose server may be running; a base backup (a folder, or base.tar); one relation file; or a running server,
+    /// postgres://user:password@host:port/database, whose base backup is looked at in flight, at level pages
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
     /// How deep to look
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LevelName::Structure)]
     level: LevelName,
@@ -105,6 +110,13 @@ impl Command for Check {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
+        if let Some(mut document) = arguments.checked_in_flight(world)? {
+            document.elapsed_s = start.elapsed().as_secs_f64();
+            refuse_empty_selection(&arguments, &document)?;
+            let exit = Exit::of(&document);
+            arguments.output.write(&Document::Check(document), world)?;
+            return Ok(exit);
+        }
         let state = arguments.state_file()?;
         let mut document = None;
         for _ in 0..OPENED_MAX {
@@ -144,7 +156,9 @@ fn was_started_meanwhile(opened: &Opened) -> bool {
 
 impl Arguments {
     fn opened(&self, world: &World<'_>) -> Result<Opened, Failure> {
-        let opening = Opening::new(world, Some(&self.load)).beside_a_server();
+        let opening = Opening::new(world, Some(&self.load))
+            .with_chain(&self.chain)
+            .beside_a_server();
         let mut opened = target::open(&self.target, opening)?;
         if let Opened::Cluster(cluster) = &mut opened
             && self.level != LevelName::Pages
@@ -216,6 +230,40 @@ impl Arguments {
             .transpose()
     }
 
+    /// Of a target that passes by once; nothing where it is read as files are.
+    fn checked_in_flight(&self, world: &mut World<'_>) -> Result<Option<CheckDocument>, Failure> {
+        let url = self.target.to_str().filter(|text| is_url(text));
+        let has_state = self.state.is_some();
+        let options = options_of(self, &world.temp_folder);
+        let bar =
+            |world: &World<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        if let Some(url) = url {
+            if has_state || self.since.is_some() || !self.chain.incremental.is_empty() {
+                let why = "--state, --since and --incremental are for files, not for a running server";
+                return Err(Failure::new(why));
+            }
+            let server = world.server(url)?;
+            let bar = bar(world);
+            let rate = self.load.rate.map(NonZeroU64::get);
+            let checked = check_server(&server, &options, rate, &bar);
+            bar.finish();
+            return checked.map(Some);
+        }
+        let is_plain = self.load.rate.is_none()
+            && self.since.is_none()
+            && self.chain.incremental.is_empty();
+        let archive = target::archive_of(&self.target);
+        let Some(archive) =
+            archive.filter(|_| is_plain && !has_state && self.level == LevelName::Pages)
+        else {
+            return Ok(None);
+        };
+        let bar = bar(world);
+        let checked = check_archives(&archive, &options, &bar);
+        bar.finish();
+        checked
+    }
+
     /// Where the run begins.
     fn course<'a>(
         &self,
@@ -232,14 +280,8 @@ impl Arguments {
     }
 }
 
-fn checked(
-    opened: &Opened,
-    arguments: &Arguments,
-    world: &World<'_>,
-    (server, state): (Option<AskedServer>, Option<&StateFile>),
-    bar: &Bar,
-) -> Result<CheckDocument, Failure> {
-    let options = CheckOptions {
+fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
+    CheckOptions {
         level: match arguments.level {
             LevelName::Pages => Level::Pages,
             LevelName::Structure => Level::Structure,
@@ -248,12 +290,21 @@ fn checked(
         threads: arguments.load.threads(),
         evidence: arguments.evidence,
         selection: arguments.selection.selection(),
-        spec: target::spec_of(&arguments.target),
+        spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         memory_bytes: arguments.load.memory.get(),
-        spill_folder: arguments.load.spill_folder(&world.temp_folder),
+        spill_folder: arguments.load.spill_folder(temp_folder),
         since: None,
-    };
-    let options = arguments.since(opened, options)?;
+    }
+}
+
+fn checked(
+    opened: &Opened,
+    arguments: &Arguments,
+    world: &World<'_>,
+    (server, state): (Option<AskedServer>, Option<&StateFile>),
+    bar: &Bar,
+) -> Result<CheckDocument, Failure> {
+    let options = arguments.since(opened, options_of(arguments, &world.temp_folder))?;
     match opened {
         Opened::Cluster(cluster) if cluster.is_running() => {
             if arguments.resume {

@@ -21,9 +21,10 @@ use pgclinic_rows::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::Target;
 use text_settings::TextArgs;
 
-use crate::args::{LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
+use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::target::{self, Opening};
@@ -54,6 +55,8 @@ struct Arguments {
     /// base backup, its folder or base.tar; one relation file, with --columns or --schema; or a database of a running server, postgres://user:password@host:port/name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
     /// database, postgres://user:password@host:port/name: the schema is made there and loaded, where its schemas are empty; given
     /// again after a failure it goes on
@@ -190,13 +193,18 @@ fn salvaged(
     progress: &dyn Progress,
     world: &World<'_>,
 ) -> Result<Account, Failure> {
+    let is_chain = !arguments.chain.incremental.is_empty();
+    if is_chain && (server.is_some() || arguments.recover) {
+        let why = "--incremental is for backups that are read as they are, not for a server and not with --recover";
+        return Err(Failure::new(why));
+    }
     if let Some(target) = server {
         options.spec = target.to_string();
         return Ok(salvage_live(&target, &options, progress)?);
     }
     let is_file =
         arguments.target.is_file() && !pgclinic_source::tar::is_archive(&arguments.target);
-    if is_file {
+    if is_file && !is_chain {
         return file::run(arguments, &options, progress, world);
     }
     if arguments.columns.is_some() || arguments.toast.is_some() {
@@ -211,7 +219,8 @@ fn salvaged(
     let pgdata = recovered
         .as_ref()
         .map_or(&arguments.target, |copy| &copy.pgdata);
-    let cluster = folder::open(pgdata, Opening::new(world, Some(&arguments.load)))?;
+    let opening = Opening::new(world, Some(&arguments.load)).with_chain(&arguments.chain);
+    let cluster = folder::open(pgdata, opening)?;
     if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
         let why =
             "without catalogs there is no schema to be made on a server: salvage into a folder";
@@ -308,7 +317,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         threads: arguments.load.threads(),
         memory_bytes: arguments.load.memory.get(),
         selection: arguments.selection.selection(),
-        spec: target::spec_of(&arguments.target),
+        spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         spill_folder: arguments.load.spill_folder(&world.temp_folder),
     })
 }
@@ -331,10 +340,6 @@ fn read_text(path: &Path) -> Result<String, Failure> {
 fn server_of(name: &Path, world: &mut World<'_>) -> Result<Option<Target>, Failure> {
     let url = name.to_str().filter(|name| is_url(name));
     url.map(|url| world.server(url)).transpose()
-}
-
-fn is_url(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
 fn exit_of(account: &Account) -> Exit {

@@ -7,6 +7,7 @@
 mod again;
 mod backup_sums;
 mod books;
+mod chain_links;
 mod document;
 mod job;
 mod left_out;
@@ -46,6 +47,7 @@ pub use stories::is_expected;
 
 use books::Books;
 use job::jobs_of;
+pub(crate) use look::{Looker, Notes, Seen};
 use recovered::Clusters;
 
 /// The part of the memory that the faces of leaves may have; the rest is for what is compared.
@@ -145,6 +147,7 @@ pub fn check_cluster_on(
         }
     }
     backup_sums::compare(cluster, options, progress, &mut books);
+    chain_links::compare(cluster, options, progress, &mut books);
     books.interrupted = progress.is_interrupted();
     if !books.interrupted {
         course.is_complete(&books);
@@ -394,7 +397,9 @@ fn not_checked(trouble: &Trouble) -> NotChecked {
 }
 
 fn kind_of(cluster: &Cluster) -> &'static str {
-    if cluster.source().spec().is_tar() {
+    if !cluster.links().is_empty() {
+        "backup-chain"
+    } else if cluster.source().spec().is_tar() {
         "tar-backup"
     } else if cluster.is_base_backup() {
         "base-backup"

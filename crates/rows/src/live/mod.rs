@@ -17,6 +17,8 @@ mod snapshots;
 mod table_file;
 mod tables;
 
+pub use server_source::ServerSource;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -15,7 +15,7 @@ use crate::schema::literal;
 const READ_BYTES: usize = 4 << 20;
 
 /// See the module.
-pub(super) struct ServerSource {
+pub struct ServerSource {
     spec: SourceSpec,
     target: Target,
     connect: ConnectOptions,
@@ -24,7 +24,7 @@ pub(super) struct ServerSource {
 
 impl ServerSource {
     /// The session's role must be allowed to read files of the server.
-    pub(super) fn new(session: Session, target: &Target, connect: &ConnectOptions) -> Self {
+    pub fn new(session: Session, target: &Target, connect: &ConnectOptions) -> Self {
         ServerSource {
             spec: SourceSpec::Memory {
                 name: "the files of a running server".into(),

@@ -28,6 +28,15 @@ const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Runs to the end; an exit code other than 0 is an error.
 pub(super) fn run(command: &mut Command, cache: Cache) -> Result<Sample, String> {
+    run_to(command, cache, &[0])
+}
+
+/// The same where these exit codes are answers.
+pub(super) fn run_to(
+    command: &mut Command,
+    cache: Cache,
+    answers: &[i32],
+) -> Result<Sample, String> {
     if cache == Cache::Cold {
         drop_caches()?;
     }
@@ -47,7 +56,7 @@ pub(super) fn run(command: &mut Command, cache: Cache) -> Result<Sample, String>
     });
     let seconds = start.elapsed().as_secs_f64();
     let status = status.map_err(|error| format!("{line}: {error}"))?;
-    if status.success() {
+    if status.code().is_some_and(|code| answers.contains(&code)) {
         Ok(Sample {
             seconds,
             peak_bytes,
