@@ -74,6 +74,7 @@ fuzz_target!(|bytes: &[u8]| {
         spec: String::new(),
         memory_bytes: 1 << 20,
         spill_folder: std::env::temp_dir(),
+        since: None,
     };
     let document = check_cluster(&cluster, &options, &Quiet);
     assert!(document.findings_total >= document.findings.len() as u64);

@@ -89,6 +89,14 @@ fn blocks(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
+/// What builds on the target.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ChainArgs {
+    /// The incremental backups that build on TARGET, a full one: once for each, oldest first, as pg_combinebackup takes them
+    #[arg(long = "incremental", value_name = "DIR")]
+    pub incremental: Vec<PathBuf>,
+}
+
 /// How fast to go.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]

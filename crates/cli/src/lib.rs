@@ -4,10 +4,13 @@
 
 mod args;
 mod articles;
+mod asked_server;
+mod beside_a_server;
 mod collator;
 pub mod commands;
 pub mod drill;
 mod exit;
+mod in_flight;
 mod machine;
 mod output;
 mod progress;

@@ -33,19 +33,23 @@ impl StateFile {
 
     /// What another run left.
     pub(crate) fn read(&self) -> Result<RunState, Failure> {
-        let failure = |why: String| {
+        read(&self.path).map_err(|why| {
             let path = self.path.display();
             Failure::new(format!("cannot go on with {path}: {why}"))
-        };
-        let file = File::open(&self.path).map_err(|error| failure(error.to_string()))?;
-        serde_json::from_reader(BufReader::new(file))
-            .map_err(|error| failure(format!("it is no state of a run: {error}")))
+        })
     }
 
     /// Why a state could not be written, if one could not.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.failure.into_inner().map_or(Ok(()), Err)
     }
+}
+
+/// What another run left, or why that cannot be read.
+pub(crate) fn read(path: &Path) -> Result<RunState, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    serde_json::from_reader(BufReader::new(file))
+        .map_err(|error| format!("it is no state of a run: {error}"))
 }
 
 impl StateKeeper for StateFile {

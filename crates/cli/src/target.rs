@@ -14,7 +14,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
 use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source, TarBackup, tar};
 
-use crate::args::LoadArgs;
+use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
 use crate::world::World;
 
@@ -35,8 +35,15 @@ pub(crate) struct BareFile {
 }
 
 /// The wall clock, for limiting the rate.
-struct RealClock {
+pub(crate) struct RealClock {
     start: Instant,
+}
+
+impl RealClock {
+    /// Counts from this moment.
+    pub(crate) fn starting(start: Instant) -> Self {
+        RealClock { start }
+    }
 }
 
 impl Clock for RealClock {
@@ -57,6 +64,9 @@ pub(crate) struct Opening<'a> {
     /// Where packed archives are unpacked, unless the person says otherwise.
     temp_folder: &'a Path,
     interrupted: &'a AtomicBool,
+    beside_a_server: bool,
+    /// Incremental backups that build on what is opened.
+    incremental: &'a [PathBuf],
 }
 
 impl<'a> Opening<'a> {
@@ -65,6 +75,24 @@ impl<'a> Opening<'a> {
             load,
             temp_folder: &world.temp_folder,
             interrupted: &world.interrupted,
+            beside_a_server: false,
+            incremental: &[],
+        }
+    }
+
+    /// A server may be at work on the data directory.
+    pub(crate) fn beside_a_server(self) -> Self {
+        Opening {
+            beside_a_server: true,
+            ..self
+        }
+    }
+
+    /// The same with the incremental backups that build on the target.
+    pub(crate) fn with_chain(self, chain: &'a ChainArgs) -> Self {
+        Opening {
+            incremental: &chain.incremental,
+            ..self
         }
     }
 
@@ -76,8 +104,11 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Opens a target for reading. A running cluster is refused.
+/// Opens a target for reading. A running cluster is refused, unless the opening allows it.
 pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure> {
+    if !opening.incremental.is_empty() {
+        return open_cluster(path, opening).map(|cluster| Opened::Cluster(Box::new(cluster)));
+    }
     let metadata = path
         .metadata()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
@@ -105,15 +136,20 @@ pub(crate) fn archive_of(path: &Path) -> Option<PathBuf> {
     tar::base_archive_in(path).filter(|_| !is_cluster)
 }
 
-/// Opens a backup in archives.
-fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
+/// A backup in archives, and what is wrong with them.
+fn archives(path: &Path, opening: Opening<'_>) -> Result<(Arc<dyn Source>, Vec<String>), Failure> {
     let mut step = |_| match opening.interrupted.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
     let backup = TarBackup::open(path, &opening.spill_folder(), &mut step)?;
     let troubles = backup.troubles().to_vec();
-    let source = limited(Arc::new(backup), opening.load);
+    Ok((limited(Arc::new(backup), opening.load), troubles))
+}
+
+/// Opens a backup in archives.
+fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
+    let (source, troubles) = archives(path, opening)?;
     let cluster = Cluster::open(source);
     let mut cluster = cluster.map_err(|error| {
         let why = troubles.first().map(|why| format!(" ({why})"));
@@ -123,11 +159,39 @@ fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> 
             why.unwrap_or_default()
         ))
     })?;
-    let told = troubles.into_iter().map(|why| Trouble {
+    cluster
+        .troubles
+        .extend(troubles.into_iter().map(of_archives));
+    Ok(cluster)
+}
+
+fn of_archives(why: String) -> Trouble {
+    Trouble {
         what: "the archives whole".into(),
         why,
-    });
-    cluster.troubles.extend(told);
+    }
+}
+
+/// Opens a full backup and the incremental ones on it, each a folder or archives, as one.
+fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
+    let (mut links, mut troubles) = (Vec::new(), Vec::new());
+    for path in std::iter::once(path).chain(opening.incremental.iter().map(PathBuf::as_path)) {
+        let path = &path
+            .canonicalize()
+            .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
+        let source = match archive_of(path) {
+            Some(archive) => {
+                let (source, told) = archives(&archive, opening)?;
+                troubles.extend(told.into_iter().map(of_archives));
+                source
+            }
+            None => limited(Arc::new(DataDirectory::open(path)?), opening.load),
+        };
+        links.push((path.display().to_string(), source));
+    }
+    let cluster = Cluster::open_chain(links);
+    let mut cluster = cluster.map_err(|error| Failure::new(error.to_string()))?;
+    cluster.troubles.extend(troubles);
     Ok(cluster)
 }
 
@@ -136,6 +200,9 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
     let path = &path
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
+    if !opening.incremental.is_empty() {
+        return open_chain(path, opening);
+    }
     if let Some(archive) = archive_of(path) {
         return open_archives(&archive, opening);
     }
@@ -146,15 +213,22 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
             path.display()
         )));
     }
-    if let Some(pid) = running_server(path) {
-        let why = "running clusters cannot be read yet. Stop it, or check a copy (a base backup restored, a file system snapshot)";
+    let server = running_server(path);
+    if let Some(pid) = server.filter(|_| !opening.beside_a_server) {
+        let why = "only check and inspect read beside a server at work. Stop it, or take a copy (a base backup, a file system snapshot)";
         return Err(Failure::new(format!(
             "the server with process {pid} is running on {}: {why}",
             path.display()
         )));
     }
-    let source = limited(Arc::new(DataDirectory::open(path)?), opening.load);
-    Cluster::open(source).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    let opened = match server {
+        None => Cluster::open(limited(Arc::new(DataDirectory::open(path)?), opening.load)),
+        Some(_) => {
+            let source = DataDirectory::open_beside_a_server(path)?;
+            Cluster::open_running(limited(Arc::new(source), opening.load))
+        }
+    };
+    opened.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 fn limited(source: Arc<dyn Source>, load: Option<&LoadArgs>) -> Arc<dyn Source> {
@@ -261,7 +335,7 @@ fn stem_of(name: &str, parsed: Option<RelationFileName>) -> String {
 }
 
 /// Page size and access method from the first page that says anything.
-fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
+pub(crate) fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
     let mut head = vec![0; 64 * 1024];
     let read = source.read_at(name, 0, &mut head).unwrap_or(0);
     head.truncate(read);
@@ -274,8 +348,10 @@ fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
             .any(|page| usize::from(page.page_size()) == **size)
     };
     let size = sizes.iter().find(fits).copied().unwrap_or(8192);
+    let block_size = u32::try_from(size).unwrap_or(8192);
     let build = Build {
-        block_size: u32::try_from(size).unwrap_or(8192),
+        block_size,
+        toast_chunk: toast_chunk(block_size),
         ..Build::USUAL
     };
     let mut pages = head
@@ -283,6 +359,14 @@ fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMethod>) {
         .filter_map(Page::parse)
         .filter(|page| !page.is_new());
     (build, pages.find_map(AccessMethod::guess))
+}
+
+/// `TOAST_MAX_CHUNK_SIZE`: four rows fill a page, each with its header, the two numbers and the length in front of the data.
+fn toast_chunk(block_size: u32) -> u32 {
+    const PAGE_AND_POINTERS: u32 = 24 + 4 * 4;
+    const ROW: u32 = 24 + 4 + 4 + 4;
+    let row = block_size.saturating_sub(PAGE_AND_POINTERS) / 4 / 8 * 8;
+    row.saturating_sub(ROW)
 }
 
 impl BareFile {
@@ -335,4 +419,11 @@ pub(crate) fn spec_of(path: &Path) -> String {
         .unwrap_or_else(|_| PathBuf::from(path))
         .display()
         .to_string()
+}
+
+/// The same of a chain.
+pub(crate) fn spec_of_chain(path: &Path, chain: &ChainArgs) -> String {
+    let links = chain.incremental.iter().map(PathBuf::as_path);
+    let specs: Vec<String> = std::iter::once(path).chain(links).map(spec_of).collect();
+    specs.join(" + ")
 }

@@ -174,6 +174,9 @@ settings = { shared_buffers = "many" }
 [[arm]]
 name = "no-such-release"
 version = "12"
+[[arm]]
+name = "never-released"
+version = "15.99"
 [run]
 sql = "SELECT 1"
 [[metric]]
@@ -195,7 +198,7 @@ fn what_cannot_be_run_is_told_with_its_reason() {
     ])
     .exits(3);
     assert!(
-        ran.out.contains("2 of 4 runs done, 1 failed, 1 skipped"),
+        ran.out.contains("2 of 5 runs done, 1 failed, 2 skipped"),
         "{}",
         ran.out
     );
@@ -206,7 +209,9 @@ fn what_cannot_be_run_is_told_with_its_reason() {
             "the server's own words: {words}"
         );
     }
-    assert!(ran.out.contains("12"), "{}", ran.out);
+    assert!(ran.out.contains("PostgreSQL 12"), "{}", ran.out);
+    let never = "PostgreSQL 15.99 is not here and could not be fetched";
+    assert!(ran.out.contains(never), "{}", ran.out);
 
     let load = "[load]\nscript = \"\"\"\n\\\\sot x 1\nSELECT 1;\n\"\"\"\n";
     let with_load = BROKEN_ARMS.replace("[run]\nsql = \"SELECT 1\"\n", load);

@@ -94,6 +94,38 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
         assert_eq!(document.target.kind, "tar-backup");
     }
 
+    // At level pages packed archives are looked at while they are unpacked.
+    let pages = |folder: &Path| {
+        let ran = pgclinic(&[
+            "check",
+            text(folder),
+            "--level",
+            "pages",
+            "--format",
+            "json",
+        ])
+        .exits(1);
+        let document = ran.document();
+        let told = document.coverage.not_checked.len();
+        let counted = (
+            document.coverage.pages,
+            document.coverage.zeroed_pages,
+            told,
+        );
+        (seen(&document), document.coverage.bytes_seen, counted)
+    };
+    let expected = pages(archives.first().expect("plain"));
+    assert!(
+        expected
+            .0
+            .iter()
+            .any(|(rule, ..)| rule == "checksum-mismatch")
+    );
+    for archive in &archives {
+        assert_eq!(pages(archive), expected, "{}", archive.display());
+    }
+    assert_eq!(pages(&folder).0, expected.0);
+
     let gzip = archives.get(1).expect("gzip").join("base.tar.gz");
     pgclinic(&["measure", text(&gzip)]).exits(3);
     pgclinic(&[

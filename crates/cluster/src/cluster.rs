@@ -8,6 +8,7 @@ use pgclinic_format::{ControlFile, Fork, Layout, MultiXactId, Oid, RelationMap, 
 use pgclinic_source::{Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
+use crate::chain::Link;
 use crate::collation::MachineCollations;
 use crate::collator::Collator;
 use crate::columns::ColumnNames;
@@ -101,6 +102,40 @@ pub struct Database {
     pub min_multi: Option<MultiXactId>,
 }
 
+impl Database {
+    /// One of which only a folder is known.
+    fn unnamed(home: &Home) -> Self {
+        Database {
+            oid: home.database,
+            name: None,
+            encoding: None,
+            tablespace: home.tablespace,
+            invalid: false,
+            frozen_xid: None,
+            min_multi: None,
+        }
+    }
+}
+
+/// Whether a server is at work on the files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Server {
+    /// None is: the files stay as they are.
+    Away,
+    /// One is: any of them may change at any time.
+    AtWork,
+}
+
+impl Server {
+    /// `backup_label`. A server at work has begun long ago: the label is that of a backup being made of it.
+    fn label(self, source: &dyn Source) -> LabelState {
+        match self {
+            Server::Away => LabelState::read(source),
+            Server::AtWork => LabelState::None,
+        }
+    }
+}
+
 /// What is known of a cluster behind a complete recovery.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovered {
@@ -138,9 +173,15 @@ pub struct Cluster {
     /// What the libraries of this machine say, for who knows it to fill in.
     pub machine: MachineCollations,
     /// Who can order text under the collations of this machine's libraries, for who has one.
-    pub collator: Option<Box<dyn Collator>>,
+    pub collator: Option<Arc<dyn Collator>>,
+    pub(crate) running: bool,
     pub(crate) labelled: bool,
     pub(crate) manifest: OnceLock<Option<ManifestState>>,
+    pub(crate) links: Vec<Link>,
+    /// WAL that the backup needs is none of its own: another backup builds on it, or a server has it still.
+    pub wal_is_elsewhere: bool,
+    /// Checksums of files that were made when they passed by, as the manifest sums them.
+    pub known_sums: BTreeMap<String, Vec<u8>>,
     is_replayed: bool,
     recovered: Option<Recovered>,
     recovery: OnceLock<Option<Recovery>>,
@@ -150,8 +191,44 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Reads version, control file, folders and databases.
+    /// Reads version, control file, folders and databases. An incremental backup by itself is refused.
     pub fn open(source: Arc<dyn Source>) -> Result<Self, OpenError> {
+        let label = LabelState::read(source.as_ref());
+        if matches!(&label, LabelState::Read(label) if label.follows.is_some()) {
+            return Err(OpenError::Incremental);
+        }
+        Self::open_any(source, &label, Server::Away)
+    }
+
+    /// The same while a server is at work on the files: they are those of a crash that has not happened yet. What is
+    /// read is as old as the moment in which it was read.
+    pub fn open_running(source: Arc<dyn Source>) -> Result<Self, OpenError> {
+        Self::open_as(source, Server::AtWork)
+    }
+
+    /// A newer look at a cluster whose server is at work.
+    pub fn reopened(&self) -> Result<Self, OpenError> {
+        let newer = Self::open_as(Arc::clone(&self.source), self.server())?;
+        Ok(Cluster {
+            machine: self.machine.clone(),
+            collator: self.collator.clone(),
+            ..newer
+        })
+    }
+
+    /// What was opened before, seen anew.
+    pub(crate) fn open_as(source: Arc<dyn Source>, server: Server) -> Result<Self, OpenError> {
+        let label = server.label(source.as_ref());
+        Self::open_any(source, &label, server)
+    }
+
+    /// The same of an incremental backup too, of which some files are there in parts only.
+    pub(crate) fn open_any(
+        source: Arc<dyn Source>,
+        label: &LabelState,
+        server: Server,
+    ) -> Result<Self, OpenError> {
+        let running = server == Server::AtWork;
         let major = read_version(source.as_ref())?;
         let control = read_control(source.as_ref())?;
         let layout = choose_layout(major, &control)?;
@@ -160,13 +237,9 @@ impl Cluster {
         let trusted = control.trusted();
         let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
-        let label = LabelState::read(source.as_ref());
-        if matches!(&label, LabelState::Read(label) if label.incremental) {
-            return Err(OpenError::Incremental);
-        }
-        let labelled = label != LabelState::None;
+        let labelled = *label != LabelState::None;
         let settled = trusted
-            .filter(|control| control.is_shut_down() && !labelled)
+            .filter(|control| control.is_shut_down() && !labelled && !running)
             .map(|control| &control.checkpoint);
         let next_multi =
             settled.map(|checkpoint| (checkpoint.next_multi, checkpoint.next_multi_offset));
@@ -178,6 +251,7 @@ impl Cluster {
             multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, next_multi),
             homes,
             troubles,
+            running,
             labelled,
             ..Cluster::unknown(source, layout, control, build)
         };
@@ -190,6 +264,25 @@ impl Cluster {
     pub fn of_files(source: Arc<dyn Source>, layout: &'static Layout, build: Build) -> Self {
         let control = ControlState::Unreadable("there are relation files only".into());
         Cluster::unknown(source, layout, control, build)
+    }
+
+    /// The same for folders of databases, of which nothing else is left.
+    pub fn of_folders(
+        source: Arc<dyn Source>,
+        layout: &'static Layout,
+        build: Build,
+        homes: Vec<Home>,
+    ) -> Self {
+        let mut cluster = Cluster::of_files(source, layout, build);
+        for home in &homes {
+            let unnamed = || Database::unnamed(home);
+            cluster
+                .databases
+                .entry(home.database)
+                .or_insert_with(unnamed);
+        }
+        cluster.homes = homes;
+        cluster
     }
 
     /// Nothing was looked at yet.
@@ -212,8 +305,12 @@ impl Cluster {
             troubles: Vec::new(),
             machine: MachineCollations::default(),
             collator: None,
+            running: false,
             labelled: false,
             manifest: OnceLock::new(),
+            links: Vec::new(),
+            wal_is_elsewhere: false,
+            known_sums: BTreeMap::new(),
             is_replayed: false,
             recovered: None,
             recovery: OnceLock::new(),
@@ -264,16 +361,34 @@ impl Cluster {
     }
 
     /// The server was not shut down in good order, or a `backup_label` sends it back to an earlier
-    /// checkpoint.
+    /// checkpoint. Also while a server is at work: what it has in memory only, its files do not show.
     pub fn needs_recovery(&self) -> bool {
-        let begun = |control: &ControlFile| control.state != State::ShutDown || self.labelled;
+        let begun = |control: &ControlFile| {
+            control.state != State::ShutDown || self.labelled || self.running
+        };
         self.control.trusted().is_some_and(begun)
+    }
+
+    /// A server is at work on the files, as whoever opened the cluster knew.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
+    pub(crate) fn server(&self) -> Server {
+        match self.running {
+            true => Server::AtWork,
+            false => Server::Away,
+        }
     }
 
     /// Where recovery would begin, and what lies in `pg_wal`. `None` without a control file to
     /// trust.
     pub fn recovery(&self) -> Option<&Recovery> {
-        let plan = || Recovery::plan(self.source.as_ref(), self.layout, self.control.trusted()?);
+        let plan = || {
+            let source = self.source.as_ref();
+            let label = self.server().label(source);
+            Recovery::plan(source, self.layout, self.control.trusted()?, label)
+        };
         self.recovery.get_or_init(plan).as_ref()
     }
 
@@ -283,7 +398,11 @@ impl Cluster {
         let read = || {
             let recovery = self.recovery().filter(|_| self.needs_recovery())?;
             let control = self.control.trusted()?;
-            Some(Replay::read(self.source.as_ref(), recovery, control))
+            let source = self.source.as_ref();
+            Some(match self.running {
+                true => Replay::read_to_the_present(source, recovery, control),
+                false => Replay::read(source, recovery, control),
+            })
         };
         self.replay.get_or_init(read).as_ref()
     }
@@ -315,6 +434,12 @@ impl Cluster {
             return false;
         };
         replay.has_grown(self.source.as_ref(), recovery)
+    }
+
+    /// A server has written another control file since this one was read.
+    pub fn control_has_moved(&self) -> bool {
+        let now = read_control(self.source.as_ref());
+        now.is_ok_and(|now| now != self.control)
     }
 
     /// Data checksums are on; unknown without a control file to trust.
@@ -391,16 +516,8 @@ impl Cluster {
     fn read_databases(&mut self) -> BTreeMap<Oid, Database> {
         let mut databases: BTreeMap<Oid, Database> = BTreeMap::new();
         for home in self.homes.iter().filter(|home| home.database != 0) {
-            let unnamed = Database {
-                oid: home.database,
-                name: None,
-                encoding: None,
-                tablespace: home.tablespace,
-                invalid: false,
-                frozen_xid: None,
-                min_multi: None,
-            };
-            databases.entry(home.database).or_insert(unnamed);
+            let unnamed = || Database::unnamed(home);
+            databases.entry(home.database).or_insert_with(unnamed);
         }
         let global = Home {
             tablespace: 1664,

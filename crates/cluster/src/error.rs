@@ -31,6 +31,11 @@ pub enum OpenError {
     },
     /// An incremental backup by itself.
     Incremental,
+    /// Backups that are no chain.
+    Chain {
+        /// In words.
+        why: String,
+    },
     /// The source cannot be read.
     Source(SourceError),
 }
@@ -51,9 +56,9 @@ impl fmt::Display for OpenError {
                 write!(f, "this cluster was built with names of {bytes} bytes (NAMEDATALEN); only the usual 64 can be read")
             }
             OpenError::Incremental => {
-                f.write_str("this is an incremental backup, whose files hold only the blocks that changed. Put the chain together with pg_combinebackup, and name what it writes")
+                f.write_str("this is an incremental backup, whose files hold only the blocks that changed. Name the full backup that it builds on, and this one and those between them with --incremental, in order")
             }
-            OpenError::Contradiction { why } => f.write_str(why),
+            OpenError::Contradiction { why } | OpenError::Chain { why } => f.write_str(why),
             OpenError::Source(error) => error.fmt(f),
         }
     }

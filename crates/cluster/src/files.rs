@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_source::{EntryKind, Source, SourceError};
 
@@ -44,6 +45,15 @@ pub struct ForkFiles {
 }
 
 impl ForkFiles {
+    /// The relation's files, as WAL names them.
+    pub fn number(&self) -> FileNumber {
+        FileNumber {
+            tablespace: self.home.tablespace,
+            database: self.home.database,
+            filenode: self.filenode,
+        }
+    }
+
     /// The path of a segment, from the root of the data directory.
     pub fn path(&self, segment: u32) -> String {
         match &self.temporary {

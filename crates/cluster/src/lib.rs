@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod chain;
 mod cluster;
 mod collation;
 mod collator;
@@ -27,6 +28,7 @@ mod visibility;
 pub mod wal;
 
 pub use catalog::{Catalog, SequenceBounds};
+pub use chain::Link;
 pub use cluster::{Build, Cluster, ControlState, Database, Recovered};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, MANIFEST, RelationFileName};
 use pgclinic_format::Oid;
+use pgclinic_format::incremental::PREFIX;
 use pgclinic_source::{EntryKind, Source};
 
 use crate::document::{Kind, NotChecked, Place};
@@ -117,7 +118,9 @@ impl<'a> BackupPlaces<'a> {
 
     fn relation_place(&self, path: &str) -> Option<Place> {
         let (folder, name) = path.rsplit_once('/')?;
-        let name = RelationFileName::parse(name).filter(|name| !name.temporary)?;
+        // Blocks of a relation in an incremental backup belong to it as its file does.
+        let own = name.strip_prefix(PREFIX).unwrap_or(name);
+        let name = RelationFileName::parse(own).filter(|name| !name.temporary)?;
         let mut homes = self.cluster.homes.iter();
         let home = homes.find(|home| home.folder == folder)?.clone();
         let mut kept = self.catalog.borrow_mut();
@@ -135,7 +138,9 @@ impl<'a> BackupPlaces<'a> {
             segments: Vec::new(),
         };
         let database = catalog.database_name.as_deref();
-        Some(fork_place(database, relation, &files, name.segment))
+        let mut place = fork_place(database, relation, &files, name.segment);
+        place.path = path.to_owned();
+        Some(place)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a check is, and what it is given.
 
 use pgclinic_cluster::wal::{Replay, Stop};
-use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Relation};
+use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Persistence, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
@@ -194,7 +194,7 @@ impl ForkCx<'_> {
     /// the oldest numbers hold for no single page, and `is_overtaken` must be asked before telling.
     pub fn reach(&self) -> Option<Limits> {
         self.limits.or_else(|| {
-            let cluster = self.cluster?;
+            let cluster = self.cluster.filter(|_| !self.may_be_ahead())?;
             let replay = cluster.replay().filter(|replay| replay.is_complete())?;
             let checkpoint = &cluster.control.trusted()?.checkpoint;
             Some(Limits {
@@ -207,9 +207,20 @@ impl ForkCx<'_> {
         })
     }
 
+    /// Pages that a server at work writes without waiting for the WAL of the transactions on them.
+    fn may_be_ahead(&self) -> bool {
+        let persistence = self.relation.map(|relation| relation.persistence);
+        self.is_running() && persistence.is_some_and(|own| own != Persistence::Permanent)
+    }
+
     /// The end of the WAL that is there; nothing where more of it lies elsewhere.
     pub fn wal_end(&self) -> Option<Lsn> {
-        let here = |replay: &&Replay| replay.stop != Stop::Elsewhere;
+        let running = self.is_running();
+        let here = |replay: &&Replay| match replay.stop {
+            Stop::End => true,
+            Stop::GoesOn { .. } => !running,
+            Stop::Elsewhere => false,
+        };
         let replayed = || self.cluster?.replay().filter(here);
         match self.limits {
             Some(limits) => Some(limits.wal_end),
@@ -222,6 +233,11 @@ impl ForkCx<'_> {
         self.cluster.is_some_and(Cluster::needs_recovery)
     }
 
+    /// A server is at work on the cluster, and known to be.
+    pub fn is_running(&self) -> bool {
+        self.cluster.is_some_and(Cluster::is_running)
+    }
+
     /// A server is at work, and has gone on since its WAL was read.
     pub fn is_overtaken(&self) -> bool {
         self.limits.is_none() && self.cluster.is_some_and(Cluster::wal_has_grown)
@@ -229,12 +245,7 @@ impl ForkCx<'_> {
 
     /// The fork's files, as WAL names them.
     pub fn file_number(&self) -> FileNumber {
-        let home = &self.files.home;
-        FileNumber {
-            tablespace: home.tablespace,
-            database: home.database,
-            filenode: self.files.filenode,
-        }
+        self.files.number()
     }
 
     /// The fork.

@@ -12,7 +12,11 @@ use crate::rule::Severity;
 
 /// Fills in what the checks left open.
 pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
-    if replay_will_mend(page, cx) {
+    if cx.fork.is_running() {
+        if is_uncommitted(cx) {
+            return drafts.iter_mut().for_each(leave_to_its_maker);
+        }
+    } else if replay_will_mend(page, cx) {
         return drafts.iter_mut().for_each(leave_to_replay);
     }
     let refused = refusal(page, cx);
@@ -54,12 +58,32 @@ fn replay_will_mend(page: Page<'_>, cx: &PageCx<'_>) -> bool {
     }
 }
 
-/// Leaves out what a server at work has made untrue since its WAL was read.
+/// Nobody has committed what made the file: whoever makes it may not have written its pages yet.
+fn is_uncommitted(cx: &PageCx<'_>) -> bool {
+    let replay = cx.fork.cluster.and_then(Cluster::replay);
+    let creates = replay.is_some_and(|replay| replay.creates(cx.fork.file_number()));
+    cx.fork.relation.is_none() && creates
+}
+
+/// Leaves out what a server at work has made untrue since its WAL was read. Of a cluster that was opened as a running one
+/// such pages are looked at again instead, unless nobody has committed their file.
 pub(crate) fn drop_overtaken(drafts: &mut Vec<Draft>, cx: &PageCx<'_>) {
-    let overtaken = |draft: &Draft| OF_THE_FUTURE.contains(&draft.rule.name);
-    if cx.fork.limits.is_none() && drafts.iter().any(overtaken) && cx.fork.is_overtaken() {
+    let overtaken = |draft: &Draft| is_of_the_future(draft.rule.name);
+    if cx.fork.limits.is_some() || !drafts.iter().any(overtaken) {
+        return;
+    }
+    let drops = match cx.fork.is_running() {
+        true => is_uncommitted(cx),
+        false => cx.fork.is_overtaken(),
+    };
+    if drops {
         drafts.retain(|draft| !overtaken(draft));
     }
+}
+
+/// The rule compares with the end of the WAL.
+pub(crate) fn is_of_the_future(rule: &str) -> bool {
+    OF_THE_FUTURE.contains(&rule)
 }
 
 /// Rules that compare with the end of the WAL.
@@ -81,6 +105,15 @@ pub(crate) fn leave_to_recovery(draft: &mut Draft) {
     draft.severity = Severity::Note;
     draft.rows = Some(0);
     draft.server_says = None;
+}
+
+fn leave_to_its_maker(draft: &mut Draft) {
+    draft.severity = draft.severity.max(Severity::Note);
+    draft.rows = Some(0);
+    draft.server_says = None;
+    draft.message.push_str(
+        "; no transaction that has committed names the file, and one at work may be filling it",
+    );
 }
 
 fn leave_to_replay(draft: &mut Draft) {

@@ -14,6 +14,7 @@ use crate::places::fork_place;
 /// state replay may still create, fill, cut and remove files.
 pub fn is_settled(cluster: &Cluster) -> bool {
     let control = cluster.control.trusted();
+    let control = control.filter(|_| !cluster.is_running());
     cluster.recovered().is_some() || control.is_some_and(ControlFile::is_shut_down)
 }
 

@@ -23,6 +23,7 @@ pub mod gin;
 mod gist_keys;
 mod gist_tree;
 mod heap_aids;
+pub mod in_flight;
 mod index_words;
 pub mod inventory;
 mod line_pointers;
@@ -78,6 +79,7 @@ pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use rule::{Rule, Severity};
 pub use visibility_bits::VisibilityBits;
 pub use walker::{
-    CheckOptions, Course, Glob, Progress, Selection, StateKeeper, check_cluster, check_cluster_on,
-    check_file, check_page, fork_cx, is_expected, target_of,
+    AskedPage, Bystander, CheckOptions, Course, Glob, Progress, Selection, ServerSays, Since,
+    StateKeeper, check_cluster, check_cluster_on, check_file, check_page, check_running, fork_cx,
+    is_expected, target_of,
 };

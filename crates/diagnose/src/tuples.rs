@@ -120,7 +120,11 @@ pub(crate) fn columns_apply(tuple: HeapTuple<'_>, fork: &ForkCx<'_>) -> bool {
     let status = fork
         .cluster
         .and_then(|cluster| cluster.transactions.status(tuple.t_xmin()));
-    matches!(status, None | Some(XactStatus::Committed))
+    match status {
+        Some(status) => status == XactStatus::Committed,
+        // A server at work may have the status in its memory only.
+        None => !fork.is_running(),
+    }
 }
 
 /// The server takes the row for inserted without looking anything up.

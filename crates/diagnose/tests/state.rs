@@ -41,6 +41,7 @@ fn options() -> CheckOptions {
         spec: "a cluster".into(),
         memory_bytes: CheckOptions::MEMORY_BYTES,
         spill_folder: std::env::temp_dir(),
+        since: None,
     }
 }
 

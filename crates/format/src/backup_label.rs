@@ -28,9 +28,21 @@ pub struct BackupLabel {
     pub from_standby: bool,
     /// `START TIMELINE`.
     pub timeline: Option<u32>,
-    /// `INCREMENTAL FROM LSN`: the folder holds parts of files only.
-    pub incremental: bool,
+    /// The folder holds parts of files only: the rest lies in the backup that began here.
+    pub follows: Option<Follows>,
 }
+
+/// The backup that an incremental one builds on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Follows {
+    /// `INCREMENTAL FROM LSN`: its `START WAL LOCATION`.
+    pub start: Lsn,
+    /// `INCREMENTAL FROM TLI`: its `START TIMELINE`.
+    pub timeline: Option<u32>,
+}
+
+/// What the lines begin with that only incremental backups have.
+const FOLLOWS: &str = "INCREMENTAL FROM ";
 
 impl BackupLabel {
     /// Reads the file; the error is the line that is not as it must be, from 1.
@@ -44,20 +56,37 @@ impl BackupLabel {
             checkpoint,
             from_standby: false,
             timeline: None,
-            incremental: false,
+            follows: None,
         };
-        for line in lines {
+        let mut follows_timeline = None;
+        for (number, line) in (3usize..).zip(lines) {
             let Some((key, value)) = line.trim_end().split_once(": ") else {
                 continue;
             };
             match key {
                 "BACKUP FROM" => label.from_standby = value == "standby",
                 "START TIMELINE" => label.timeline = value.parse().ok(),
-                "INCREMENTAL FROM LSN" => label.incremental = true,
+                "INCREMENTAL FROM LSN" => {
+                    let start = parse_lsn(value).ok_or(number)?;
+                    label.follows = Some(Follows {
+                        start,
+                        timeline: None,
+                    });
+                }
+                "INCREMENTAL FROM TLI" => follows_timeline = value.parse().ok(),
                 _ => {}
             }
         }
+        if let Some(follows) = &mut label.follows {
+            follows.timeline = follows_timeline;
+        }
         Ok(label)
+    }
+
+    /// The file as it is of a backup put together from a chain.
+    pub fn without_follows(text: &str) -> String {
+        let lines = text.split_inclusive('\n');
+        lines.filter(|line| !line.starts_with(FOLLOWS)).collect()
     }
 }
 
@@ -94,7 +123,21 @@ mod tests {
             (Lsn(0x200_0028), Lsn(0x200_0060))
         );
         assert_eq!((label.from_standby, label.timeline), (true, Some(1)));
-        assert!(!label.incremental);
+        assert_eq!(label.follows, None);
+    }
+
+    #[test]
+    fn an_incremental_backup_says_what_it_builds_on() {
+        let text = format!("{TEXT}INCREMENTAL FROM LSN: 0/1000028\nINCREMENTAL FROM TLI: 1\n");
+        let label = BackupLabel::parse(&text).expect("a label");
+        let before = Follows {
+            start: Lsn(0x100_0028),
+            timeline: Some(1),
+        };
+        assert_eq!(label.follows, Some(before));
+        assert_eq!(BackupLabel::without_follows(&text), TEXT);
+        let wrong = text.replace("LSN: 0/1000028", "LSN: here");
+        assert_eq!(BackupLabel::parse(&wrong), Err(8));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgclinic_lab::load::{
@@ -71,6 +72,7 @@ fn a_load_does_what_its_script_says() {
     what_is_late_is_charged_for_its_wait(&place);
     a_window_that_could_not_be_connected_is_empty(&place);
     what_never_ends_is_cancelled(&place);
+    who_is_told_to_stop_does_not_wait_for_the_window(&place);
     pgbench_does_the_same_where_it_is_installed(&place);
 }
 
@@ -140,15 +142,30 @@ fn a_window_that_could_not_be_connected_is_empty(place: &Place) {
     assert!(why.contains("3D000"), "{why}");
 }
 
+/// How many sessions do not end by themselves.
+const SLEEPING: &str = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(600)%' AND state = 'active'";
+
 fn what_never_ends_is_cancelled(place: &Place) {
     let mut load = load("SELECT pg_sleep(600);", 2, 0);
     load.length = Length::Window(Duration::from_millis(100));
     load.grace = Duration::from_millis(100);
     let measured = place.measure(&load);
     assert_eq!((measured.rounds, measured.abandoned), (0, 2));
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(600)%' AND state = 'active'";
-    let gone = || place.run(waiting) == "0";
+    let gone = || place.run(SLEEPING) == "0";
     assert!((0..2000).any(|_| gone()), "the server still sleeps");
+}
+
+fn who_is_told_to_stop_does_not_wait_for_the_window(place: &Place) {
+    let mut load = load("SELECT pg_sleep(600);", 1, 0);
+    load.length = Length::Window(Duration::from_secs(3600));
+    load.grace = Duration::from_millis(100);
+    let measured = std::thread::scope(|scope| {
+        let working = scope.spawn(|| place.measure(&load));
+        while place.run(SLEEPING) == "0" {}
+        load.stop.store(true, Ordering::Relaxed);
+        working.join().expect("no panic")
+    });
+    assert_eq!((measured.rounds, measured.abandoned), (0, 1));
 }
 
 fn pgbench_does_the_same_where_it_is_installed(place: &Place) {

@@ -2,6 +2,7 @@
 
 use pgclinic_diagnose::document::{Figure, MeasuredRelation, Spread};
 use pgclinic_diagnose::measures::{FigureKind, Unit};
+use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
 
 use crate::measured::figure as short;
 use crate::words::{bytes, count};
@@ -78,19 +79,7 @@ pub(crate) fn time(seconds: i64) -> String {
 
 /// `2026-11-21`, from days since 1970, in the Gregorian calendar.
 pub(crate) fn date(days: i64) -> String {
-    // Years begin in March here, so that the leap day is the last.
-    let from_0000 = days.saturating_add(719_468).clamp(0, 3_652_000_000);
-    let (era, of_era) = (from_0000 / 146_097, from_0000 % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let Civil { year, month, day } = civil(days.saturating_sub(DAYS_FROM_1970_TO_2000));
     format!("{year}-{month:02}-{day:02}")
 }
 

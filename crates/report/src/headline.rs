@@ -42,6 +42,9 @@ pub fn headline(document: &CheckDocument) -> Headline {
 pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headline {
     let mut beside = Vec::new();
     beside.extend(document.needs_recovery.then_some("needs recovery"));
+    let state = document.target.state.as_deref();
+    let running = state.is_some_and(|state| state.starts_with("running"));
+    beside.extend(running.then_some("running"));
     beside.extend(document.interrupted.then_some("interrupted"));
     let word = match document.verdict {
         Verdict::Healthy => "HEALTHY",
@@ -127,8 +130,9 @@ fn coverage(document: &CheckDocument) -> String {
         return format!("checked nothing in {time}");
     }
     let percent = words::percent(coverage.bytes_checked, coverage.bytes_seen);
-    format!(
-        "checked {percent} % of {} in {time}",
-        words::bytes(coverage.bytes_seen)
-    )
+    let bytes = words::bytes(coverage.bytes_seen);
+    match coverage.pages_unchanged {
+        0 => format!("checked {percent} % of {bytes} in {time}"),
+        _ => format!("checked {percent} % of the {bytes} that changed, in {time}"),
+    }
 }

@@ -214,8 +214,13 @@ impl Table {
                 });
             }
         }
-        self.notes
-            .push("its columns are those that were given".into());
+        self.notes.push(match given.confidence {
+            None => "its columns are those that were given".into(),
+            Some(confidence) => format!(
+                "its columns are guessed from its rows, with a confidence of {} %: --schema takes corrections",
+                (confidence * 100.0).floor()
+            ),
+        });
         self.notes.extend(given.notes.iter().cloned());
     }
 

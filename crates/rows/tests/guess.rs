@@ -114,6 +114,7 @@ fn scored(takes: &dyn Fn(&Relation) -> bool) -> Score {
 #[test]
 fn most_columns_are_guessed_right() {
     let score = scored(&|relation| relation.name != "all_types");
+    println!("{score:?}");
     assert!(
         score.tables >= 30 && score.counted == score.tables,
         "{score:?}"

@@ -203,7 +203,14 @@ impl Hospital {
                 .find(|table| format!("{}.{}", table.schema, table.table) == *name);
             let is_told = counts.is_some_and(|table| {
                 let rows = &table.rows;
-                rows.partial + rows.carved + rows.mended + rows.uncertain + table.damaged_pages > 0
+                let is_guess = |note: &String| note.contains("guessed");
+                table.notes.iter().any(is_guess)
+                    || rows.partial
+                        + rows.carved
+                        + rows.mended
+                        + rows.uncertain
+                        + table.damaged_pages
+                        > 0
             });
             if !more.is_empty() && !is_told {
                 complaints.push(format!(
@@ -225,7 +232,7 @@ fn what_is_missing_is_said_and_nothing_is_invented() {
     let seeded = seed(&server(15), Checksums::On);
     let hospital = Hospital::new(&seeded.pgdata);
     let sites = Sites::new(&hospital.cluster);
-    let mut complaints = Vec::new();
+    let (mut complaints, mut tried) = (Vec::new(), 0);
     for (injury, number) in injuries().iter().zip(0..) {
         let options = InjuryOptions {
             database: Some(DATABASE.into()),
@@ -240,6 +247,7 @@ fn what_is_missing_is_said_and_nothing_is_invented() {
         if planned.wound.blind.is_some() || AS_THE_SERVER.contains(&name) {
             continue;
         }
+        tried += 1;
         let found = hospital.complaints(&planned);
         complaints.extend(
             found
@@ -248,4 +256,10 @@ fn what_is_missing_is_said_and_nothing_is_invented() {
         );
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    // The others are blind, find no fitting page here, or stand on the list above.
+    assert!(
+        tried * 4 >= injuries().len() * 3,
+        "{tried} of {}",
+        injuries().len()
+    );
 }

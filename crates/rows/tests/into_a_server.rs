@@ -75,12 +75,12 @@ fn the_loaded_database_is_the_salvaged_one() {
     assert!(whole > 0);
 
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
-    let told: Vec<_> = account
-        .not_salvaged
-        .iter()
-        .filter(|told| told.what != "large objects")
-        .collect();
-    assert!(told.is_empty(), "{told:#?}");
+    assert!(
+        account.not_salvaged.is_empty(),
+        "{:#?}",
+        account.not_salvaged
+    );
+    assert_eq!(account.large_objects[0].objects, 12);
     assert_eq!(account.totals.lost, 0);
     let found = rows(&running, "again");
     for (name, lines) in &expected {
@@ -141,4 +141,143 @@ fn a_refused_row_does_not_take_others_with_it() {
     );
     let count = session(&running, "again").query_value("SELECT count(*) FROM public.t");
     assert_eq!(count.expect("a count").as_deref(), Some("997"));
+}
+
+/// What is known of all large objects of a database.
+const OBJECTS: &str = "SELECT oid, md5(lo_get(oid)), lomowner::regrole, lomacl, obj_description(oid, 'pg_largeobject') \
+                       FROM pg_largeobject_metadata ORDER BY oid";
+
+/// Asked whether somebody pressed Ctrl-C, says yes from some time on.
+struct AskedOften(AtomicU64);
+
+impl Progress for AskedOften {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::Relaxed) > u64::MAX / 2
+    }
+}
+
+/// Large objects come with their numbers, owners, rights and comments; empty ones and holes too, also in two runs. What has
+/// one of their numbers is left as it is.
+#[test]
+fn large_objects_go_into_the_server() {
+    let installation = server(15);
+    let source = copy_of(&seed(&installation, Checksums::On));
+    let mut running = source.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE gallery TEMPLATE template0")
+        .expect("a database");
+    let mut gallery = session(&running, "gallery");
+    gallery
+        .execute(
+            "CREATE ROLE painter; CREATE ROLE \"the public\"; CREATE TABLE public.t AS SELECT 1 AS id; \
+             SELECT lo_from_bytea(20000 + i, decode(md5(i::text), 'hex')) FROM generate_series(1, 4000) i; \
+             SELECT lo_create(30001); SELECT lo_create(30002); SELECT lo_put(30002, 3000000, 'far behind'); \
+             SELECT lo_from_bytea(30003, decode(repeat('c0ffee', 1000000), 'hex')); \
+             ALTER LARGE OBJECT 20002 OWNER TO painter; GRANT SELECT ON LARGE OBJECT 20003 TO \"the public\"; \
+             GRANT ALL ON LARGE OBJECT 20004 TO PUBLIC; COMMENT ON LARGE OBJECT 30001 IS 'it''s empty'; CHECKPOINT",
+        )
+        .expect("objects");
+    let expected = gallery.query(OBJECTS).expect("objects");
+    assert_eq!(expected.len(), 4003);
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let destination = copy_of(&seed(&installation, Checksums::On));
+    let running = destination.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE again TEMPLATE template0")
+        .expect("a database");
+    let mut options = options(Path::new("/nowhere"), "copy");
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.selection.databases = vec![Glob::new("gallery")];
+    let account = run(&source.pgdata, &options, &AskedOften(AtomicU64::new(2500)));
+    assert!(account.expect("begun").interrupted);
+    let mut again = session(&running, "again");
+    let last = again.query_value("SELECT objects FROM pgclinic_salvage.state");
+    let last: u32 = last
+        .expect("a ledger")
+        .and_then(|last| last.parse().ok())
+        .expect("a number");
+    assert!((20001..24000).contains(&last), "{last}");
+    again
+        .execute("SELECT lo_from_bytea(30003, 'of somebody else')")
+        .expect("an object");
+
+    let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
+    let told: Vec<&str> = account
+        .not_salvaged
+        .iter()
+        .map(|told| told.what.as_str())
+        .collect();
+    assert_eq!(told, ["1 large objects, the first of them 30003"]);
+    assert_eq!(account.large_objects[0].objects, 4002);
+    let found = again.query(OBJECTS).expect("objects");
+    let without_last = |rows: &[pgclinic_servers::TextRow]| rows[..4002].to_vec();
+    assert_eq!(without_last(&found), without_last(&expected));
+    let kept = again.query_value("SELECT convert_from(lo_get(30003), 'UTF8')");
+    assert_eq!(kept.expect("a value").as_deref(), Some("of somebody else"));
+}
+
+/// Stops the server when some pieces are done.
+struct PullThePlug {
+    server: std::sync::Mutex<Option<Server>>,
+    pieces: AtomicU64,
+}
+
+impl Progress for PullThePlug {
+    fn expect(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {
+        if self.pieces.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let server = self.server.lock().expect("one at a time").take();
+            if let Some(mut server) = server {
+                server.stop(StopMode::Immediate).expect("stopped");
+            }
+        }
+    }
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// A destination that goes away is an error with the word of what to do, and the same command goes on when it is back.
+#[test]
+fn a_destination_that_goes_away_is_gone_on_with() {
+    let installation = server(15);
+    let source = copy_of(&seed(&installation, Checksums::On));
+    let mut running = source.start().expect("a server");
+    let expected = rows(&running, "clinic");
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let destination = copy_of(&seed(&installation, Checksums::On));
+    let running = destination.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE again TEMPLATE template0")
+        .expect("a database");
+    let mut options = options(Path::new("/nowhere"), "copy");
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.selection.databases = vec![Glob::new("clinic")];
+    let plug = PullThePlug {
+        server: std::sync::Mutex::new(Some(running)),
+        pieces: AtomicU64::new(20),
+    };
+    let failed = run(&source.pgdata, &options, &plug).expect_err("it went away");
+    assert!(matches!(failed, SalvageError::Server { .. }), "{failed}");
+    assert!(
+        failed.to_string().contains("The same command goes on"),
+        "{failed}"
+    );
+
+    let running = destination.start().expect("a server");
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
+    assert!(
+        account.not_salvaged.is_empty(),
+        "{:#?}",
+        account.not_salvaged
+    );
+    let found = rows(&running, "again");
+    for (name, lines) in &expected {
+        assert!(found.get(name) == Some(lines), "{name}");
+    }
 }

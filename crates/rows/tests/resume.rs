@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{options, salvaged};
 use pgclinic_diagnose::Progress;
-use pgclinic_rows::{SalvageError, salvage};
+use pgclinic_rows::{SalvageError, end_of_work, salvage};
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{Quiet, open, seed, server};
 
@@ -70,5 +70,6 @@ fn what_is_whole_is_not_done_again() {
     let account = salvage(&open(&pgdata), &options, &Quiet).expect("gone on");
     assert_eq!(account, at_once);
     assert_eq!(tables(&twice.join("clinic")), tables(&once.join("clinic")));
+    end_of_work(&twice).expect("removed");
     assert!(!twice.join("salvage.progress").exists());
 }

@@ -52,6 +52,8 @@ pub use run_as::RunAs;
 pub use running::{remove_all, stop_all};
 pub use scratch::Scratch;
 pub use server::{Server, StartOptions, StopMode};
-pub use session::{ConnectOptions, Login, Proof, Prover, Session, TextRow};
+pub use session::{
+    Archive, BackupOptions, BaseBackup, ConnectOptions, Login, Proof, Prover, Session, TextRow,
+};
 pub use sweep::{Swept, sweep, sweep_in};
 pub use target::{Address, Target, Tls};

@@ -6,11 +6,13 @@ use crate::message::{Message, SqlError};
 use crate::target::Target;
 use crate::wire::{Limit, Wire};
 
+mod base_backup;
 mod bearer;
 mod copy_in;
 mod password;
 mod proof;
 
+pub use base_backup::{Archive, BackupOptions, BaseBackup};
 pub use bearer::Login;
 pub use proof::{Proof, Prover};
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{ReadWriteFlags, preadv2};
 
+use crate::footprints::Footprints;
 use crate::open_files::OpenFiles;
 use crate::{Entry, Range, Result, Source, SourceError, SourceSpec, folder, path};
 
@@ -21,6 +22,8 @@ pub struct DataDirectory {
     spec: SourceSpec,
     root: OwnedFd,
     open_files: OpenFiles,
+    /// Where the page cache is somebody else's.
+    footprints: Option<Footprints>,
 }
 
 impl DataDirectory {
@@ -34,6 +37,16 @@ impl DataDirectory {
             spec,
             root,
             open_files: OpenFiles::default(),
+            footprints: None,
+        })
+    }
+
+    /// The same for a folder that a server works with: what reading brings into the system's page cache goes out again, and
+    /// what the server has there stays.
+    pub fn open_beside_a_server(path: &Path) -> Result<Self> {
+        Ok(Self {
+            footprints: Some(Footprints::default()),
+            ..Self::open(path)?
         })
     }
 
@@ -43,6 +56,9 @@ impl DataDirectory {
             return Ok(file);
         }
         let (file, identity) = folder::open_file(&self.root, path)?;
+        if self.footprints.is_some() {
+            Footprints::prepare(&file);
+        }
         let file = Arc::new(file);
         self.open_files.keep(path, identity, &file);
         Ok(file)
@@ -68,7 +84,13 @@ impl Source for DataDirectory {
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let file = self.file(path)?;
-        read_full(&file, offset, buf).map_err(|error| SourceError::from_io(path, &error))
+        let len = u64::try_from(buf.len()).unwrap_or(u64::MAX);
+        let mut read = || read_full(&file, offset, buf);
+        let read = match &self.footprints {
+            None => read(),
+            Some(footprints) => footprints.reading((&file, path), (offset, len), read),
+        };
+        read.map_err(|error| SourceError::from_io(path, &error))
     }
 
     fn prefetch(&self, ranges: &[Range]) {
@@ -77,6 +99,10 @@ impl Source for DataDirectory {
                 continue;
             };
             if let Ok(file) = self.file(&range.path) {
+                if let Some(footprints) = &self.footprints {
+                    footprints.prefetch(&file, &range.path, range.offset, range.len);
+                    continue;
+                }
                 let last = range.offset.saturating_add(range.len - 1);
                 if is_in_memory(&file, range.offset) && is_in_memory(&file, last) {
                     continue;

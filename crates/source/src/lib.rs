@@ -5,15 +5,18 @@
 //! What a source means by its bytes is decided above, in the cluster crate.
 #![forbid(unsafe_code)]
 
+mod chain;
 mod chunks;
 pub mod conformance;
 mod data_directory;
 mod error;
 mod folder;
+mod footprints;
 mod limit;
 mod memory;
 mod open_files;
 mod overlay;
+mod passed;
 mod path;
 mod pool;
 mod single_file;
@@ -21,12 +24,14 @@ mod source;
 mod spec;
 pub mod tar;
 
+pub use chain::{BackupChain, ChainShape};
 pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;
 pub use error::{Result, SourceError, SourceErrorKind};
 pub use limit::{Clock, Limit};
 pub use memory::Memory;
 pub use overlay::Overlay;
+pub use passed::Passed;
 pub use pool::{BufferPool, PooledBuffer};
 pub use single_file::SingleFile;
 pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};

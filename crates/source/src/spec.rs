@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Clock, DataDirectory, Limit, Overlay, Result, SingleFile, Source, SourceError, SourceErrorKind,
-    TarBackup,
+    BackupChain, ChainShape, Clock, DataDirectory, Limit, Overlay, Result, SingleFile, Source,
+    SourceError, SourceErrorKind, TarBackup,
 };
 
 /// Enough to rebuild a source where the same files can be reached.
@@ -32,6 +32,15 @@ pub enum SourceSpec {
         path: PathBuf,
         /// Where packed archives are unpacked.
         spill_folder: PathBuf,
+    },
+    /// A full backup and the incremental ones on it.
+    Chain {
+        /// In order, the full one first.
+        links: Vec<SourceSpec>,
+        /// Bytes of a block.
+        block_bytes: u32,
+        /// Blocks of a full segment.
+        segment_blocks: u32,
     },
     /// Files in memory; only the process that filled it has them.
     Memory {
@@ -67,7 +76,10 @@ impl SourceSpec {
             Self::Overlay { under, .. } | Self::Replayed { under } | Self::Limit { under, .. } => {
                 under.is_tar()
             }
-            Self::DataDirectory { .. } | Self::SingleFile { .. } | Self::Memory { .. } => false,
+            Self::DataDirectory { .. }
+            | Self::SingleFile { .. }
+            | Self::Chain { .. }
+            | Self::Memory { .. } => false,
         }
     }
 
@@ -79,6 +91,18 @@ impl SourceSpec {
             Self::TarBackup { path, spill_folder } => {
                 let mut go_on = |_| ControlFlow::Continue(());
                 Arc::new(TarBackup::open(path, spill_folder, &mut go_on)?)
+            }
+            Self::Chain {
+                links,
+                block_bytes,
+                segment_blocks,
+            } => {
+                let links: Result<Vec<_>> = links.iter().map(|link| link.open(clock)).collect();
+                let shape = ChainShape {
+                    block_bytes: *block_bytes,
+                    segment_blocks: *segment_blocks,
+                };
+                Arc::new(BackupChain::new(links?, shape)?)
             }
             Self::Memory { name } => {
                 let why = "a source in memory exists only in the process that filled it";

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pgclinic_format::incremental;
 use pgclinic_format::tar::build_header;
 use pgclinic_source::conformance::{Expected, check, check_shrinking, sample_files, sample_tree};
 use pgclinic_source::{
-    Clock, DataDirectory, Limit, Memory, Overlay, OverlayPatch, SingleFile, Source, SourceSpec,
-    TarBackup,
+    BackupChain, ChainShape, Clock, DataDirectory, Limit, Memory, Overlay, OverlayPatch,
+    SingleFile, Source, SourceSpec, TarBackup,
 };
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -66,6 +67,18 @@ fn check_spec(source: &dyn Source, expected: &Expected) -> Outcome {
     let rebuilt = back.open(&clock)?;
     assert_eq!(rebuilt.spec(), source.spec());
     check(&*rebuilt, expected);
+    Ok(())
+}
+
+#[test]
+fn data_directory_beside_a_server() -> Outcome {
+    let files = sample_tree();
+    let folder = on_disk(&files)?;
+    let source = DataDirectory::open_beside_a_server(folder.path())?;
+    check(&source, &files);
+    check_shrinking(&source, "base/5/16384", &|| {
+        cut(&folder.path().join("base/5/16384"))
+    });
     Ok(())
 }
 
@@ -295,4 +308,171 @@ fn archives_beside_the_base_are_part_of_it() -> Outcome {
     assert_eq!(source.troubles(), &[] as &[String]);
     check(&source, &files);
     Ok(())
+}
+
+const SHAPE: ChainShape = ChainShape {
+    block_bytes: 16,
+    segment_blocks: 8192,
+};
+
+/// A label of a backup, which in a chain says more.
+const LABEL: &str = "START WAL LOCATION: 0/2000028 (file 000000010000000000000002)\nCHECKPOINT LOCATION: 0/2000060\n";
+
+/// Parts of a file: those of these blocks, right or wrong.
+fn parts(content: &[u8], truncation: u32, blocks: impl Iterator<Item = (u32, bool)>) -> Vec<u8> {
+    let all: Vec<&[u8]> = content.chunks(16).collect();
+    let wrong = [0xEE; 16];
+    let blocks: Vec<(u32, &[u8])> = blocks
+        .map(|(block, right)| {
+            (
+                block,
+                if right {
+                    all[block as usize]
+                } else {
+                    &wrong[..]
+                },
+            )
+        })
+        .collect();
+    incremental::build(truncation, &blocks, SHAPE.block_bytes)
+}
+
+/// A full backup and two that build on it: of each three blocks, each link has one newest.
+fn three_links(files: &Expected) -> [Expected; 3] {
+    let mut links: [Expected; 3] = Default::default();
+    for (path, content) in files {
+        let Some((folder, name)) = path.rsplit_once('/').filter(|_| path.starts_with("base/"))
+        else {
+            links[0].insert(path.clone(), b"replaced".to_vec());
+            links[2].insert(path.clone(), content.clone());
+            continue;
+        };
+        let blocks = u32::try_from(content.len() / 16).unwrap_or(0);
+        // The file was shorter at first; what lies behind is in the newest parts.
+        let full = blocks.saturating_sub(20);
+        let mut whole: Vec<u8> = Vec::new();
+        for (block, bytes) in (0..full).zip(content.chunks(16)) {
+            whole.extend(if block % 3 == 0 {
+                bytes
+            } else {
+                &[0xEE; 16][..]
+            });
+        }
+        links[0].insert(path.clone(), whole);
+        let part = format!("{folder}/INCREMENTAL.{name}");
+        let older = (0..full).filter(|block| block % 3 > 0);
+        let older = older.map(|block| (block, block % 3 == 1));
+        links[1].insert(part.clone(), parts(content, full, older));
+        let newer = (0..blocks).filter(|block| block % 3 == 2 || *block >= full);
+        let newer = newer.map(|block| (block, true));
+        links[2].insert(part, parts(content, full, newer));
+    }
+    links[0].insert("base/5/dropped".into(), vec![7; 160]);
+    links[1].insert(
+        "base/5/INCREMENTAL.dropped".into(),
+        incremental::build(10, &[], 16),
+    );
+    links[2].insert("backup_manifest".into(), b"{}".to_vec());
+    let follows = "INCREMENTAL FROM LSN: 0/1000028\nINCREMENTAL FROM TLI: 1\n";
+    links[2].insert(
+        "backup_label".into(),
+        format!("{LABEL}{follows}").into_bytes(),
+    );
+    links
+}
+
+#[test]
+fn backup_chain() -> Outcome {
+    let mut files = sample_tree();
+    files.insert("backup_label".into(), LABEL.as_bytes().to_vec());
+    let folders = three_links(&files).map(|link| on_disk(&link));
+    let mut links: Vec<Arc<dyn Source>> = Vec::new();
+    for folder in &folders {
+        let folder = folder.as_ref().map_err(ToString::to_string)?;
+        links.push(Arc::new(DataDirectory::open(folder.path())?));
+    }
+    let source = BackupChain::new(links, SHAPE)?;
+    check(&source, &files);
+    check_spec(&source, &files)?;
+    let hidden = [
+        "backup_manifest",
+        "base/5/INCREMENTAL.16384",
+        "base/5/dropped",
+    ];
+    for path in hidden {
+        assert!(source.len(path).is_err(), "{path}");
+    }
+    let last = folders[2].as_ref().map_err(ToString::to_string)?;
+    check_shrinking(&source, "16384", &|| cut(&last.path().join("16384")));
+    Ok(())
+}
+
+/// Two links in memory; the newer one has this as the parts of `base/5/1`.
+fn chain_with(parts: Option<Vec<u8>>, whole: Option<Vec<u8>>) -> BackupChain {
+    let older = Memory::new("older").with("PG_VERSION", b"18\n");
+    let newer = Memory::new("newer").with("PG_VERSION", b"18\n");
+    if let Some(whole) = whole {
+        older.insert("base/5/1", whole);
+    }
+    if let Some(parts) = parts {
+        newer.insert("base/5/INCREMENTAL.1", parts);
+    }
+    let links: Vec<Arc<dyn Source>> = vec![Arc::new(older), Arc::new(newer)];
+    BackupChain::new(links, SHAPE).unwrap()
+}
+
+#[test]
+fn lying_parts_are_errors_of_their_file_only() {
+    let block: &[u8] = &[1; 16];
+    let sound = incremental::build(2, &[(1, block)], 16);
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = sound.clone();
+        bytes[at] = byte;
+        Some(bytes)
+    };
+    let whole = || Some(vec![9; 48]);
+    let read = |chain: &BackupChain| {
+        let mut bytes = [0; 64];
+        let count = chain.read_at("base/5/1", 0, &mut bytes);
+        count
+            .map(|count| bytes[..count].to_vec())
+            .map_err(|error| error.why)
+    };
+    let resolved = [[9; 16], [1; 16]].concat();
+    assert_eq!(
+        read(&chain_with(Some(sound.clone()), whole())),
+        Ok(resolved),
+        "cut to two blocks"
+    );
+    let short = chain_with(
+        Some(incremental::build(3, &[(2, block)], 16)),
+        Some(vec![9; 16]),
+    );
+    let resolved = [[9; 16], [0; 16], [1; 16]].concat();
+    assert_eq!(read(&short), Ok(resolved), "what no link has is zeros");
+
+    let lies = [
+        (changed(0, 0), "magic"),
+        (changed(7, 0x7f), "more than a segment has"),
+        (changed(11, 0x7f), "more than one has"),
+        (changed(13, 0xff), "behind the segment's end"),
+        (Some(sound[..14].to_vec()), "ends"),
+    ];
+    for (parts, why) in lies {
+        let chain = chain_with(parts, whole());
+        let told = read(&chain).unwrap_err();
+        assert!(told.contains(why), "{told}");
+        let listed = chain.list("base/5").unwrap();
+        assert_eq!(listed[0].name, "1", "it is not forgotten");
+        assert!(listed[0].len > 0, "and somebody reads it");
+    }
+    let cut = chain_with(Some(sound[..20].to_vec()), whole());
+    assert_eq!(
+        cut.read_at("base/5/1", 0, &mut [0; 16]),
+        Ok(16),
+        "the other block is there"
+    );
+    assert!(cut.read_at("base/5/1", 16, &mut [0; 16]).is_err());
+    let told = read(&chain_with(Some(sound.clone()), None)).unwrap_err();
+    assert!(told.contains("has no part of the file"), "{told}");
 }

@@ -1,8 +1,11 @@
-//! Base backups of running servers, made by `pg_basebackup`.
+//! Base backups of running servers, made by `pg_basebackup`, or without any tool over the replication protocol.
 
+use std::fs;
 use std::path::Path;
 
-use pgclinic_servers::{Server, StartOptions};
+use pgclinic_servers::{Archive, BackupOptions, BaseBackup, ConnectOptions, Server, StartOptions};
+use pgclinic_source::tar::{Archives, TarStream};
+use pgclinic_source::{EntryKind, Result, SourceError, SourceErrorKind};
 
 use crate::{TempCopy, run_as};
 
@@ -32,4 +35,93 @@ pub fn plain_backup(copy: &TempCopy, server: &Server, folder: &Path, arguments: 
 pub fn as_primary() -> StartOptions {
     let options = StartOptions::default().with("wal_level", "replica");
     options.with("max_wal_senders", "4")
+}
+
+/// The same for incremental backups.
+pub fn with_summaries() -> StartOptions {
+    as_primary().with("summarize_wal", "on")
+}
+
+/// A plain backup with its WAL and manifest, taken over the replication protocol; with the folder of an earlier one, an
+/// incremental backup on that. Tablespaces lie in `pg_tblspc` itself.
+pub fn streamed_backup(server: &Server, folder: &Path, earlier: Option<&Path>) {
+    let options = ConnectOptions::default().replicating();
+    let mut session = server
+        .connect_with("postgres", &options)
+        .expect("a session");
+    let manifest = |folder: &Path| fs::read(folder.join("backup_manifest")).expect("a manifest");
+    let options = BackupOptions {
+        label: "testkit".into(),
+        wal: true,
+        manifest: true,
+        since: earlier.map(manifest),
+        ..BackupOptions::default()
+    };
+    let major = server.installation().major;
+    let backup = session.base_backup(major, &options).expect("a backup");
+    let mut stream = TarStream::new(Unpacked {
+        backup,
+        manifest: Vec::new(),
+    });
+    while let Some(file) = stream.next_file().expect("a name") {
+        let path = folder.join(&file.path);
+        match file.kind {
+            EntryKind::Folder => fs::create_dir_all(&path).expect("a folder"),
+            EntryKind::File => {
+                fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+                fs::write(&path, content(&mut stream)).expect("a file");
+            }
+            EntryKind::Other => {}
+        }
+    }
+    assert_eq!(stream.troubles(), Vec::<String>::new());
+    let manifest = stream.into_archives().manifest;
+    fs::write(folder.join("backup_manifest"), manifest).expect("a manifest");
+}
+
+fn content(stream: &mut TarStream<Unpacked<'_>>) -> Vec<u8> {
+    let (mut content, mut part) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match stream.read(&mut part).expect("bytes") {
+            0 => return content,
+            count => content.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+/// The archives of a backup; its manifest is put aside.
+struct Unpacked<'s> {
+    backup: BaseBackup<'s>,
+    manifest: Vec<u8>,
+}
+
+impl Archives for Unpacked<'_> {
+    fn next_archive(&mut self) -> Result<Option<String>> {
+        match self.backup.next_archive().map_err(failed)? {
+            Some(Archive::Base) => Ok(Some(String::new())),
+            Some(Archive::Tablespace(oid)) => Ok(Some(format!("pg_tblspc/{oid}/"))),
+            Some(Archive::Manifest) => {
+                let mut part = vec![0; 64 << 10];
+                loop {
+                    match self.read(&mut part)? {
+                        0 => return self.next_archive(),
+                        count => self.manifest.extend_from_slice(&part[..count]),
+                    }
+                }
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn has_end_marks(&self) -> bool {
+        self.backup.has_end_marks()
+    }
+
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        self.backup.read(buf).map_err(failed)
+    }
+}
+
+fn failed(error: pgclinic_servers::SqlError) -> SourceError {
+    SourceError::new("", SourceErrorKind::Io, error.to_string())
 }

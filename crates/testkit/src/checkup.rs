@@ -44,6 +44,7 @@ pub fn checked_only(cluster: &Cluster, level: Level, selection: Selection) -> Ch
         spec: String::new(),
         memory_bytes: CheckOptions::MEMORY_BYTES,
         spill_folder: std::env::temp_dir(),
+        since: None,
     };
     check_cluster(cluster, &options, &Quiet)
 }

@@ -13,7 +13,7 @@ mod checkup;
 mod seeds;
 mod temp_copy;
 
-pub use backups::{as_primary, base_backup, plain_backup};
+pub use backups::{as_primary, base_backup, plain_backup, streamed_backup, with_summaries};
 pub use checkup::{Quiet, checked, checked_only, directory, open};
 pub use seeds::{Seeded, seed};
 pub use temp_copy::{TempCopy, copy_of};

@@ -1,24 +1,30 @@
 //! `pgclinic check TARGET`: what is wrong in the files.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::check::ForkCx;
 use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Course, Level, StateKeeper, check_cluster_on, check_file,
+    CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, check_cluster_on, check_file,
+    check_running,
 };
 use pgclinic_report::Document;
 
-use crate::args::{LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::asked_server::AskedServer;
+use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
+use crate::in_flight::{check_archives, check_server, is_url};
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
-use crate::run_state::StateFile;
+use crate::run_state::{self, StateFile};
 use crate::target::{self, Opened, Opening};
 use crate::world::World;
 
@@ -33,11 +39,28 @@ enum LevelName {
     Full,
 }
 
+/// How reads stand beside those of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum IoPriority {
+    /// Idle where a server is at work on the files
+    Auto,
+    /// After everybody else's
+    Idle,
+    /// As any program's
+    Usual,
+}
+
+/// How often files on which a server is started meanwhile are opened anew.
+const OPENED_MAX: usize = 3;
+
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, a base backup (a folder, or base.tar), or one relation file
+    /// A data directory, whose server may be running; a base backup (a folder, or base.tar); one relation file; or a running server,
+    /// postgres://user:password@host:port/database, whose base backup is looked at in flight, at level pages
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
     /// How deep to look
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LevelName::Structure)]
     level: LevelName,
@@ -50,9 +73,18 @@ struct Arguments {
     /// Write to this file how far the run has come, about once for each GiB, so that another can go on after it was stopped or killed
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// Only look at pages that changed since the run began that wrote this state and came to its end; what did not change is passed over
+    #[arg(long, value_name = "STATE")]
+    since: Option<PathBuf>,
     /// Go on where the run ended that wrote the state; the cluster must not have changed, and everything else must be asked alike
-    #[arg(long, requires = "state")]
+    #[arg(long, requires = "state", conflicts_with = "since")]
     resume: bool,
+    /// The server at work on the data directory, postgres://user@host:port/database: it is asked for damaged pages, and whether they are still in use
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// When the system does the reads
+    #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto, help_heading = "Load")]
+    io_priority: IoPriority,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -71,37 +103,40 @@ impl Command for Check {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Finds everything that is wrong in a stopped cluster's files, with cause, risk and cure")
-            .after_help("Nothing is written to the target. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
+            .about("Finds everything that is wrong in a cluster's files, with cause, risk and cure")
+            .after_help("Nothing is written to the target. A server may be at work on it: what it changes meanwhile is looked at again before it counts. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let mut opened = target::open(
-            &arguments.target,
-            Opening::new(world, Some(&arguments.load)),
-        )?;
-        if let Opened::Cluster(cluster) = &mut opened
-            && arguments.level != LevelName::Pages
-        {
-            cluster.machine = machine::collations();
-            if let Some(bindir) = &arguments.collate_with {
-                let collator = ServerCollator::start(bindir, cluster.layout.major)?;
-                cluster.collator = Some(Box::new(collator));
-            }
+        if let Some(mut document) = arguments.checked_in_flight(world)? {
+            document.elapsed_s = start.elapsed().as_secs_f64();
+            refuse_empty_selection(&arguments, &document)?;
+            let exit = Exit::of(&document);
+            arguments.output.write(&Document::Check(document), world)?;
+            return Ok(exit);
         }
         let state = arguments.state_file()?;
-        let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-        let document = checked(
-            &opened,
-            &arguments,
-            &world.temp_folder,
-            state.as_ref(),
-            &bar,
-        );
-        bar.finish();
-        let mut document = document?;
+        let mut document = None;
+        for _ in 0..OPENED_MAX {
+            let opened = arguments.opened(world)?;
+            let server = arguments.asked_server(&opened, world)?;
+            arguments.let_it_go_first(&opened, world);
+            let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
+            let done = checked(&opened, &arguments, world, (server, state.as_ref()), &bar);
+            bar.finish();
+            document = Some(done?);
+            if !was_started_meanwhile(&opened) {
+                break;
+            }
+            world.say(
+                "pgclinic: a server was started on the files meanwhile: they are looked at again",
+            );
+        }
+        let Some(mut document) = document else {
+            return Err(Failure::new("nothing was opened"));
+        };
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
         let exit = Exit::of(&document);
@@ -111,11 +146,122 @@ impl Command for Check {
     }
 }
 
+/// The files were those of a stopped server, and a server has written to them since.
+fn was_started_meanwhile(opened: &Opened) -> bool {
+    match opened {
+        Opened::Cluster(cluster) => !cluster.is_running() && cluster.control_has_moved(),
+        Opened::File(_) => false,
+    }
+}
+
 impl Arguments {
+    fn opened(&self, world: &World<'_>) -> Result<Opened, Failure> {
+        let opening = Opening::new(world, Some(&self.load))
+            .with_chain(&self.chain)
+            .beside_a_server();
+        let mut opened = target::open(&self.target, opening)?;
+        if let Opened::Cluster(cluster) = &mut opened
+            && self.level != LevelName::Pages
+        {
+            cluster.machine = machine::collations();
+            if let Some(bindir) = &self.collate_with {
+                let collator = ServerCollator::start(bindir, cluster.layout.major)?;
+                cluster.collator = Some(Arc::new(collator));
+            }
+        }
+        Ok(opened)
+    }
+
+    /// The server that was named, where one is at work.
+    fn asked_server(
+        &self,
+        opened: &Opened,
+        world: &mut World<'_>,
+    ) -> Result<Option<AskedServer>, Failure> {
+        let Some(url) = &self.server else {
+            return Ok(None);
+        };
+        match opened {
+            Opened::Cluster(cluster) if cluster.is_running() => {
+                let target = world.server(url)?;
+                AskedServer::open(target, cluster).map(Some)
+            }
+            _ => {
+                let why = "--server is for the data directory of a server at work, and none is";
+                Err(Failure::new(why))
+            }
+        }
+    }
+
+    /// Reads wait for those of a server at work, unless the person says otherwise.
+    fn let_it_go_first(&self, opened: &Opened, world: &mut World<'_>) {
+        let running = matches!(opened, Opened::Cluster(cluster) if cluster.is_running());
+        let idle = match self.io_priority {
+            IoPriority::Auto => running,
+            IoPriority::Idle => true,
+            IoPriority::Usual => false,
+        };
+        if idle && let Err(why) = beside_a_server::lower_io_priority() {
+            world.say(&format!("pgclinic: reads have their usual priority: {why}"));
+        }
+    }
+
+    /// The options with what `--since` says.
+    fn since(&self, opened: &Opened, options: CheckOptions) -> Result<CheckOptions, Failure> {
+        let Some(path) = &self.since else {
+            return Ok(options);
+        };
+        let Opened::Cluster(cluster) = opened else {
+            let why = "--since is for a cluster; one relation file is checked anew in no time";
+            return Err(Failure::new(why));
+        };
+        let refused = |why: String| Failure::new(format!("cannot use {}: {why}", path.display()));
+        let state = run_state::read(path).map_err(refused)?;
+        let since = Since::of(&state, cluster, &options).map_err(refused)?;
+        Ok(CheckOptions {
+            since: Some(since),
+            ..options
+        })
+    }
+
     fn state_file(&self) -> Result<Option<StateFile>, Failure> {
         let file = self.state.as_ref();
         file.map(|path| StateFile::new(path, self.resume))
             .transpose()
+    }
+
+    /// Of a target that passes by once; nothing where it is read as files are.
+    fn checked_in_flight(&self, world: &mut World<'_>) -> Result<Option<CheckDocument>, Failure> {
+        let url = self.target.to_str().filter(|text| is_url(text));
+        let has_state = self.state.is_some();
+        let options = options_of(self, &world.temp_folder);
+        let bar =
+            |world: &World<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        if let Some(url) = url {
+            if has_state || self.since.is_some() || !self.chain.incremental.is_empty() {
+                let why = "--state, --since and --incremental are for files, not for a running server";
+                return Err(Failure::new(why));
+            }
+            let server = world.server(url)?;
+            let bar = bar(world);
+            let rate = self.load.rate.map(NonZeroU64::get);
+            let checked = check_server(&server, &options, rate, &bar);
+            bar.finish();
+            return checked.map(Some);
+        }
+        let is_plain = self.load.rate.is_none()
+            && self.since.is_none()
+            && self.chain.incremental.is_empty();
+        let archive = target::archive_of(&self.target);
+        let Some(archive) =
+            archive.filter(|_| is_plain && !has_state && self.level == LevelName::Pages)
+        else {
+            return Ok(None);
+        };
+        let bar = bar(world);
+        let checked = check_archives(&archive, &options, &bar);
+        bar.finish();
+        checked
     }
 
     /// Where the run begins.
@@ -134,14 +280,8 @@ impl Arguments {
     }
 }
 
-fn checked(
-    opened: &Opened,
-    arguments: &Arguments,
-    temp_folder: &Path,
-    state: Option<&StateFile>,
-    bar: &Bar,
-) -> Result<CheckDocument, Failure> {
-    let options = CheckOptions {
+fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
+    CheckOptions {
         level: match arguments.level {
             LevelName::Pages => Level::Pages,
             LevelName::Structure => Level::Structure,
@@ -150,11 +290,31 @@ fn checked(
         threads: arguments.load.threads(),
         evidence: arguments.evidence,
         selection: arguments.selection.selection(),
-        spec: target::spec_of(&arguments.target),
+        spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         memory_bytes: arguments.load.memory.get(),
         spill_folder: arguments.load.spill_folder(temp_folder),
-    };
+        since: None,
+    }
+}
+
+fn checked(
+    opened: &Opened,
+    arguments: &Arguments,
+    world: &World<'_>,
+    (server, state): (Option<AskedServer>, Option<&StateFile>),
+    bar: &Bar,
+) -> Result<CheckDocument, Failure> {
+    let options = arguments.since(opened, options_of(arguments, &world.temp_folder))?;
     match opened {
+        Opened::Cluster(cluster) if cluster.is_running() => {
+            if arguments.resume {
+                let why = "a server is running, so that what was looked at may have changed since: begin anew";
+                return Err(Failure::new(format!("cannot go on: {why}")));
+            }
+            let course = arguments.course(cluster, &options, state)?;
+            let beside = BesideAServer::new(&world.interrupted, server);
+            Ok(check_running(course, cluster, &options, bar, &beside))
+        }
         Opened::Cluster(cluster) => {
             let course = arguments.course(cluster, &options, state)?;
             Ok(check_cluster_on(course, cluster, &options, bar))

@@ -8,7 +8,7 @@ use pgclinic_diagnose::document::DiffVerdict;
 use pgclinic_diagnose::{DiffOptions, diff_clusters};
 use pgclinic_report::Document;
 
-use crate::args::{LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
@@ -24,6 +24,12 @@ struct Arguments {
     /// The other one
     #[arg(value_name = "B")]
     b: PathBuf,
+    /// The incremental backups that build on A, oldest first
+    #[arg(long, value_name = "DIR")]
+    incremental_a: Vec<PathBuf>,
+    /// The incremental backups that build on B, oldest first
+    #[arg(long, value_name = "DIR")]
+    incremental_b: Vec<PathBuf>,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -49,13 +55,22 @@ impl Command for Diff {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let open = |path| target::open_cluster(path, Opening::new(world, Some(&arguments.load)));
-        let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
+        let chain = |links: &[PathBuf]| ChainArgs {
+            incremental: links.to_vec(),
+        };
+        let chain_a = chain(&arguments.incremental_a);
+        let chain_b = chain(&arguments.incremental_b);
+        let open = |path, chain| {
+            let opening = Opening::new(world, Some(&arguments.load)).with_chain(chain);
+            target::open_cluster(path, opening)
+        };
+        let a = open(&arguments.a, &chain_a)?;
+        let b = open(&arguments.b, &chain_b)?;
         let options = DiffOptions {
             threads: arguments.load.threads(),
             selection: arguments.selection.selection(),
-            spec_a: target::spec_of(&arguments.a),
-            spec_b: target::spec_of(&arguments.b),
+            spec_a: target::spec_of_chain(&arguments.a, &chain_a),
+            spec_b: target::spec_of_chain(&arguments.b, &chain_b),
         };
         let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
         let compared = diff_clusters(&a, &b, &options, &bar);

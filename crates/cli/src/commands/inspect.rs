@@ -15,7 +15,7 @@ use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_report::Document;
 
-use crate::args::{ForkName, SelectionArgs};
+use crate::args::{ChainArgs, ForkName, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
@@ -24,9 +24,11 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, a base backup (a folder, or base.tar), or one relation file
+    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), or one relation file
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
     /// The relation, as schema.name; not needed for a file
     #[arg(long, value_name = "NAME")]
     relation: Option<String>,
@@ -66,7 +68,10 @@ impl Command for Inspect {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let mut document = match target::open(&arguments.target, Opening::new(world, None))? {
+        let opening = Opening::new(world, None)
+            .with_chain(&arguments.chain)
+            .beside_a_server();
+        let mut document = match target::open(&arguments.target, opening)? {
             Opened::Cluster(cluster) => of_cluster(&cluster, &arguments)?,
             Opened::File(file) => of_file(&file, &arguments)?,
         };
@@ -104,7 +109,10 @@ fn of_cluster(cluster: &Cluster, arguments: &Arguments) -> Result<InspectDocumen
         cluster: Some(cluster),
         encoding,
         types: &types,
-        target: target_of(cluster, &target::spec_of(&arguments.target)),
+        target: target_of(
+            cluster,
+            &target::spec_of_chain(&arguments.target, &arguments.chain),
+        ),
     };
     taken_apart(&fork, more, arguments)
 }

@@ -13,7 +13,7 @@ use pgclinic_diagnose::measures::growth;
 use pgclinic_diagnose::{MeasureOptions, measure_cluster};
 use pgclinic_report::Document;
 
-use crate::args::{LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
@@ -26,6 +26,8 @@ struct Arguments {
     /// A data directory whose server is stopped, or a base backup: a folder, or base.tar
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
     /// Read this share of each large relation, such as 1%; figures come with intervals
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
@@ -73,12 +75,12 @@ impl Command for MeasureCommand {
         let start = Instant::now();
         let cluster = target::open_cluster(
             &arguments.target,
-            Opening::new(world, Some(&arguments.load)),
+            Opening::new(world, Some(&arguments.load)).with_chain(&arguments.chain),
         )?;
         let options = MeasureOptions {
             threads: arguments.load.threads(),
             selection: arguments.selection.selection(),
-            spec: target::spec_of(&arguments.target),
+            spec: target::spec_of_chain(&arguments.target, &arguments.chain),
             sample_percent: arguments.sample,
             memory_bytes: arguments.load.memory.get(),
             trial_clock: arguments.try_compression.then_some(clock),

@@ -1,6 +1,7 @@
 //! `pgclinic salvage TARGET --to DEST`: the rows out of files that no server opens.
 
 mod file;
+mod folder;
 mod recover;
 mod text_settings;
 
@@ -13,16 +14,17 @@ use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
     Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, TextStyle,
-    salvage, salvage_live,
+    end_of_work, salvage, salvage_live,
 };
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::Target;
 use text_settings::TextArgs;
 
-use crate::args::{LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
+use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::target::{self, Opening};
@@ -49,10 +51,12 @@ enum EncodingName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped; a base backup, its folder or base.tar; one relation file, with --columns or
-    /// --schema; or a database of a running server, postgres://user:password@host:port/name
+    /// A data directory whose server is stopped, or what is left of it: a folder with base/, or with the files of one database; a
+    /// base backup, its folder or base.tar; one relation file, with --columns or --schema; or a database of a running server, postgres://user:password@host:port/name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
     /// database, postgres://user:password@host:port/name: the schema is made there and loaded, where its schemas are empty; given
     /// again after a failure it goes on
@@ -72,8 +76,13 @@ struct Arguments {
     /// The columns of one relation file, dropped ones too: 'id int4, old dropped(4, 4), body text'
     #[arg(long, value_name = "COLUMNS", conflicts_with = "schema")]
     columns: Option<String>,
-    /// Guess the columns of one relation file from its rows, and print nothing but the guess: a CREATE TABLE with the confidence of
-    /// each column, to be corrected and given with --schema
+    /// Do not read the catalogs: every file of rows is a table, with the columns that --schema gives (behind a line
+    /// `-- file base/5/16384`), else with columns guessed from its rows. Databases whose pg_class cannot be read are always
+    /// taken so
+    #[arg(long, conflicts_with_all = ["columns", "toast", "ddl"])]
+    without_catalogs: bool,
+    /// Guess the columns of one relation file, or of all in a data directory, from the rows, and print nothing but the guess: a
+    /// CREATE TABLE with the confidence of each column, to be corrected and given with --schema
     #[arg(long, conflicts_with_all = ["schema", "columns", "to"])]
     guess: bool,
     /// The file of its TOAST relation, with the values that do not fit in a row
@@ -171,6 +180,9 @@ impl Command for Salvage {
             };
             json.write(&document, world)?;
         }
+        if exit != Exit::Interrupted && !arguments.is_to_server() {
+            end_of_work(arguments.to())?;
+        }
         if !arguments.quiet {
             summary.write(&document, world)?;
         }
@@ -185,9 +197,15 @@ fn salvaged(
     progress: &dyn Progress,
     world: &World<'_>,
 ) -> Result<Account, Failure> {
-    let knows_keys = server.is_none()
-        && (!arguments.target.is_file() || pgclinic_source::tar::is_archive(&arguments.target));
-    if arguments.verify && !knows_keys {
+    let is_chain = !arguments.chain.incremental.is_empty();
+    if is_chain && (server.is_some() || arguments.recover) {
+        let why = "--incremental is for backups that are read as they are, not for a server and not with --recover";
+        return Err(Failure::new(why));
+    }
+    let is_file =
+        arguments.target.is_file() && !pgclinic_source::tar::is_archive(&arguments.target);
+    let is_one_file = is_file && !is_chain;
+    if arguments.verify && (server.is_some() || is_one_file || arguments.without_catalogs) {
         let why = "--verify needs the catalogs of a data directory or backup, which tell the keys";
         return Err(Failure::new(why));
     }
@@ -195,9 +213,7 @@ fn salvaged(
         options.spec = target.to_string();
         return Ok(salvage_live(&target, &options, progress)?);
     }
-    let is_file =
-        arguments.target.is_file() && !pgclinic_source::tar::is_archive(&arguments.target);
-    if is_file {
+    if is_one_file {
         return file::run(arguments, &options, progress, world);
     }
     if arguments.columns.is_some() || arguments.toast.is_some() {
@@ -212,7 +228,13 @@ fn salvaged(
     let pgdata = recovered
         .as_ref()
         .map_or(&arguments.target, |copy| &copy.pgdata);
-    let cluster = target::open_cluster(pgdata, Opening::new(world, Some(&arguments.load)))?;
+    let opening = Opening::new(world, Some(&arguments.load)).with_chain(&arguments.chain);
+    let cluster = folder::open(pgdata, opening)?;
+    if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
+        let why =
+            "without catalogs there is no schema to be made on a server: salvage into a folder";
+        return Err(Failure::new(why));
+    }
     Ok(salvage(&cluster, &options, progress)?)
 }
 
@@ -241,9 +263,12 @@ impl Arguments {
 
     /// Where the account goes; none for a server that has no file for it.
     fn account_path(&self) -> Option<PathBuf> {
-        let is_server = self.to().to_str().is_some_and(is_url);
-        let usual = || (!is_server).then(|| self.to().join(ACCOUNT));
+        let usual = || (!self.is_to_server()).then(|| self.to().join(ACCOUNT));
         self.account.clone().or_else(usual)
+    }
+
+    fn is_to_server(&self) -> bool {
+        self.to().to_str().is_some_and(is_url)
     }
 
     /// The account as text on stdout.
@@ -288,6 +313,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         dropped: arguments.dropped,
         ddl: arguments.ddl.clone(),
         given: Vec::new(),
+        without_catalogs: arguments.without_catalogs,
         partial: match arguments.partial_values {
             true => Partial::Kept,
             false => Partial::Null,
@@ -306,7 +332,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         threads: arguments.load.threads(),
         memory_bytes: arguments.load.memory.get(),
         selection: arguments.selection.selection(),
-        spec: target::spec_of(&arguments.target),
+        spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         spill_folder: arguments.load.spill_folder(&world.temp_folder),
     })
 }
@@ -329,10 +355,6 @@ fn read_text(path: &Path) -> Result<String, Failure> {
 fn server_of(name: &Path, world: &mut World<'_>) -> Result<Option<Target>, Failure> {
     let url = name.to_str().filter(|name| is_url(name));
     url.map(|url| world.server(url)).transpose()
-}
-
-fn is_url(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
 fn exit_of(account: &Account) -> Exit {

@@ -106,6 +106,7 @@ pub(crate) fn check_at(
         spec: "drill".into(),
         memory_bytes: CheckOptions::MEMORY_BYTES,
         spill_folder: pgdata.parent().unwrap_or(pgdata).to_owned(),
+        since: None,
     };
     Ok(check_cluster(&open(pgdata)?, &options, &Unwatched))
 }

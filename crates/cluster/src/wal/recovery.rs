@@ -85,7 +85,12 @@ pub struct Recovery {
 impl Recovery {
     /// By the control file and what lies beside it; nothing when the control file's sizes make no
     /// sense.
-    pub fn plan(source: &dyn Source, layout: &Layout, control: &ControlFile) -> Option<Self> {
+    pub fn plan(
+        source: &dyn Source,
+        layout: &Layout,
+        control: &ControlFile,
+        label: LabelState,
+    ) -> Option<Self> {
         let shape = Shape::new(
             layout,
             Some(control.system_identifier),
@@ -94,7 +99,6 @@ impl Recovery {
             control.blcksz,
         )?;
         let files = Arc::new(WalFiles::list(source, &shape));
-        let label = LabelState::read(source);
         let there = |path: &str| source.len(path).is_ok();
         let signal = there("standby.signal") || there("recovery.signal");
         let start = match &label {
@@ -115,6 +119,14 @@ impl Recovery {
             start,
             timelines,
         })
+    }
+
+    /// The same with the files that lie in `pg_wal` now.
+    pub(crate) fn relisted(&self, source: &dyn Source) -> Self {
+        Recovery {
+            files: Arc::new(WalFiles::list(source, &self.shape)),
+            ..self.clone()
+        }
     }
 
     /// Reads pages on the way that recovery takes.

@@ -10,12 +10,14 @@ use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, Relatio
 use pgclinic_source::Source;
 
 use crate::error::Trouble;
-use crate::wal::files::WalFiles;
 use crate::wal::recovery::{LabelState, Recovery, StartKind};
 use crate::wal::touched::{Fate, Touched};
 
 /// Behind a redo point without WAL, pages are taken for younger up to here.
 const YOUNGER_MAX: u64 = 1 << 40;
+
+/// How often the end of WAL that is being written is looked for again.
+const CHASES_MAX: usize = 64;
 
 /// Whether the WAL that is there is all that replay will see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,20 +73,50 @@ impl Replay {
     /// Reads from the redo point to the end.
     pub fn read(source: &dyn Source, recovery: &Recovery, control: &ControlFile) -> Self {
         let start = recovery.start;
-        let mut reader = WalReader::new(recovery.pages(source), recovery.shape, start.redo);
         let mut replay = Replay::new(recovery, control);
-        let end = loop {
+        replay.read_on(source, recovery, start.redo);
+        replay.stop = replay.judge_stop(source, recovery, control);
+        replay
+    }
+
+    /// The same while a server writes on: up to where its WAL ended at some moment after the call.
+    pub fn read_to_the_present(
+        source: &dyn Source,
+        recovery: &Recovery,
+        control: &ControlFile,
+    ) -> Self {
+        let mut replay = Replay::read(source, recovery, control);
+        for _ in 0..CHASES_MAX {
+            if !matches!(replay.stop, Stop::GoesOn { .. }) {
+                break;
+            }
+            let known = replay.records;
+            let now = recovery.relisted(source);
+            replay.read_on(source, &now, replay.end.record);
+            replay.stop = replay.judge_stop(source, &now, control);
+            if replay.records == known {
+                break;
+            }
+        }
+        replay
+    }
+
+    /// Reads from `start` to the end.
+    fn read_on(&mut self, source: &dyn Source, recovery: &Recovery, start: Lsn) {
+        let mut reader = WalReader::new(recovery.pages(source), recovery.shape, start);
+        self.end = loop {
             match reader.read() {
-                Ok(record) => replay.record(&record, recovery),
+                Ok(record) => self.record(&record, recovery),
                 Err(end) => break end,
             }
         };
-        replay.end = end;
-        replay.timeline = reader.timeline().unwrap_or(start.timeline);
-        replay.bytes = reader.pages().bytes_read;
-        replay.troubles.clone_from(&reader.pages().troubles);
-        replay.stop = replay.judge_stop(source, recovery, control);
-        replay
+        self.timeline = reader.timeline().unwrap_or(self.timeline);
+        self.bytes += reader.pages().bytes_read;
+        for trouble in &reader.pages().troubles {
+            if !self.troubles.contains(trouble) {
+                self.troubles.push(trouble.clone());
+            }
+        }
     }
 
     fn new(recovery: &Recovery, control: &ControlFile) -> Self {
@@ -157,11 +189,7 @@ impl Replay {
 
     /// A record can be read now where there was none: the server is at work.
     pub fn has_grown(&self, source: &dyn Source, recovery: &Recovery) -> bool {
-        let files = std::sync::Arc::new(WalFiles::list(source, &recovery.shape));
-        let now = Recovery {
-            files,
-            ..recovery.clone()
-        };
+        let now = recovery.relisted(source);
         let pages = now.pages(source);
         WalReader::new(pages, recovery.shape, self.end.record)
             .read()

@@ -123,6 +123,9 @@ fn tell_gaps(cluster: &Cluster, manifest: &BackupManifest, out: &mut Findings) {
             inherent: false,
         });
     }
+    if cluster.wal_is_elsewhere {
+        return;
+    }
     let here = cluster.replay().map(|replay| replay.end.record);
     for range in &manifest.wal {
         if here.is_none_or(|here| here < range.end) {

@@ -93,7 +93,7 @@ impl ClusterCheck for CheckpointRecordMissing {
                 )
             }
         };
-        if cluster.needs_recovery() && control_has_moved(cluster) {
+        if cluster.needs_recovery() && cluster.control_has_moved() {
             return;
         }
         let draft = Draft::new(&CHECKPOINT_RECORD_MISSING, message).place(place_of(recovery, at));
@@ -105,14 +105,4 @@ impl ClusterCheck for CheckpointRecordMissing {
             (_, true) => draft,
         });
     }
-}
-
-/// A server at work has made another checkpoint since the control file was read.
-fn control_has_moved(cluster: &Cluster) -> bool {
-    let source = cluster.source().as_ref();
-    let bytes = pgclinic_source::read_all(source, "global/pg_control", 16 << 10);
-    let now = bytes
-        .ok()
-        .and_then(|bytes| pgclinic_format::ControlFile::parse(&bytes).ok());
-    now.as_ref() != cluster.control.trusted()
 }

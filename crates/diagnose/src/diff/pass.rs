@@ -235,11 +235,7 @@ impl Pass<'_> {
                 database: 0,
                 filenode: 0,
             },
-            |files| FileNumber {
-                tablespace: files.home.tablespace,
-                database: files.home.database,
-                filenode: files.filenode,
-            },
+            ForkFiles::number,
         );
         let relation = files.and_then(|files| self.names.relation(files));
         Judge {

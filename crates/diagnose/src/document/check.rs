@@ -287,6 +287,9 @@ pub struct Coverage {
     /// Of them, pages of zeros only.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub zeroed_pages: u64,
+    /// Pages that were passed over since they have not changed since another run; their bytes are counted nowhere else.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pages_unchanged: u64,
     /// Relations.
     pub relations: u64,
     /// What was not checked, and why.

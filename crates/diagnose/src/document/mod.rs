@@ -90,7 +90,7 @@ impl Level {
 pub struct Target {
     /// As the person named it.
     pub spec: String,
-    /// `data-directory`, `base-backup`, `tar-backup` or `relation-file`.
+    /// `data-directory`, `base-backup`, `backup-chain`, `tar-backup` or `relation-file`.
     pub kind: String,
     /// 13 to 18; null where nothing tells.
     pub major: Option<u16>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_format::Oid;
+use pgclinic_format::{Lsn, Oid};
 use serde::{Deserialize, Serialize};
 
 use super::check::{Coverage, Evidence, Finding, RelationSummary, Story};
@@ -23,6 +23,9 @@ pub struct RunState {
     pub selection: String,
     /// Where the last checkpoint of the cluster was when the run began.
     pub checkpoint: String,
+    /// Where the cluster was when the run began, for runs that only look at what changed since.
+    #[serde(default)]
+    pub begin: Option<Begin>,
     /// Nothing is left to do.
     pub complete: bool,
     /// What belongs to no database is done.
@@ -31,6 +34,17 @@ pub struct RunState {
     pub(crate) databases: BTreeMap<Oid, DatabaseState>,
     /// What was seen.
     pub(crate) books: SavedBooks,
+}
+
+/// A cluster at the begin of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Begin {
+    /// The redo point of its last checkpoint: what was changed before it was on disk.
+    pub redo: Lsn,
+    /// The timeline of its WAL.
+    pub timeline: u32,
+    /// Folders with relation files, by tablespace and database.
+    pub homes: Vec<(Oid, Oid)>,
 }
 
 /// What is done of a database.

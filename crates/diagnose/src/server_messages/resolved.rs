@@ -74,6 +74,7 @@ fn folder_of(spec: &SourceSpec) -> Option<String> {
         | SourceSpec::Limit { under, .. } => folder_of(under),
         SourceSpec::SingleFile { .. }
         | SourceSpec::TarBackup { .. }
+        | SourceSpec::Chain { .. }
         | SourceSpec::Memory { .. } => None,
     }
 }

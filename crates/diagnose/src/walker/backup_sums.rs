@@ -2,8 +2,9 @@
 //! that nothing is read twice; the other files are read here.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_format::backup_manifest::ManifestFile;
+use pgclinic_format::backup_manifest::{BackupManifest, ManifestFile};
 use pgclinic_format::digest::{Algorithm, Digest};
+use pgclinic_format::incremental::PREFIX;
 use pgclinic_source::SourceError;
 
 use crate::backup_files::{BackupPlaces, counts};
@@ -11,6 +12,7 @@ use crate::checks::backup_file_changed::other_sum;
 use crate::document::check::Origin;
 use crate::document::{NotChecked, Place, RelationSummary};
 use crate::findings::{Draft, Findings};
+use crate::in_flight::relation_file;
 use crate::walker::books::Books;
 use crate::walker::{CheckOptions, Progress, keep_drafts};
 
@@ -28,13 +30,30 @@ pub(crate) fn compare(
         return;
     };
     if !options.selection.is_everything() {
-        return books.not_checked(NotChecked {
-            what: "files of the backup against its manifest".into(),
-            why: "only a part of the backup was asked for".into(),
-            inherent: true,
-        });
+        return books.not_checked(only_a_part());
     }
     let places = BackupPlaces::new(cluster);
+    let mut findings = changed((cluster, manifest), (cluster, &places), progress, books);
+    keep_drafts(cluster, &mut findings, books);
+}
+
+/// Of a backup that is not looked at as a whole.
+pub(crate) fn only_a_part() -> NotChecked {
+    NotChecked {
+        what: "files of the backup against its manifest".into(),
+        why: "only a part of the backup was asked for".into(),
+        inherent: true,
+    }
+}
+
+/// The files of a backup with another checksum than its manifest says. What damaged pages explain is told of `whole`, whose
+/// pages were looked at: the backup itself, or what it is a link of.
+pub(crate) fn changed(
+    (cluster, manifest): (&Cluster, &BackupManifest),
+    (whole, places): (&Cluster, &BackupPlaces<'_>),
+    progress: &dyn Progress,
+    books: &mut Books,
+) -> Findings {
     let mut findings = Findings::default();
     for (path, file) in &manifest.files {
         if progress.is_interrupted() {
@@ -43,7 +62,11 @@ pub(crate) fn compare(
         let Some((algorithm, was)) = wanted(cluster, path, file) else {
             continue;
         };
-        let sum = match books.sums.remove(path) {
+        let known = books
+            .sums
+            .remove(path)
+            .or_else(|| summed_before(cluster, path, books));
+        let sum = match known {
             Some(sum) => sum,
             None => match sum_of(cluster, path, algorithm) {
                 Ok(sum) => {
@@ -62,16 +85,25 @@ pub(crate) fn compare(
         };
         if sum != was {
             let place = places.of(path);
-            let damaged = first_damage(&place, cluster, &books.relations);
+            let damaged = first_damage(&place, whole, &books.relations);
             let draft = explained(other_sum(algorithm, &sum, was), damaged);
             findings.add(draft.place(place));
         }
     }
-    keep_drafts(cluster, &mut findings, books);
+    findings
+}
+
+/// The checksum from when the file passed by. Those of relations were booked with their pages.
+fn summed_before(cluster: &Cluster, path: &str, books: &mut Books) -> Option<Vec<u8>> {
+    let sum = cluster.known_sums.get(path)?;
+    if relation_file(path).is_none() {
+        books.file(cluster, path);
+    }
+    Some(sum.clone())
 }
 
 /// The checksum of a file that is there, counts and has its length; the others are told already.
-fn wanted<'a>(
+pub(crate) fn wanted<'a>(
     cluster: &Cluster,
     path: &str,
     file: &'a ManifestFile,
@@ -81,7 +113,11 @@ fn wanted<'a>(
     (as_long && counts(path)).then_some((*algorithm, sum.as_slice()))
 }
 
-fn sum_of(cluster: &Cluster, path: &str, algorithm: Algorithm) -> Result<Vec<u8>, SourceError> {
+pub(crate) fn sum_of(
+    cluster: &Cluster,
+    path: &str,
+    algorithm: Algorithm,
+) -> Result<Vec<u8>, SourceError> {
     let mut digest = Digest::new(algorithm);
     let mut buffer = vec![0; STEP];
     let mut offset = 0u64;
@@ -98,7 +134,9 @@ fn sum_of(cluster: &Cluster, path: &str, algorithm: Algorithm) -> Result<Vec<u8>
 /// The first damaged page of the segment.
 fn first_damage(place: &Place, cluster: &Cluster, damaged: &[RelationSummary]) -> Option<Origin> {
     let (database, filenode, fork) = (place.database_oid?, place.filenode?, place.fork?);
-    let segment = pgclinic_cluster::RelationFileName::parse(place.path.rsplit_once('/')?.1)?;
+    let name = place.path.rsplit_once('/')?.1;
+    let name = name.strip_prefix(PREFIX).unwrap_or(name);
+    let segment = pgclinic_cluster::RelationFileName::parse(name)?;
     let whole = cluster.build.segment_blocks();
     let begin = u64::from(segment.segment).checked_mul(whole)?;
     let own = |one: &&RelationSummary| {

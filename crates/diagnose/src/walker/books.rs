@@ -6,8 +6,9 @@ use pgclinic_cluster::{Cluster, Trouble};
 use pgclinic_format::StatusLog;
 
 use crate::check::ForkCx;
-use crate::document::{Coverage, Level, NotChecked, RelationSummary};
+use crate::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
 use crate::findings::Findings;
+use crate::walker::suspects::Suspects;
 
 /// Ranges of damaged blocks kept for one fork; beyond them, near ones are joined.
 const RANGES_MAX: usize = 10_000;
@@ -91,6 +92,12 @@ pub(crate) struct Books {
     pub(crate) sums: BTreeMap<String, Vec<u8>>,
     /// Small files that are booked.
     pub(crate) booked: BTreeSet<String>,
+    /// Of a cluster whose server is at work: bytes of relation files that were looked at.
+    pub(crate) looked_at: BTreeMap<String, u64>,
+    /// Of the same: pages that need a second look.
+    pub(crate) suspects: Suspects,
+    /// Of the same: what checks of files found, by id, which counts when it is found again.
+    pub(crate) held: BTreeMap<String, Finding>,
 }
 
 impl Books {
@@ -105,6 +112,9 @@ impl Books {
             damaged: BTreeMap::new(),
             sums: BTreeMap::new(),
             booked: BTreeSet::new(),
+            looked_at: BTreeMap::new(),
+            suspects: Suspects::default(),
+            held: BTreeMap::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use pgclinic_cluster::Cluster;
 use crate::document::{CheckDocument, Evidence, Finding, Level, NotChecked, Target, Tool, Verdict};
 use crate::rule::Severity;
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, stories, target_of};
+use crate::walker::{CheckOptions, Since, stories, target_of};
 
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
@@ -19,7 +19,16 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
             inherent: false,
         });
     }
-    if cluster.needs_recovery() && options.level >= Level::Structure {
+    if let Some(since) = &options.since {
+        let unchanged = books.coverage.pages_unchanged;
+        let entries = unchanged_since(since, unchanged, options.level);
+        entries
+            .into_iter()
+            .for_each(|entry| books.not_checked(entry));
+    }
+    if cluster.is_running() {
+        books.not_checked(beside_a_server(options.level));
+    } else if cluster.needs_recovery() && options.level >= Level::Structure {
         let what = "pages, maps, catalogs, status files and relation files against each other";
         let why = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
         books.not_checked(NotChecked {
@@ -30,10 +39,51 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
     }
     assemble(
         target_of(cluster, &options.spec),
-        cluster.needs_recovery(),
+        cluster.needs_recovery() && !cluster.is_running(),
         options,
         books,
     )
+}
+
+/// What a run that only looks at changes leaves to the one before.
+fn unchanged_since(since: &Since, pages: u64, level: Level) -> Vec<NotChecked> {
+    let entry = |what: String, why: &str| NotChecked {
+        what,
+        why: why.into(),
+        inherent: true,
+    };
+    let lsn = since.lsn();
+    let mut entries = vec![entry(
+        format!("{pages} pages that have not changed since {lsn}"),
+        "--since asks for changed pages only: damage that came without a change of the LSN is not seen in them",
+    )];
+    if since.findings() > 0 {
+        let what = format!("{} findings of the run before", since.findings());
+        entries.push(entry(what, "its own report tells them; those in pages that have not changed since are not told again"));
+    }
+    if level > Level::Pages {
+        let what = "the pages of relations against each other";
+        entries.push(entry(what.into(), "--since asks for changed pages only"));
+    }
+    entries
+}
+
+/// What no reader of files can compare while a server writes them one after the other.
+fn beside_a_server(level: Level) -> NotChecked {
+    let what = match level {
+        Level::Pages => "lengths of relation files",
+        Level::Structure => {
+            "pages, visibility maps, catalogs, status files and lengths of relation files against each other"
+        }
+        Level::Full => {
+            "pages, visibility maps, catalogs, status files and lengths of relation files against each other, rows against index entries and long values"
+        }
+    };
+    NotChecked {
+        what: what.into(),
+        why: "a server is at work and writes them apart from each other: a base backup or the stopped cluster tells".into(),
+        inherent: true,
+    }
 }
 
 /// What the level does not look at, which one does, and what it would cost.

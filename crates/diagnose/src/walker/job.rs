@@ -75,7 +75,7 @@ pub(crate) fn jobs_of<'a>(
         books.not_checked(NotChecked {
             what,
             why: NO_COLUMNS.into(),
-            inherent: false,
+            inherent: view.cluster.is_running(),
         });
     }
     jobs
@@ -88,12 +88,19 @@ fn is_left_out(
     relation: Option<&Relation>,
     books: &mut Books,
 ) -> bool {
-    let (what, why) = if files.temporary.is_some() {
+    let running = view.cluster.is_running();
+    let (what, why) = if files.temporary.is_some() && running {
+        (
+            "files of temporary relations",
+            "only the session that made them knows their pages",
+        )
+    } else if files.temporary.is_some() {
         (
             "files of temporary relations",
             "the server removes them when it starts",
         )
-    } else if files.fork != Fork::Init
+    } else if !running
+        && files.fork != Fork::Init
         && view.cluster.needs_recovery()
         && relation.is_some_and(|relation| relation.persistence == Persistence::Unlogged)
     {
@@ -195,7 +202,8 @@ fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {
         books.not_checked(NotChecked {
             what: format!("columns of {name}"),
             why: NO_COLUMNS.into(),
-            inherent: false,
+            // A server at work changes them faster than they can be read.
+            inherent: job.is_running(),
         });
     } else if job.method.is_none() {
         let why = "its access method belongs to an extension";

@@ -13,7 +13,7 @@ use crate::screen::{Glance, Screen};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_page::has_line_pointers;
-use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 
 /// The checks of one fork, chosen once.
 pub(crate) struct Looker<'a> {
@@ -26,6 +26,7 @@ pub(crate) struct Looker<'a> {
     beside_right: Vec<&'static dyn PageCheck>,
     summed: bool,
     system_identifier: u64,
+    holds_back: bool,
 }
 
 /// What one thread keeps of the pages that it looks at.
@@ -48,6 +49,10 @@ pub(crate) enum Seen {
     Noted,
     /// Damage.
     Damaged,
+    /// What is wrong may be so because the page is on its way: nothing is told before a second look.
+    Suspect,
+    /// The same, of a page that is younger than the WAL that is known, and speaks only of that.
+    Young(Lsn),
 }
 
 impl<'a> Looker<'a> {
@@ -70,7 +75,21 @@ impl<'a> Looker<'a> {
             beside_right,
             summed: fork.cluster.and_then(pgclinic_cluster::Cluster::checksums) == Some(true),
             system_identifier,
+            holds_back: false,
         }
+    }
+
+    /// Where a server is at work, says nothing of a page that asks for a second look but that it does.
+    pub(crate) fn holding_back(self) -> Self {
+        Looker {
+            holds_back: self.fork.is_running(),
+            ..self
+        }
+    }
+
+    /// A server is at work on the fork.
+    pub(crate) fn is_running(&self) -> bool {
+        self.fork.is_running()
     }
 
     /// Bytes of a page of the fork.
@@ -94,7 +113,9 @@ impl<'a> Looker<'a> {
 
     /// Walks along the levels of a tree will ask for the faces of its leaves.
     pub(crate) fn wants_faces(&self) -> bool {
-        self.fork.level >= Level::Structure && self.fork.key_order.is_some()
+        // Comparisons wait until the server has stopped.
+        let compared = self.fork.level >= Level::Structure && !self.fork.is_running();
+        compared && self.fork.key_order.is_some()
     }
 
     /// Looks at one page and keeps what is found. `hash` is the page's own, if it is known already.
@@ -167,6 +188,9 @@ impl<'a> Looker<'a> {
         let mut drafts = notes.findings.take_drafts();
         consequences::drop_overtaken(&mut drafts, cx);
         consequences::complete(&mut drafts, page, cx);
+        if let Some(seen) = self.held_back(&drafts, page) {
+            return seen;
+        }
         let damaged = drafts
             .iter()
             .any(|draft| draft.severity == Severity::Damage);
@@ -190,6 +214,27 @@ impl<'a> Looker<'a> {
             notes.findings.keep(finding);
         }
         if damaged { Seen::Damaged } else { Seen::Noted }
+    }
+
+    /// Why nothing is told of the page now.
+    fn held_back(&self, drafts: &[Draft], page: Page<'_>) -> Option<Seen> {
+        let severe = || {
+            drafts
+                .iter()
+                .filter(|draft| draft.severity != Severity::Note)
+        };
+        if !self.holds_back || severe().next().is_none() {
+            return None;
+        }
+        let known = self.fork.wal_end();
+        let is_young = known.is_some_and(|known| page.pd_lsn() > known);
+        Some(
+            match is_young && severe().all(|draft| consequences::is_of_the_future(draft.rule.name))
+            {
+                true => Seen::Young(page.pd_lsn()),
+                false => Seen::Suspect,
+            },
+        )
     }
 
     /// Gives the drafts their place and root.

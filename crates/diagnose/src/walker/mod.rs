@@ -4,8 +4,10 @@
 //! Within one, the forks are cut into chunks that threads take in order; what they find does not
 //! depend on who took which.
 
+mod again;
 mod backup_sums;
 mod books;
+mod chain_links;
 mod document;
 mod job;
 mod left_out;
@@ -13,9 +15,12 @@ mod look;
 mod pass;
 mod recovered;
 mod relations;
+mod running;
 mod selection;
+mod since;
 mod state;
 mod stories;
+mod suspects;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -34,12 +39,15 @@ use crate::places::file_place;
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
 pub use pass::check_file;
+pub use running::{AskedPage, Bystander, ServerSays, check_running};
 pub use selection::{Glob, Selection};
+pub use since::Since;
 pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
 
 use books::Books;
 use job::jobs_of;
+pub(crate) use look::{Looker, Notes, Seen};
 use recovered::Clusters;
 
 /// The part of the memory that the faces of leaves may have; the rest is for what is compared.
@@ -64,6 +72,8 @@ pub struct CheckOptions {
     pub memory_bytes: u64,
     /// The folder for what does not fit in memory; it lies in no cluster.
     pub spill_folder: PathBuf,
+    /// Only pages that changed since another run.
+    pub since: Option<Since>,
 }
 
 impl CheckOptions {
@@ -137,6 +147,7 @@ pub fn check_cluster_on(
         }
     }
     backup_sums::compare(cluster, options, progress, &mut books);
+    chain_links::compare(cluster, options, progress, &mut books);
     books.interrupted = progress.is_interrupted();
     if !books.interrupted {
         course.is_complete(&books);
@@ -180,7 +191,7 @@ fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut Books
     books.wal(cluster, options.level);
 }
 
-/// Keeps drafts that carry their own places.
+/// Keeps drafts that carry their own places; of a cluster whose server is at work, until they are found again.
 fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     for entry in std::mem::take(&mut findings.not_checked) {
         books.not_checked(entry);
@@ -188,9 +199,11 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     for mut draft in findings.take_drafts() {
         crate::consequences::complete_file(&mut draft);
         let nowhere = file_place("", Kind::File);
-        books
-            .findings
-            .keep(draft.finish(&nowhere, system_identifier(cluster)));
+        let finding = draft.finish(&nowhere, system_identifier(cluster));
+        match cluster.is_running() {
+            true => drop(books.held.insert(finding.id.clone(), finding)),
+            false => books.findings.keep(finding),
+        }
     }
 }
 
@@ -342,15 +355,17 @@ fn check_relations(
         progress,
         books,
     );
-    relations::run(
-        (&Neighbours::new(jobs, faces), catalog),
-        cluster.source().as_ref(),
-        system_identifier(cluster),
-        options,
-        &budget,
-        progress,
-        books,
-    );
+    if options.since.is_none() {
+        relations::run(
+            (&Neighbours::new(jobs, faces), catalog),
+            cluster.source().as_ref(),
+            system_identifier(cluster),
+            options,
+            &budget,
+            progress,
+            books,
+        );
+    }
     books.settle_damage(jobs);
     let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
     books.main_bytes += main
@@ -382,12 +397,22 @@ fn not_checked(trouble: &Trouble) -> NotChecked {
 }
 
 fn kind_of(cluster: &Cluster) -> &'static str {
-    if cluster.source().spec().is_tar() {
+    if !cluster.links().is_empty() {
+        "backup-chain"
+    } else if cluster.source().spec().is_tar() {
         "tar-backup"
     } else if cluster.is_base_backup() {
         "base-backup"
     } else {
         "data-directory"
+    }
+}
+
+/// As the control file has it; that a server is at work comes first.
+fn state_of(cluster: &Cluster, written: &str) -> String {
+    match cluster.is_running() {
+        true => format!("running, {written}"),
+        false => written.to_owned(),
     }
 }
 
@@ -402,6 +427,6 @@ pub fn target_of(cluster: &Cluster, spec: &str) -> Target {
         block_size: Some(cluster.build.block_size),
         segment_size: Some(cluster.build.segment_bytes),
         checksums: cluster.checksums(),
-        state: control.map(|control| control.state.to_string()),
+        state: control.map(|control| state_of(cluster, &control.state.to_string())),
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::Segment;
-use pgclinic_format::BlockNo;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Digest;
-use pgclinic_source::Source;
+use pgclinic_format::{BlockNo, Page};
+use pgclinic_source::{Source, SourceErrorKind};
 use pgclinic_spill::Budget;
 
 use crate::btree::{AllFaces, Faces};
@@ -17,6 +17,7 @@ use crate::document::{CheckDocument, Coverage, NotChecked, Target};
 use crate::findings::Findings;
 use crate::walker::books::{Books, DamagedBlocks, Pages};
 use crate::walker::look::{Looker, Notes, Seen};
+use crate::walker::suspects::{Spot, Suspects};
 use crate::walker::{CheckOptions, Progress, document};
 
 /// Bytes of one read: few enough that they are still in the core's own cache when they are looked at.
@@ -34,6 +35,14 @@ struct Stretch {
     job: usize,
     segment: Segment,
     path: String,
+    /// Bytes at its begin that an earlier pass has looked at.
+    done: u64,
+}
+
+impl Stretch {
+    fn bytes(&self) -> u64 {
+        self.segment.len - self.done
+    }
 }
 
 /// What one thread has seen.
@@ -45,6 +54,7 @@ struct Share {
     damaged: Vec<(usize, DamagedBlocks)>,
     /// Checksums of whole files that a manifest has some of.
     sums: Vec<(String, Vec<u8>)>,
+    suspects: Suspects,
 }
 
 /// Looks at every page of every job, and gives the faces of the leaves of indexes, by job.
@@ -57,8 +67,8 @@ pub(crate) fn run(
     progress: &dyn Progress,
     books: &mut Books,
 ) -> BTreeMap<usize, AllFaces> {
-    let (stretches, chunks) = stretches(jobs);
-    let bytes: u64 = stretches.iter().map(|stretch| stretch.segment.len).sum();
+    let (stretches, chunks) = stretches(jobs, &books.looked_at);
+    let bytes: u64 = stretches.iter().map(Stretch::bytes).sum();
     progress.expect(bytes);
     let pass = Pass {
         jobs,
@@ -95,19 +105,26 @@ fn manifest<'a>(jobs: &[ForkCx<'a>], options: &CheckOptions) -> Option<&'a Backu
     summed.then_some(manifest)
 }
 
-fn stretches(jobs: &[ForkCx<'_>]) -> (Vec<Stretch>, usize) {
+fn stretches(jobs: &[ForkCx<'_>], looked_at: &BTreeMap<String, u64>) -> (Vec<Stretch>, usize) {
     let mut chunks = 0;
     let mut stretches = Vec::new();
     for (index, job) in jobs.iter().enumerate() {
         for segment in job.files.segments.iter().filter(|segment| segment.len > 0) {
             let path = job.files.path(segment.number);
-            stretches.push(Stretch {
+            let done = looked_at.get(&path).copied().unwrap_or(0);
+            if done >= segment.len {
+                continue;
+            }
+            let stretch = Stretch {
                 first_chunk: chunks,
                 job: index,
                 segment: *segment,
                 path,
-            });
-            chunks += usize::try_from(segment.len.div_ceil(CHUNK_BYTES)).unwrap_or(usize::MAX);
+                done,
+            };
+            let own = stretch.bytes().div_ceil(CHUNK_BYTES);
+            stretches.push(stretch);
+            chunks += usize::try_from(own).unwrap_or(usize::MAX);
         }
     }
     (stretches, chunks)
@@ -146,7 +163,7 @@ impl Pass<'_> {
                 let Some(job) = self.jobs.get(stretch.job) else {
                     break;
                 };
-                let next = Looker::new(job, self.system_identifier);
+                let next = Looker::new(job, self.system_identifier).holding_back();
                 share.begin(stretch.job, next.wants_faces().then_some(self.budget));
                 looker = Some((stretch.job, next));
             }
@@ -205,13 +222,17 @@ impl Pass<'_> {
 
     /// A checksum that the manifest has of the file, if it has one and the length is its own.
     fn digest_of(&self, stretch: &Stretch) -> Option<Digest> {
+        let cluster = self.jobs.get(stretch.job)?.cluster?;
+        if cluster.known_sums.contains_key(&stretch.path) {
+            return None;
+        }
         let file = self.manifest?.files.get(&stretch.path)?;
         let (algorithm, _) = file.sum.as_ref()?;
         (file.size == stretch.segment.len).then(|| Digest::new(*algorithm))
     }
 
     fn offset(&self, stretch: &Stretch, chunk: usize) -> u64 {
-        chunk.saturating_sub(stretch.first_chunk) as u64 * CHUNK_BYTES
+        stretch.done + chunk.saturating_sub(stretch.first_chunk) as u64 * CHUNK_BYTES
     }
 
     /// The segment that a chunk lies in.
@@ -256,6 +277,10 @@ impl Pass<'_> {
         let expected = room.len();
         let read = match self.source.read_at(&stretch.path, offset, room) {
             Ok(read) => read,
+            // Dropped or rewritten: what stands in its place has a file of its own.
+            Err(error) if looker.is_running() && error.kind == SourceErrorKind::NotFound => {
+                return false;
+            }
             Err(error) => {
                 share.coverage.bytes_seen += expected as u64;
                 share.coverage.bytes_unreadable += expected as u64;
@@ -273,6 +298,12 @@ impl Pass<'_> {
             true => read - read % block_size,
             false => read,
         };
+        let gone = if looker.is_running() {
+            expected - read
+        } else {
+            0
+        };
+        let expected = expected - gone;
         if read < expected {
             let why = format!(
                 "the file shrank while it was read: {} bytes are gone",
@@ -293,7 +324,13 @@ impl Pass<'_> {
             looker,
             share,
         );
-        read == expected
+        read == expected && gone == 0
+    }
+
+    /// The page has not changed since another run.
+    fn is_passed_over(&self, page: &[u8], job: &ForkCx<'_>) -> bool {
+        let since = self.options.since.as_ref().zip(Page::parse(page));
+        since.is_some_and(|(since, page)| since.passes_over(page, job))
     }
 
     fn pages(
@@ -322,11 +359,18 @@ impl Pass<'_> {
             let Ok(number) = BlockNo::try_from(block) else {
                 continue;
             };
+            if self.is_passed_over(page, job) {
+                share.coverage.bytes_seen -= page.len() as u64;
+                share.coverage.pages_unchanged += 1;
+                continue;
+            }
             share.coverage.bytes_checked += page.len() as u64;
             share.coverage.pages += 1;
             match looker.look((page, hash), number, &mut share.notes) {
                 Seen::Quiet | Seen::Noted => {}
                 Seen::Zeroed => share.coverage.zeroed_pages += 1,
+                Seen::Suspect => share.suspects.add(spot(job, number)),
+                Seen::Young(lsn) => share.suspects.add_young(spot(job, number), lsn),
                 Seen::Damaged => {
                     Books::keep_evidence(
                         &mut share.evidence,
@@ -355,6 +399,7 @@ impl Share {
             evidence: Pages::new(),
             damaged: Vec::new(),
             sums: Vec::new(),
+            suspects: Suspects::default(),
         }
     }
 
@@ -380,6 +425,14 @@ impl Share {
     }
 }
 
+fn spot(job: &ForkCx<'_>, block: BlockNo) -> Spot {
+    Spot {
+        file: job.file_number(),
+        fork: job.fork(),
+        block,
+    }
+}
+
 /// Adds up what the threads have seen.
 fn settle(
     shares: Vec<Share>,
@@ -395,6 +448,7 @@ fn settle(
         ours.bytes_unreadable += theirs.bytes_unreadable;
         ours.pages += theirs.pages;
         ours.zeroed_pages += theirs.zeroed_pages;
+        ours.pages_unchanged += theirs.pages_unchanged;
         theirs
             .not_checked
             .into_iter()
@@ -411,6 +465,7 @@ fn settle(
             books.damaged.entry(*job).or_default().absorb(blocks);
         }
         books.sums.extend(share.sums);
+        books.suspects.absorb(share.suspects);
         for (job, faces) in share.faces {
             all_faces.entry(job).or_default().add(faces);
         }

@@ -14,7 +14,7 @@ pub(super) struct Clusters<'a> {
 
 impl Clusters<'_> {
     /// Looks at the recovered cluster too, unless there is damage among the drafts behind the first `known`. What a
-    /// server at work has overtaken is left out.
+    /// server at work has overtaken is left out; of one that is known to be at work, everything is asked twice.
     pub(super) fn ask_again(
         &self,
         known: usize,
@@ -28,7 +28,8 @@ impl Clusters<'_> {
         };
         let mut again = Findings::default();
         check(after, &mut again);
-        if !again.drafts.is_empty() && !self.cluster.wal_has_grown() {
+        let overtaken = || !self.cluster.is_running() && self.cluster.wal_has_grown();
+        if !again.drafts.is_empty() && !overtaken() {
             findings.drafts.append(&mut again.drafts);
         }
     }

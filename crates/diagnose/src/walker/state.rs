@@ -6,7 +6,7 @@ use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::Oid;
 
 use crate::check::ForkCx;
-use crate::document::state::{DatabaseState, Owner, RunState, SavedBooks};
+use crate::document::state::{Begin, DatabaseState, Owner, RunState, SavedBooks};
 use crate::document::{Evidence, Tool};
 use crate::findings::Findings;
 use crate::walker::books::Books;
@@ -44,6 +44,7 @@ impl<'a> Course<'a> {
             level: options.level,
             selection: selection_words(options),
             checkpoint: checkpoint_of(cluster),
+            begin: begin_of(cluster),
             complete: false,
             whole: false,
             databases: Default::default(),
@@ -215,7 +216,18 @@ fn checkpoint_of(cluster: &Cluster) -> String {
     })
 }
 
-fn selection_words(options: &CheckOptions) -> String {
+/// Where the cluster is, by a control file to trust.
+fn begin_of(cluster: &Cluster) -> Option<Begin> {
+    let control = cluster.control.trusted()?;
+    let homes = cluster.homes.iter();
+    Some(Begin {
+        redo: control.checkpoint.redo,
+        timeline: cluster.recovery()?.timelines.target(),
+        homes: homes.map(|home| (home.tablespace, home.database)).collect(),
+    })
+}
+
+pub(super) fn selection_words(options: &CheckOptions) -> String {
     match options.selection.is_everything() {
         true => "everything".into(),
         false => format!("{:?}", options.selection),

@@ -1,10 +1,11 @@
 //! Dates and times as `DateStyle` and `TimeZone` have them; truth: `EncodeDateOnly`, `EncodeDateTime` in `datetime.c`.
 
 use super::column::digits;
-use super::date_time::{Civil, MICROS_PER_DAY, MICROS_PER_SECOND, append_clock, civil};
+use super::date_time::{MICROS_PER_DAY, MICROS_PER_SECOND, append_clock};
 use super::printer::Printer;
 use super::style::{DateOrder, DateStyle, Style};
 use super::undecodable::Undecodable;
+use crate::calendar::{Civil, civil};
 
 /// 2000-01-01 in seconds since 1970.
 const EPOCH: i64 = 946_684_800;

@@ -5,6 +5,7 @@ use super::date_style::{append_era, append_offset, append_year, print_day, print
 use super::printer::Printer;
 use super::reader::{Reader, exact};
 use super::undecodable::Undecodable;
+use crate::calendar::{Civil, civil};
 
 pub(super) const MICROS_PER_SECOND: i64 = 1_000_000;
 pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
@@ -68,35 +69,6 @@ fn styled_moment(printer: &Printer, value: &[u8]) -> Option<i64> {
     let time = i64::from_le_bytes(exact(value).ok()?);
     let in_range = (DAY_MIN * MICROS_PER_DAY..TIMESTAMP_END).contains(&time);
     (in_range && !printer.style().has_plain_dates()).then_some(time)
-}
-
-/// A day of the Gregorian calendar; year 0 is 1 BC.
-pub(super) struct Civil {
-    pub(super) year: i64,
-    pub(super) month: i64,
-    pub(super) day: i64,
-}
-
-/// The calendar day of a day number since 2000-01-01, by counting from March in eras of 400 years.
-pub(super) fn civil(day: i64) -> Civil {
-    const ERA_DAYS: i64 = 146_097;
-    // 2000-03-01 begins an era.
-    let since = day - 60;
-    let in_era = since.rem_euclid(ERA_DAYS);
-    let year_in_era = (in_era - in_era / 1460 + in_era / 36_524 - in_era / (ERA_DAYS - 1)) / 365;
-    let in_year = in_era - (365 * year_in_era + year_in_era / 4 - year_in_era / 100);
-    let march_month = (5 * in_year + 2) / 153;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = 2000 + since.div_euclid(ERA_DAYS) * 400 + year_in_era + i64::from(month <= 2);
-    Civil {
-        year,
-        month,
-        day: in_year - (153 * march_month + 2) / 5 + 1,
-    }
 }
 
 fn clock_in_range(printer: &mut Printer, time: i64) -> Result<(), Undecodable> {

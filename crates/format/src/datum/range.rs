@@ -21,13 +21,19 @@ pub(super) fn print(
     subtype: &TypeInfo,
     value: &[u8],
 ) -> Result<(), Undecodable> {
+    let (mut reader, flags) = flags_of_range(value)?;
+    print_bounds(printer, &mut reader, subtype, flags)?;
+    reader.end()
+}
+
+/// The flags of a range, and a reader that stands before its bounds.
+pub(super) fn flags_of_range(value: &[u8]) -> Result<(Reader<'_>, u8), Undecodable> {
     let (&flags, bounds) = value
         .split_last()
         .ok_or(Undecodable::damaged("the value ends too early", 0))?;
     let mut reader = Reader::new(bounds);
     reader.u32()?;
-    print_bounds(printer, &mut reader, subtype, flags)?;
-    reader.end()
+    Ok((reader, flags))
 }
 
 /// Prints one range whose bounds begin here.

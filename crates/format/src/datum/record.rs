@@ -26,6 +26,18 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// A row of a type with these fields; it may have been stored when the type had fewer.
+    pub(crate) fn of(fields: &[Field], value: &'a [u8]) -> Result<Self, Undecodable> {
+        let row = Row::parse(value)?;
+        if row.attributes > fields.len() {
+            return Err(Undecodable::damaged(
+                "a row value has more attributes than its type",
+                14,
+            ));
+        }
+        Ok(row)
+    }
+
     pub(crate) fn parse(value: &'a [u8]) -> Result<Self, Undecodable> {
         let mut reader = Reader::starting(value, 14);
         let (infomask2, infomask, hoff) = (reader.u16()?, reader.u16()?, reader.u8()?);
@@ -57,13 +69,7 @@ pub(super) fn print(
     fields: &[Field],
     value: &[u8],
 ) -> Result<(), Undecodable> {
-    let mut row = Row::parse(value)?;
-    if row.attributes > fields.len() {
-        return Err(Undecodable::damaged(
-            "a row value has more attributes than its type",
-            14,
-        ));
-    }
+    let mut row = Row::of(fields, value)?;
     printer.byte(b'(')?;
     let mut is_first = true;
     for (attribute, field) in fields.iter().enumerate() {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::zone::Kind;
+use crate::calendar::{DAYS_FROM_1970_TO_2000, civil};
 
 const DAY: i64 = 86_400;
 const HOUR: i64 = 3600;
@@ -135,19 +136,7 @@ fn days_before_month(year: i64, month: i64) -> i64 {
 }
 
 fn year_of(moment: i64) -> i64 {
-    let day = moment.div_euclid(DAY);
-    // Never more than one beside it.
-    let near = 1970 + day.div_euclid(366);
-    let spare = day.div_euclid(365).abs() / 366 + 2;
-    let (mut low, mut high) = (near - spare, near + spare);
-    while low < high {
-        let middle = (low + high + 1).div_euclid(2);
-        match days_before(middle) <= day {
-            true => low = middle,
-            false => high = middle - 1,
-        }
-    }
-    low
+    civil(moment.div_euclid(DAY) - DAYS_FROM_1970_TO_2000).year
 }
 
 struct Reader<'a> {

@@ -1,6 +1,7 @@
 //! Runs as rows, and what the plan left out.
 
 use pgclinic_diagnose::document::{RunSummary, RunWord};
+use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
 
 use super::Machine;
 use crate::cell::{Cell, Outcome, RunResult};
@@ -90,24 +91,13 @@ pub(super) fn left_out(plan: &Plan) -> Vec<String> {
     words.collect()
 }
 
-/// Seconds since 1970 as `2026-11-21T17:00:00Z`, by the days of the proleptic Gregorian calendar.
+/// Seconds since 1970 as `2026-11-21T17:00:00Z`.
 fn moment(seconds: u64) -> String {
-    let (day, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of the year 0; a year then ends with February, leap day last.
-    let day = day + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    let year = year + era * 400 + later;
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let days = i64::try_from(days).unwrap_or(i64::MAX);
+    let Civil { year, month, day } = civil(days - DAYS_FROM_1970_TO_2000);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]

@@ -72,6 +72,14 @@ impl Client {
         Ok(client)
     }
 
+    /// The same client on a thread that drives no other.
+    pub(super) fn alone(self) -> io::Result<Self> {
+        Ok(Self {
+            connection: self.connection.alone()?,
+            ..self
+        })
+    }
+
     /// Runs rounds until the window ends or the rounds are done, and books them.
     pub(super) async fn work(
         &mut self,

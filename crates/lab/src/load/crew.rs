@@ -9,11 +9,13 @@
 //! Each thread has a runtime of its own, whose tasks never leave it. They are spawned as tasks that could: the ones that
 //! could not (`LocalSet`) cost a system call at every wake-up, a third of all that the generator does.
 
+use std::pin::pin;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::client::Client;
@@ -24,6 +26,9 @@ use pgclinic_servers::Target;
 
 /// Clients of one thread that connect at the same time: a storm of thousands would only fill the server's queue.
 const CONNECTING_MAX: usize = 16;
+
+/// How often a thread looks whether somebody wants the load to end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A load without a window ends when its rounds are done; this far away is never.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -138,9 +143,24 @@ impl Crew<'_> {
                     None => {}
                 }
             }
-            connected
+            self.alone(connected)
         };
         runtime.block_on(gather)
+    }
+
+    /// A single client has its thread to itself.
+    fn alone(&self, clients: Vec<Client>) -> Vec<Client> {
+        if clients.len() != 1 {
+            return clients;
+        }
+        let mut alone = Vec::new();
+        for client in clients {
+            match client.alone() {
+                Ok(client) => alone.push(client),
+                Err(error) => self.miss(1, &error.to_string()),
+            }
+        }
+        alone
     }
 
     fn work(&self, runtime: &Runtime, clients: Vec<Client>, begin: Instant) -> Tally {
@@ -154,13 +174,25 @@ impl Crew<'_> {
         runtime.block_on(async {
             let mut working = JoinSet::new();
             let (load, target) = self.owned();
+            let (give_up, given_up) = watch::channel(());
             for client in clients {
                 let (load, target, tally) = (load.clone(), target.clone(), tally.clone());
-                working.spawn(stay(client, load, target, begin, end, tally));
+                let given_up = given_up.clone();
+                working.spawn(stay(client, load, target, begin, end, given_up, tally));
             }
-            while let Some(ended) = working.join_next().await {
-                if let Err(panic) = ended {
-                    std::panic::resume_unwind(panic.into_panic());
+            let mut stopped = pin!(stopped(load));
+            let mut is_stopped = false;
+            loop {
+                tokio::select! {
+                    ended = working.join_next() => match ended {
+                        None => break,
+                        Some(Ok(())) => {}
+                        Some(Err(panic)) => std::panic::resume_unwind(panic.into_panic()),
+                    },
+                    () = &mut stopped, if !is_stopped => {
+                        is_stopped = true;
+                        let _ = give_up.send(());
+                    }
                 }
             }
         });
@@ -239,23 +271,38 @@ impl Crew<'_> {
     }
 }
 
-/// A client from the start of the clock to its goodbye. One that is still busy after the grace is cancelled.
+/// Returns a grace after somebody wanted the load to end.
+async fn stopped(load: Arc<Load>) {
+    while !load.is_stopped() {
+        tokio::time::sleep(LOOK).await;
+    }
+    tokio::time::sleep(load.grace).await;
+}
+
+/// A client from the start of the clock to its goodbye. One that is still busy a grace after the end is cancelled.
 async fn stay(
     mut client: Client,
     load: Arc<Load>,
     target: Arc<Target>,
     begin: Instant,
     end: Instant,
+    mut given_up: watch::Receiver<()>,
     tally: Arc<Mutex<Tally>>,
 ) {
     let limit = tokio::time::Instant::from_std(end + load.grace);
-    match tokio::time::timeout_at(limit, client.work(&load, begin, end, &tally)).await {
-        Ok(Ok(())) => client.close().await,
-        Ok(Err(error)) => {
+    let ended = tokio::select! {
+        biased;
+        ended = client.work(&load, begin, end, &tally) => Some(ended),
+        () = tokio::time::sleep_until(limit) => None,
+        _ = given_up.changed() => None,
+    };
+    match ended {
+        Some(Ok(())) => client.close().await,
+        Some(Err(error)) => {
             let why = format!("client {}: {error}", client.number());
             locked(&tally).fail("58000", &why, Instant::now());
         }
-        Err(_) => {
+        None => {
             locked(&tally).abandoned += 1;
             client.abandon(&target).await;
         }

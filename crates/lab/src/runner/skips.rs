@@ -1,9 +1,13 @@
 //! What a plan would skip on this machine, told before it is run.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use pgclinic_servers::Installation;
+
 use crate::by_url;
+use crate::cell::{Arm, Cell};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
 use crate::plan::Plan;
@@ -21,79 +25,196 @@ pub fn skipped_here(
         by_url::check(experiment, given)?;
     }
     let mut site = Site::open(options.clone(), interrupted)?;
-    let mut skipped: Vec<(String, String)> = Vec::new();
+    let cells = plan.cells.iter();
+    let cells: Vec<&Cell> = cells
+        .filter(|cell| cell.block == 1 && !cell.is_control)
+        .collect();
+    let mut skips: Vec<Skip<'_>> = Vec::new();
     for arm in &plan.matrix.arms {
-        let found = match site.installation_here(arm) {
-            Err(Error::Skip(why)) => {
-                skipped.push((arm.name.clone(), why));
-                continue;
+        let own = cells.iter().filter(|cell| cell.arm == arm.name);
+        match whole_arm(&mut site, arm)? {
+            Hindrance::Always(why) => skips.extend(own.map(|cell| Skip {
+                cell,
+                why: why.clone(),
+            })),
+            Hindrance::AsItsCells(installation) => {
+                let Some(features) = site.known_features(&installation) else {
+                    continue;
+                };
+                skips.extend(own.filter_map(|cell| {
+                    let needs = experiment.needs(cell, arm);
+                    let mut missing = needs.iter();
+                    let why = missing.find_map(|need| need.missing(features, &installation))?;
+                    Some(Skip { cell, why })
+                }));
             }
-            found => found?,
-        };
-        let Some(installation) = found else {
-            let version = arm.version.as_deref().unwrap_or("18");
-            let why = format!("only if it cannot be fetched: PostgreSQL {version} is not here yet");
-            skipped.push((arm.name.clone(), why));
-            continue;
-        };
-        match site.learn(&installation) {
-            Ok(()) => {}
-            Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => {
-                skipped.push((arm.name.clone(), error.to_string()));
-                continue;
-            }
-        }
-        let Some(features) = site.known_features(&installation) else {
-            continue;
-        };
-        let cells = plan.cells.iter();
-        for cell in cells.filter(|cell| cell.block == 1 && cell.arm == arm.name && !cell.is_control)
-        {
-            let needs = experiment.needs(cell, arm);
-            let missing = needs
-                .iter()
-                .find_map(|need| need.missing(features, &installation));
-            let Some(why) = missing else { continue };
-            let at: Vec<String> = cell
-                .point
-                .iter()
-                .map(|(axis, value)| format!("{axis} {value}"))
-                .collect();
-            skipped.push((
-                format!("{} {}", arm.name, at.join(", "))
-                    .trim_end()
-                    .to_owned(),
-                why,
-            ));
         }
     }
-    Ok(joined(skipped, plan))
+    Ok(worded(&skips, &cells, plan))
 }
 
-/// An arm that is skipped at every point for one reason is one line.
-fn joined(skipped: Vec<(String, String)>, plan: &Plan) -> Vec<(String, String)> {
-    let points = plan
-        .matrix
-        .axes
-        .iter()
-        .map(|axis| axis.values.len())
-        .product::<usize>();
-    let mut lines: Vec<(String, String)> = Vec::new();
-    for arm in &plan.matrix.arms {
-        let own: Vec<&(String, String)> = skipped
-            .iter()
-            .filter(|(what, _)| what.split(' ').next() == Some(arm.name.as_str()))
-            .collect();
-        let alike = own
-            .windows(2)
-            .all(|pair| matches!(pair, [one, next] if one.1 == next.1));
-        match own.first() {
-            Some((_, why)) if alike && own.len() == points => {
-                lines.push((arm.name.clone(), why.clone()))
-            }
-            _ => lines.extend(own.into_iter().cloned()),
+/// A cell that would be skipped.
+struct Skip<'a> {
+    cell: &'a Cell,
+    why: String,
+}
+
+/// What stands in the way of an arm.
+enum Hindrance {
+    /// All its cells would be skipped.
+    Always(String),
+    /// Its server answers; each cell has its own needs.
+    AsItsCells(Installation),
+}
+
+fn whole_arm(site: &mut Site, arm: &Arm) -> Result<Hindrance> {
+    let found = match site.installation_here(arm) {
+        Err(Error::Skip(why)) => return Ok(Hindrance::Always(why)),
+        found => found?,
+    };
+    let Some(installation) = found else {
+        let version = arm.version.as_deref().unwrap_or("18");
+        let why = format!("only if it cannot be fetched: PostgreSQL {version} is not here yet");
+        return Ok(Hindrance::Always(why));
+    };
+    match site.learn(&installation) {
+        Ok(()) => Ok(Hindrance::AsItsCells(installation)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(error) => Ok(Hindrance::Always(error.to_string())),
+    }
+}
+
+/// One line for all cells of an arm, of an axis's value, or of both, that are skipped for one reason; else one a cell.
+fn worded(skips: &[Skip<'_>], cells: &[&Cell], plan: &Plan) -> Vec<(String, String)> {
+    let why_of = |cell: &Cell| skips.iter().find(|skip| skip.cell.id == cell.id);
+    let mut reasons: Vec<&str> = Vec::new();
+    for skip in skips {
+        if !reasons.contains(&skip.why.as_str()) {
+            reasons.push(&skip.why);
         }
     }
+    let mut lines = Vec::new();
+    for why in reasons {
+        let is_for_it = |cell: &&Cell| why_of(cell).is_some_and(|skip| skip.why == why);
+        let mut rest: Vec<&Cell> = cells.iter().copied().filter(is_for_it).collect();
+        for slice in slices(plan) {
+            let is_whole = cells
+                .iter()
+                .filter(|cell| slice.holds(cell))
+                .all(|cell| why_of(cell).is_some_and(|skip| skip.why == why));
+            if is_whole && rest.iter().any(|cell| slice.holds(cell)) {
+                rest.retain(|cell| !slice.holds(cell));
+                lines.push((slice.to_string(), why.to_owned()));
+            }
+        }
+        let single = rest.iter().map(|cell| (at(cell), why.to_owned()));
+        lines.extend(single);
+    }
     lines
+}
+
+/// The cells of an arm, of an axis's value, or of both.
+struct Slice<'a> {
+    arm: Option<&'a str>,
+    value: Option<(&'a str, &'a str)>,
+}
+
+impl Slice<'_> {
+    fn holds(&self, cell: &Cell) -> bool {
+        let is_value = |(axis, value): (&str, &str)| cell.at(axis) == value;
+        self.arm.is_none_or(|arm| cell.arm == arm) && self.value.is_none_or(is_value)
+    }
+}
+
+impl fmt::Display for Slice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.arm, self.value) {
+            (Some(arm), Some((axis, value))) => write!(f, "{arm} {axis} {value}"),
+            (Some(arm), None) => f.write_str(arm),
+            (None, Some((axis, value))) => write!(f, "{axis} {value}"),
+            (None, None) => f.write_str("everything"),
+        }
+    }
+}
+
+/// The widest first.
+fn slices(plan: &Plan) -> Vec<Slice<'_>> {
+    let arms = || plan.matrix.arms.iter().map(|arm| arm.name.as_str());
+    let axes = plan.matrix.axes.iter();
+    let values: Vec<(&str, &str)> = axes
+        .flat_map(|axis| {
+            axis.values
+                .iter()
+                .map(|value| (axis.name.as_str(), value.as_str()))
+        })
+        .collect();
+    let of_arms = arms().map(|arm| (Some(arm), None));
+    let of_values = values.iter().map(|value| (None, Some(*value)));
+    let of_both = arms().flat_map(|arm| values.iter().map(move |value| (Some(arm), Some(*value))));
+    let all = of_arms.chain(of_values).chain(of_both);
+    all.map(|(arm, value)| Slice { arm, value }).collect()
+}
+
+/// `arm axis value, axis value`.
+fn at(cell: &Cell) -> String {
+    let point = cell.point.iter();
+    let at: Vec<String> = point
+        .map(|(axis, value)| format!("{axis} {value}"))
+        .collect();
+    format!("{} {}", cell.arm, at.join(", "))
+        .trim_end()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment_named;
+    use crate::plan::PlanOptions;
+
+    fn told(is_skipped: impl Fn(&Cell) -> bool) -> Vec<String> {
+        let experiment = experiment_named("connection-memory").expect("it is registered");
+        let plan = Plan::make(experiment, None, &PlanOptions::default()).expect("a plan");
+        let cells: Vec<&Cell> = plan
+            .cells
+            .iter()
+            .filter(|cell| cell.block == 1 && !cell.is_control)
+            .collect();
+        let skips: Vec<Skip<'_>> = cells
+            .iter()
+            .filter(|cell| is_skipped(cell))
+            .map(|cell| Skip {
+                cell,
+                why: "because".into(),
+            })
+            .collect();
+        let lines = worded(&skips, &cells, &plan);
+        lines.into_iter().map(|(what, _)| what).collect()
+    }
+
+    #[test]
+    fn what_is_skipped_alike_is_one_line() {
+        assert_eq!(
+            told(|cell| cell.at("huge-pages") == "on"),
+            ["huge-pages on"]
+        );
+        assert_eq!(told(|cell| cell.arm == "idle"), ["idle"]);
+        assert_eq!(
+            told(|cell| cell.arm == "idle" && cell.at("huge-pages") == "on"),
+            ["idle huge-pages on"]
+        );
+        assert_eq!(
+            told(|cell| cell.arm == "idle" || cell.at("connections") == "50"),
+            ["idle", "connections 50"]
+        );
+        assert_eq!(told(|_| false), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_skipped_alone_is_named_whole() {
+        let is_one = |cell: &Cell| {
+            cell.arm == "idle" && cell.at("connections") == "50" && cell.at("huge-pages") == "on"
+        };
+        assert_eq!(told(is_one), ["idle connections 50, huge-pages on"]);
+    }
 }

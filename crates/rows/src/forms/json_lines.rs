@@ -5,7 +5,7 @@
 
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 
-use super::Form;
+use super::{Form, RowOfTexts};
 use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
@@ -47,6 +47,31 @@ impl Form for JsonLines {
     }
 
     fn tail(&self, _out: &mut Vec<u8>) {}
+
+    fn text_writer(&self) -> Option<RowOfTexts> {
+        Some(row_of_texts)
+    }
+}
+
+fn row_of_texts(table: &Table, texts: &[Option<Vec<u8>>], out: &mut Vec<u8>) {
+    out.push(b'{');
+    for ((column, text), number) in table.columns.iter().zip(texts).zip(0..) {
+        if number > 0 {
+            out.push(b',');
+        }
+        string(column.name.as_bytes(), out);
+        out.push(b':');
+        let start = out.len();
+        match text {
+            None => out.extend_from_slice(b"null"),
+            Some(text) if shape(&column.ty) == Shape::Boolean => {
+                out.extend_from_slice(text);
+                plain(&column.ty, start, out);
+            }
+            Some(text) => escaped(&column.ty, text, out),
+        }
+    }
+    out.extend_from_slice(b"}\n");
 }
 
 /// What a value is in JSON.

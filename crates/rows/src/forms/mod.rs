@@ -23,7 +23,15 @@ pub trait Form: Sync {
     fn layout(&self) -> Option<Layout> {
         None
     }
+    /// How a row is written whose values are text already; none for a form that the server writes itself, or that takes
+    /// values as they are stored.
+    fn text_writer(&self) -> Option<RowOfTexts> {
+        None
+    }
 }
+
+/// Writes one row from the texts of its values, as `COPY` prints them.
+pub type RowOfTexts = fn(&Table, &[Option<Vec<u8>>], &mut Vec<u8>);
 
 pgclinic_format::registry! {
     /// Every form, in the order of `--help`; the first is the default.

@@ -8,10 +8,16 @@
 //! `ignore_checksum_failure` and `zero_damaged_pages` are never used, and are switched off where somebody left them on: what
 //! one session reads under them stays in shared buffers for all others, and can be written back with a right checksum.
 
-mod bad_blocks;
+mod files;
+mod objects;
+mod rows_out;
+mod sequences;
 mod server_source;
+mod snapshots;
 mod table_file;
 mod tables;
+
+pub use server_source::ServerSource;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,13 +28,15 @@ use pgclinic_diagnose::document::Target as TargetDocument;
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 
 use crate::file_names::FileNames;
-use crate::forms::csv_header;
 use crate::salvage::{
-    Account, Destination, Folder, RowCounts, SalvageError, SalvageOptions, TableAccount,
-    new_account, not_salvaged,
+    Account, Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions,
+    TableAccount, new_account, not_salvaged, sequences::script, write_text,
 };
+use crate::schema::SchemaFile;
 use crate::text_settings::TextStyle;
-use bad_blocks::Files;
+use files::Files;
+use rows_out::RowsOut;
+use snapshots::{Reader, Snapshots};
 use table_file::{Stop, TableFile};
 use tables::{LiveTable, RangeWay};
 
@@ -38,18 +46,24 @@ const STATEMENT: Duration = Duration::from_secs(7 * 24 * 3600);
 const RESTART: Duration = Duration::from_secs(120);
 /// A table under which the server went away so often is left as far as it came.
 const CRASHES_MAX: u32 = 64;
+/// Blocks that our own reader reads at once: their rows are held in memory.
+const REFUSED_BATCH: usize = 16 * 1024;
+/// A question under which the server went away so often is not asked again.
+const TRIES: u32 = 3;
 
 /// What all threads share.
 struct Live<'a> {
     target: &'a Target,
-    connect: &'a ConnectOptions,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
+    snapshots: &'a Snapshots<'a>,
     folder: Folder,
+    finished: &'a FinishedTables<'a>,
     files: Files<'a>,
     tables: Vec<(LiveTable, String)>,
     next: AtomicUsize,
     way: RangeWay,
+    rows: RowsOut,
     done: Mutex<Done>,
 }
 
@@ -69,60 +83,101 @@ pub fn salvage_live(
         let why = "from one server into another: salvage into a folder first, and load that";
         return Err(SalvageError::Unsuitable(why.into()));
     };
-    if !matches!(options.form.name(), "copy" | "csv") || options.rows == crate::Rows::All {
-        let why = "a running server gives its live rows as csv or copy: for other forms salvage its files";
-        return Err(SalvageError::Unsuitable(why.into()));
-    }
+    let rows = way_of_rows(options)?;
     let connect = connect_options(&options.text);
+    let snapshots = Snapshots::new(target, &connect);
     let failed = |source| SalvageError::server("read from the server", source);
-    let mut session = careful_session(target, &connect, Duration::ZERO).map_err(failed)?;
-    let found =
-        tables::read(&mut session, &options.selection, options.generated).map_err(failed)?;
-    let document = describe(&mut session, options).map_err(failed)?;
+    let mut reader = snapshots.reader(Duration::ZERO).map_err(failed)?;
+    let document = describe(&mut reader, options).map_err(failed)?;
+    let found = tables::read(&mut reader, &target.database, options).map_err(failed)?;
     let way = match document.major.is_some_and(|major| major >= 14) {
         true => RangeWay::Scan,
         false => RangeWay::Each,
     };
     let mut account = new_account(document, options);
-    if found.is_empty() {
-        return Err(SalvageError::NothingSelected);
-    }
+    let mut tables = with_files(found, &target.database, options);
+    let folder = match options.resume {
+        true => Folder::resume(path, options.durability)?,
+        false => Folder::prepare(path, options.durability)?,
+    };
+    let work = work_of(&mut reader, options);
+    let finished = FinishedTables::open(&folder, &work)?;
+    tables.retain(|(table, _)| !finished.holds(&table.shape));
     let live = Live {
         target,
-        connect: &connect,
         options,
         progress,
-        folder: Folder::prepare(path, options.durability)?,
+        snapshots: &snapshots,
+        folder: folder.clone(),
+        finished: &finished,
         files: Files::new(target, &connect),
-        tables: with_files(found, &target.database, options),
+        tables,
         next: AtomicUsize::new(0),
         way,
+        rows,
         done: Mutex::default(),
     };
-    for (table, _) in &live.tables {
-        progress.expect(u64::from(table.blocks) * 8192);
-    }
-    std::thread::scope(|scope| {
-        for _ in 1..options.threads.get().min(live.tables.len()) {
-            scope.spawn(|| live.work());
-        }
-        live.work();
-    });
-    let done = live
-        .done
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(failure) = done.failure {
-        return Err(failure);
-    }
-    account.tables = done.accounts;
+    live.all_tables();
+    live.beside_tables(Some(reader), &mut account)?;
     account.interrupted = progress.is_interrupted();
-    let why = "pgclinic salvage of the stopped data directory writes them";
-    let mut beside = not_salvaged("large objects, sequences and the schema", why);
-    beside.inherent = true;
-    account.not_salvaged.push(beside);
+    let done = live.done.into_inner();
+    account.tables = done.unwrap_or_else(PoisonError::into_inner).accounts;
+    let before = finished.of_name(&target.database).into_iter();
+    account.tables.extend(before.map(of_an_earlier_run));
+    let (taken, refused) = snapshots.into_account();
+    account.snapshots = taken;
+    if let Some(why) = refused {
+        let mut told = not_salvaged("one snapshot for all tables", &why);
+        told.inherent = true;
+        account.not_salvaged.push(told);
+    }
+    if account.is_empty() && !account.interrupted {
+        return Err(SalvageError::NothingSelected);
+    }
     account.close();
     Ok(account)
+}
+
+/// What must be the same for a second run to go on after a first one.
+fn work_of(reader: &mut Reader<'_>, options: &SalvageOptions) -> String {
+    let identifier = "SELECT system_identifier FROM pg_catalog.pg_control_system()";
+    // A role that may not ask for it has the name of the server in its place.
+    let identifier = reader.query_value(identifier).ok().flatten();
+    let system = identifier.unwrap_or_else(|| options.spec.clone());
+    let form = options.form.name();
+    let SalvageOptions {
+        generated,
+        partial,
+        text,
+        ..
+    } = options;
+    let text = &text.settings;
+    format!("a running server, {system} {form} {generated} {partial:?} {text:?}")
+}
+
+/// Snapshots of an earlier run are none of this one.
+fn of_an_earlier_run(mut table: TableAccount) -> TableAccount {
+    table.snapshots.clear();
+    let note = "read by an earlier run, in a snapshot of its own";
+    table.notes.push(note.into());
+    table
+}
+
+/// How the rows come, for options that a running server can serve.
+fn way_of_rows(options: &SalvageOptions) -> Result<RowsOut, SalvageError> {
+    let unsuitable = |why: &str| SalvageError::Unsuitable(why.into());
+    if options.rows == crate::Rows::All {
+        let why = "a running server gives its live rows only: for the dead ones salvage its files";
+        return Err(unsuitable(why));
+    }
+    if options.encoding == Encoding::Raw {
+        let why = "a running server gives its texts as UTF-8: for the raw bytes salvage its files";
+        return Err(unsuitable(why));
+    }
+    RowsOut::of(options.form).ok_or_else(|| {
+        let why = "a running server gives no rows in this form: take csv, copy, binary, jsonl or sql, or salvage its files";
+        unsuitable(why)
+    })
 }
 
 fn connect_options(text: &TextStyle) -> ConnectOptions {
@@ -134,6 +189,7 @@ fn connect_options(text: &TextStyle) -> ConnectOptions {
         ("enable_indexscan", "off"),
         ("enable_indexonlyscan", "off"),
         ("enable_bitmapscan", "off"),
+        ("idle_in_transaction_session_timeout", "0"),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     ConnectOptions {
@@ -144,11 +200,12 @@ fn connect_options(text: &TextStyle) -> ConnectOptions {
 }
 
 /// A session that reads pages as they are, whatever somebody has set for the server, the database or the role; a server
-/// that is starting again is waited for.
+/// that is starting again is waited for. `prepare` is done in it.
 fn careful_session(
     target: &Target,
     connect: &ConnectOptions,
     patience: Duration,
+    prepare: impl Fn(&mut Session) -> Result<(), SqlError>,
 ) -> Result<Session, SqlError> {
     Session::open_when_ready(target, connect, patience, |session| {
         for setting in ["zero_damaged_pages", "ignore_checksum_failure"] {
@@ -157,11 +214,14 @@ fn careful_session(
                 session.execute(&format!("SET {setting} = off"))?;
             }
         }
-        Ok(())
+        prepare(session)
     })
 }
 
-fn describe(session: &mut Session, options: &SalvageOptions) -> Result<TargetDocument, SqlError> {
+fn describe(
+    session: &mut Reader<'_>,
+    options: &SalvageOptions,
+) -> Result<TargetDocument, SqlError> {
     let version = session.query_value("SHOW server_version_num")?;
     let version: Option<u32> = version.and_then(|version| version.parse().ok());
     let checksums = session.query_value("SHOW data_checksums")?;
@@ -198,7 +258,20 @@ fn with_files(
     tables.into_iter().zip(files).collect()
 }
 
-impl Live<'_> {
+impl<'a> Live<'a> {
+    /// Reads all tables, each in a thread.
+    fn all_tables(&self) {
+        for (table, _) in &self.tables {
+            self.progress.expect(u64::from(table.blocks) * 8192);
+        }
+        std::thread::scope(|scope| {
+            for _ in 1..self.options.threads.get().min(self.tables.len()) {
+                scope.spawn(|| self.work());
+            }
+            self.work();
+        });
+    }
+
     fn work(&self) {
         let mut session = None;
         loop {
@@ -224,31 +297,150 @@ impl Live<'_> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sequences, large objects and the schema; or why the work on the tables ended.
+    fn beside_tables(
+        &self,
+        mut kept: Option<Reader<'a>>,
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        if let Some(failure) = self.lock().failure.take() {
+            return Err(failure);
+        }
+        if self.progress.is_interrupted() {
+            return Ok(());
+        }
+        let (found, mut lost) = sequences::read(self, &mut kept)?;
+        account.not_salvaged.append(&mut lost);
+        if !found.is_empty() {
+            let folder = crate::encoded(&self.target.database);
+            let mut file = self.folder.begin(&format!("{folder}/sequences.sql"))?;
+            file.write(script(&found).as_bytes())?;
+            file.finish()?;
+            account.sequences = found;
+        }
+        let selection = &self.options.selection;
+        // A person who names tables wants those.
+        if selection.relations.is_empty() && selection.filenodes.is_empty() {
+            let objects = objects::salvage(self, &mut kept, &mut account.not_salvaged)?;
+            account.large_objects.extend(objects);
+        }
+        self.schema(account)?;
+        if let Some(why) = self.files.stale() {
+            let what = "what the server did not write to its files yet";
+            account.not_salvaged.push(not_salvaged(what, why));
+        }
+        Ok(())
+    }
+
+    /// The schema, from the catalogs in the files of the server.
+    fn schema(&self, account: &mut Account) -> Result<(), SalvageError> {
+        let Some(path) = &self.options.ddl else {
+            return Ok(());
+        };
+        let written = self.files.with(|cluster, catalog| {
+            let mut schema = SchemaFile::default();
+            schema.add(cluster, catalog.database);
+            schema
+        });
+        match written {
+            Ok(mut schema) => {
+                write_text(path, &schema.text(), self.options.durability)?;
+                account.not_salvaged.append(&mut schema.not_written);
+            }
+            Err(why) => {
+                let why = format!(
+                    "it is read from the catalogs' files, and the server does not give them \
+                     (a superuser, or a member of pg_read_server_files with EXECUTE on pg_read_binary_file, pg_ls_dir and pg_stat_file): {why}"
+                );
+                account.not_salvaged.push(not_salvaged("the schema", &why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks once more when the server goes down under a question; what it says to it at last.
+    fn ask<T>(
+        &self,
+        kept: &mut Option<Reader<'a>>,
+        question: &dyn Fn(&mut Reader<'a>) -> Result<T, SqlError>,
+    ) -> Result<Result<T, SqlError>, SalvageError> {
+        let mut tries = 0;
+        loop {
+            let reader = self.reader(kept)?;
+            let answer = question(reader);
+            if !reader.is_over() {
+                return Ok(answer);
+            }
+            *kept = None;
+            tries += 1;
+            if answer.is_ok() || tries >= TRIES {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// The session that is kept, or a new one.
+    fn reader<'k>(
+        &self,
+        kept: &'k mut Option<Reader<'a>>,
+    ) -> Result<&'k mut Reader<'a>, SalvageError> {
+        match kept {
+            Some(reader) => Ok(reader),
+            None => {
+                let reader = self.snapshots.reader(RESTART);
+                let reader = reader
+                    .map_err(|source| SalvageError::server("reach the server again", source))?;
+                Ok(kept.insert(reader))
+            }
+        }
+    }
+
     fn table(
         &self,
         table: &LiveTable,
         name: &str,
-        kept: &mut Option<Session>,
+        kept: &mut Option<Reader<'a>>,
     ) -> Result<TableAccount, SalvageError> {
-        let with = match self.options.form.name() {
-            "csv" => " (FORMAT csv)",
-            _ => "",
-        };
         let mut file = self.folder.begin(name)?;
-        if self.options.form.name() == "csv" {
-            let mut line = Vec::new();
-            csv_header(table.column_names.iter().map(String::as_str), &mut line);
-            file.write(&line)?;
+        let mut ends = Vec::new();
+        self.options.form.head(&table.shape, &mut ends);
+        file.write(&ends)?;
+        let mut work = TableFile::new(file, self.open_account(table), self.way, self.rows);
+        let is_whole = self.read_rows(table, &mut work, self.options, kept)?;
+        self.write_log(name, &work.log)?;
+        let mut account = work.account;
+        if let [_, _, ..] = account.snapshots.as_slice() {
+            let numbers: Vec<String> = account.snapshots.iter().map(u32::to_string).collect();
+            let note = format!(
+                "its rows come from the snapshots {}: what changed between them may be there twice, or not at all",
+                numbers.join(" and ")
+            );
+            account.notes.push(note);
         }
-        let mut work = TableFile::new(file, self.open_account(table), self.way, with);
+        if is_whole {
+            ends.clear();
+            self.options.form.tail(&mut ends);
+            work.file.write(&ends)?;
+            account.file_bytes = work.file.finish()?;
+            account.file = Some(name.to_owned());
+            self.finished.add(&account)?;
+        }
+        Ok(account)
+    }
+
+    /// Reads a table to its end, also past what the server refuses and when it goes down meanwhile; false where it was given up.
+    fn read_rows(
+        &self,
+        table: &LiveTable,
+        work: &mut TableFile,
+        options: &SalvageOptions,
+        kept: &mut Option<Reader<'a>>,
+    ) -> Result<bool, SalvageError> {
         let mut crashes = 0;
         let mut is_whole = true;
         loop {
-            let session = match kept {
-                Some(session) => session,
-                None => kept.insert(self.session()?),
-            };
-            match work.work(session, table) {
+            let reader = self.reader(kept)?;
+            match work.work(reader, table) {
                 Ok(()) => break,
                 Err(Stop::Failed(failure)) => return Err(failure),
                 Err(Stop::Gone(error)) => {
@@ -266,24 +458,18 @@ impl Live<'_> {
             let note = format!("the connection was lost {crashes} times while the table was read");
             work.account.notes.push(note);
         }
-        self.refused_blocks(table, &mut work)?;
-        if !work.log.is_empty() {
-            let mut log = self.folder.begin(&format!("{name}.errors.log"))?;
-            log.write(work.log.as_bytes())?;
-            log.finish()?;
-        }
-        let mut account = work.account;
-        if is_whole {
-            account.file_bytes = work.file.finish()?;
-            account.file = Some(name.to_owned());
-        }
-        Ok(account)
+        self.refused_blocks(table, work, options)?;
+        Ok(is_whole)
     }
 
-    /// A new session.
-    fn session(&self) -> Result<Session, SalvageError> {
-        let session = careful_session(self.target, self.connect, RESTART);
-        session.map_err(|source| SalvageError::server("reach the server again", source))
+    /// What the server refused stands beside the file.
+    fn write_log(&self, name: &str, log: &str) -> Result<(), SalvageError> {
+        if log.is_empty() {
+            return Ok(());
+        }
+        let mut file = self.folder.begin(&format!("{name}.errors.log"))?;
+        file.write(log.as_bytes())?;
+        file.finish().map(|_| ())
     }
 
     fn open_account(&self, table: &LiveTable) -> TableAccount {
@@ -302,40 +488,39 @@ impl Live<'_> {
     }
 
     /// What of the blocks that the server refuses our own reader finds.
-    fn refused_blocks(&self, table: &LiveTable, work: &mut TableFile) -> Result<(), SalvageError> {
-        if work.bad_blocks.is_empty() {
+    fn refused_blocks(
+        &self,
+        table: &LiveTable,
+        work: &mut TableFile,
+        options: &SalvageOptions,
+    ) -> Result<(), SalvageError> {
+        let blocks = std::mem::take(&mut work.bad_blocks);
+        if blocks.is_empty() {
             return Ok(());
         }
-        work.account.damaged_pages += work.bad_blocks.len() as u64;
-        let found = self
-            .files
-            .rows(table, &work.bad_blocks, self.options, self.progress);
-        let before = work.account.rows;
-        match found {
-            Ok((text, found)) => {
-                work.file.write(&text)?;
-                let mut rows: RowCounts = before;
-                rows.add(&found.rows);
-                work.account.rows = rows;
-                work.account.places.extend(found.places);
-                work.account.notes.push(format!(
-                    "the server refuses {} pages: their rows were read from its files",
-                    work.bad_blocks.len()
-                ));
+        let mut read = 0;
+        for batch in blocks.chunks(REFUSED_BATCH) {
+            match self.files.rows(table, batch, options, self.progress) {
+                Ok((text, found)) => {
+                    work.file.write(&text)?;
+                    work.account.rows.add(&found.rows);
+                    work.account.places.extend(found.places);
+                    read += batch.len();
+                }
+                Err(why) => {
+                    let left = blocks.get(read..).unwrap_or_default();
+                    work.lose(left, &why);
+                    break;
+                }
             }
-            Err(why) => {
-                let why = format!(
-                    "the server refuses the page, and its files cannot be read through it: {why}"
-                );
-                let places = work.bad_blocks.iter();
-                work.account
-                    .places
-                    .extend(places.map(|block| crate::LossPlace::page(*block, &why)));
-                let name = table.full_name();
-                work.account
-                    .notes
-                    .push(format!("rows of refused pages of {name} are lost"));
-            }
+        }
+        if work.refused_whole.is_none() {
+            work.account.damaged_pages += blocks.len() as u64;
+        }
+        if read > 0 {
+            work.account.notes.push(format!(
+                "the server refuses {read} pages: their rows were read from its files"
+            ));
         }
         Ok(())
     }

@@ -5,33 +5,45 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pgclinic_servers::{Session, SqlError, TextRow};
+use pgclinic_servers::{ConnectOptions, Session, SqlError, Target, TextRow};
 use pgclinic_source::{Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec};
 
+use super::{RESTART, careful_session};
 use crate::schema::literal;
 
 /// Bytes of one question: they travel as text of twice the length.
 const READ_BYTES: usize = 4 << 20;
 
 /// See the module.
-pub(super) struct ServerSource {
+pub struct ServerSource {
     spec: SourceSpec,
+    target: Target,
+    connect: ConnectOptions,
     session: Mutex<Session>,
 }
 
 impl ServerSource {
     /// The session's role must be allowed to read files of the server.
-    pub(super) fn new(session: Session) -> Self {
+    pub fn new(session: Session, target: &Target, connect: &ConnectOptions) -> Self {
         ServerSource {
             spec: SourceSpec::Memory {
                 name: "the files of a running server".into(),
             },
+            target: target.clone(),
+            connect: connect.clone(),
             session: Mutex::new(session),
         }
     }
 
     fn ask(&self, path: &str, sql: &str) -> Result<Vec<TextRow>> {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = session.query(sql);
+        if !session.is_over() {
+            return answer.map_err(|error| failure(path, &error));
+        }
+        // The server went down under another statement: it is asked once more when it is back.
+        let again = careful_session(&self.target, &self.connect, RESTART, |_| Ok(()));
+        *session = again.map_err(|error| failure(path, &error))?;
         session.query(sql).map_err(|error| failure(path, &error))
     }
 

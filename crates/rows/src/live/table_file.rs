@@ -3,15 +3,20 @@
 
 use std::fmt::Write;
 
-use pgclinic_servers::{Session, SqlError};
+use pgclinic_servers::SqlError;
 
+use super::rows_out::{Answer, RowsOut};
+use super::snapshots::Reader;
 use super::tables::{LiveTable, RangeWay};
-use crate::salvage::{LossPlace, PartFile, SalvageError, TableAccount};
+use crate::salvage::{LossPlace, PLACES_MAX, PartFile, SalvageError, TableAccount};
 
 /// Blocks that are asked for at once after the table as a whole failed: many where the server scans, few where each row is
 /// named.
 const SCAN_BLOCKS: u32 = 1024;
 const EACH_BLOCKS: u32 = 32;
+
+/// The class of errors that are no matter of a block: no right to read the table, no such column.
+const NOT_ALLOWED: &str = "42";
 
 /// Why a table cannot be gone on with.
 pub(super) enum Stop {
@@ -34,17 +39,15 @@ pub(super) struct TableFile {
     /// The table was asked for as a whole.
     was_tried: bool,
     way: RangeWay,
-    /// Behind `COPY (…) TO STDOUT`.
-    with: &'static str,
+    rows: RowsOut,
+    /// What was refused last, and its SQLSTATE.
+    last_refusal: (String, String),
+    /// Why the server gives nothing of the table.
+    pub(super) refused_whole: Option<String>,
 }
 
 impl TableFile {
-    pub(super) fn new(
-        file: PartFile,
-        account: TableAccount,
-        way: RangeWay,
-        with: &'static str,
-    ) -> Self {
+    pub(super) fn new(file: PartFile, account: TableAccount, way: RangeWay, rows: RowsOut) -> Self {
         TableFile {
             file,
             account,
@@ -53,12 +56,14 @@ impl TableFile {
             bad_blocks: Vec::new(),
             was_tried: false,
             way,
-            with,
+            rows,
+            last_refusal: Default::default(),
+            refused_whole: None,
         }
     }
 
     /// Goes on until all blocks were asked for.
-    pub(super) fn work(&mut self, session: &mut Session, table: &LiveTable) -> Result<(), Stop> {
+    pub(super) fn work(&mut self, session: &mut Reader<'_>, table: &LiveTable) -> Result<(), Stop> {
         if !self.was_tried {
             self.was_tried = true;
             let step = match self.way {
@@ -68,8 +73,12 @@ impl TableFile {
             let starts = (0..table.blocks).step_by(usize::try_from(step).unwrap_or(1));
             let ranges = starts.map(|from| (from, from.saturating_add(step).min(table.blocks)));
             self.open = ranges.rev().collect();
-            if self.copy(session, &table.whole())? {
+            if self.copy(session, table, &table.whole())? {
                 self.open.clear();
+            } else if self.last_refusal.1.starts_with(NOT_ALLOWED) {
+                self.open.clear();
+                self.refused_whole = Some(self.last_refusal.0.clone());
+                self.bad_blocks = (0..table.blocks).collect();
             }
         }
         while let Some((from, to)) = self.open.last().copied() {
@@ -78,12 +87,12 @@ impl TableFile {
             self.open.pop();
             if to - from > 1 {
                 self.open.extend([(middle, to), (from, middle)]);
-                if self.copy(session, &table.range(from, to, self.way))? {
+                if self.copy(session, table, &table.range(from, to, self.way))? {
                     self.open.truncate(self.open.len() - 2);
                 }
             } else {
                 self.bad_blocks.push(from);
-                if self.copy(session, &table.range(from, to, self.way))?
+                if self.copy(session, table, &table.range(from, to, self.way))?
                     || self.rows(session, table, from)?
                 {
                     self.bad_blocks.pop();
@@ -93,8 +102,31 @@ impl TableFile {
         Ok(())
     }
 
+    /// Neither the server nor its files give these blocks.
+    pub(super) fn lose(&mut self, blocks: &[u32], why: &str) {
+        let places = &mut self.account.places;
+        if let Some(refusal) = &self.refused_whole {
+            let why = format!(
+                "the server does not give the table ({refusal}), and its files cannot be read through it: {why}"
+            );
+            places.push(LossPlace::page(0, why));
+            return;
+        }
+        let why =
+            format!("the server refuses the page, and its files cannot be read through it: {why}");
+        let told = blocks.iter().take(PLACES_MAX);
+        places.extend(told.map(|block| LossPlace::page(*block, &why)));
+        let omitted = blocks.len().saturating_sub(PLACES_MAX);
+        self.account.places_omitted += omitted as u64;
+    }
+
     /// The rows of a block one by one, if the server can say which there are.
-    fn rows(&mut self, session: &mut Session, table: &LiveTable, block: u32) -> Result<bool, Stop> {
+    fn rows(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        block: u32,
+    ) -> Result<bool, Stop> {
         let ids = LiveTable {
             columns: "ctid".into(),
             ..table.clone()
@@ -107,7 +139,7 @@ impl TableFile {
             let Some(item) = item.and_then(|item| item.parse::<u16>().ok()) else {
                 continue;
             };
-            if !self.copy(session, &table.row(block, item))? {
+            if !self.copy(session, table, &table.row(block, item))? {
                 self.values(session, table, block, item)?;
             }
         }
@@ -117,7 +149,7 @@ impl TableFile {
     /// The values of a row one by one; those that the server does not give are null.
     fn values(
         &mut self,
-        session: &mut Session,
+        session: &mut Reader<'_>,
         table: &LiveTable,
         block: u32,
         item: u16,
@@ -153,7 +185,7 @@ impl TableFile {
             columns: columns.join(", "),
             ..table.clone()
         };
-        match self.copy(session, &given.row(block, item))? {
+        match self.copy(session, table, &given.row(block, item))? {
             true => self.account.rows.partial += 1,
             false => {
                 self.account.rows.lost += 1;
@@ -171,15 +203,22 @@ impl TableFile {
     }
 
     /// Adds the rows of a query to the file; all of them, or none and what the server said is in the log.
-    fn copy(&mut self, session: &mut Session, query: &str) -> Result<bool, Stop> {
+    fn copy(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        query: &str,
+    ) -> Result<bool, Stop> {
+        let snapshot = session.snapshot;
         let mark = self.file.bytes();
         let mut failed = None;
         let file = &mut self.file;
+        let mut answer = Answer::new(self.rows, &table.shape);
         let copied = session.copy_out(
-            &format!("COPY ({query}) TO STDOUT{}", self.with),
+            &format!("COPY ({query}) TO STDOUT{}", self.rows.with()),
             &mut |data| {
                 if failed.is_none() {
-                    failed = file.write(data).err();
+                    failed = file.write(answer.take(data)).err();
                 }
             },
         );
@@ -187,8 +226,11 @@ impl TableFile {
             return Err(Stop::Failed(failed));
         }
         match copied {
-            Ok(_) => {
-                let rows = session.last_count().unwrap_or(0);
+            Ok(rows) => {
+                let known = &mut self.account.snapshots;
+                if snapshot > 0 && known.last() != Some(&snapshot) {
+                    known.push(snapshot);
+                }
                 self.account.rows.live += rows;
                 self.account.rows.written += rows;
                 Ok(true)
@@ -202,7 +244,7 @@ impl TableFile {
 
     fn ask(
         &mut self,
-        session: &mut Session,
+        session: &mut Reader<'_>,
         query: &str,
     ) -> Result<Option<Vec<pgclinic_servers::TextRow>>, Stop> {
         match session.query(query) {
@@ -211,10 +253,11 @@ impl TableFile {
         }
     }
 
-    fn refused(&mut self, session: &Session, query: &str, error: SqlError) -> Result<(), Stop> {
+    fn refused(&mut self, session: &Reader<'_>, query: &str, error: SqlError) -> Result<(), Stop> {
         let state = error
             .message()
             .map_or("-----", |message| message.sqlstate.as_str());
+        self.last_refusal = (error.to_string(), state.to_owned());
         // Writing to a String cannot fail.
         let _written = writeln!(
             self.log,

@@ -39,6 +39,9 @@ pub struct Account {
     /// What was applied of the write-ahead log, where the cluster was not shut down in good order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayAccount>,
+    /// Snapshots of a running server, in which its tables were read; more than one where it went down meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<SnapshotAccount>,
     /// Of all tables.
     pub totals: RowCounts,
     /// By database, schema and name.
@@ -78,6 +81,17 @@ pub struct ReplayAccount {
     pub faults: Vec<String>,
     /// All write-ahead log that there is was read.
     pub is_complete: bool,
+}
+
+/// A snapshot of a running server.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SnapshotAccount {
+    /// From 1; tables name the snapshots from which their rows came.
+    pub number: u32,
+    /// `pg_current_snapshot()`: the oldest transaction that was at work, the next one, and those between that were at work.
+    pub transactions: String,
+    /// When it was taken, by the server's clock.
+    pub taken_at: String,
 }
 
 /// Rows by what became of them.
@@ -178,6 +192,9 @@ pub struct TableAccount {
     /// Rows.
     #[serde(flatten)]
     pub rows: RowCounts,
+    /// Numbers of the snapshots from which the rows came, of a running server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<u32>,
     /// Changes in the write-ahead log that could not be applied to its files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_replayed: u64,

@@ -1,15 +1,18 @@
-//! Which tables of a folder are whole, so that a second run leaves them out: a file that is there while the work is not done.
+//! Which tables of a folder are whole, so that a second run leaves them out: a file that is there while the work is not done and
+//! its account not written.
 //!
 //! ```text
 //! salvage.progress   the source and the options, then one line of JSON for each table that is whole
 //! ```
+
+use std::path::Path;
 
 use pgclinic_cluster::Catalog;
 use serde::{Deserialize, Serialize};
 
 use super::account::TableAccount;
 use super::error::SalvageError;
-use super::folder::Folder;
+use super::folder::{self, Folder};
 use crate::shape::{Table, database_name};
 
 const NAME: &str = "salvage.progress";
@@ -30,7 +33,7 @@ pub(crate) struct FinishedTables<'a> {
 
 impl<'a> FinishedTables<'a> {
     /// Begins, or goes on after a run with the same source and options.
-    pub(super) fn open(folder: &'a Folder, work: &str) -> Result<Self, SalvageError> {
+    pub(crate) fn open(folder: &'a Folder, work: &str) -> Result<Self, SalvageError> {
         let mut found = FinishedTables {
             folder,
             before: Vec::new(),
@@ -61,7 +64,7 @@ impl<'a> FinishedTables<'a> {
     }
 
     /// A table is whole.
-    pub(super) fn add(&self, account: &TableAccount) -> Result<(), SalvageError> {
+    pub(crate) fn add(&self, account: &TableAccount) -> Result<(), SalvageError> {
         let entry = Entry {
             account: account.clone(),
             damaged_blocks: account.damaged_blocks.clone(),
@@ -71,28 +74,32 @@ impl<'a> FinishedTables<'a> {
     }
 
     /// An earlier run finished this table.
-    pub(super) fn holds(&self, table: &Table) -> bool {
+    pub(crate) fn holds(&self, table: &Table) -> bool {
         let mut tables = self.before.iter();
         tables.any(|before| before.database == table.database && before.oid == table.oid)
     }
 
     /// What an earlier run finished of a database.
     pub(super) fn of_database(&self, catalog: &Catalog) -> Vec<TableAccount> {
-        let database = database_name(catalog);
+        self.of_name(&database_name(catalog))
+    }
+
+    /// The same by the name of the database.
+    pub(crate) fn of_name(&self, database: &str) -> Vec<TableAccount> {
         let tables = self
             .before
             .iter()
             .filter(|table| table.database == database);
         tables.cloned().collect()
     }
+}
 
-    /// The work is done.
-    pub(super) fn end(self) -> Result<(), SalvageError> {
-        self.folder.remove(NAME)
-    }
+/// The work is done, and its account is written.
+pub(super) fn end(root: &Path) -> Result<(), SalvageError> {
+    folder::remove(&root.join(NAME))
 }
 
 /// A folder that such a file stands in can be gone on with.
-pub(super) fn is_begun(folder: &std::path::Path) -> bool {
+pub(super) fn is_begun(folder: &Path) -> bool {
     folder.join(NAME).is_file()
 }

@@ -105,12 +105,6 @@ impl Folder {
         written.map_err(|source| SalvageError::destination(&path, "write", source))
     }
 
-    /// Takes a file away.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), SalvageError> {
-        let path = self.root.join(name);
-        fs::remove_file(&path).map_err(|source| SalvageError::destination(&path, "remove", source))
-    }
-
     /// Begins a file; `name` may hold one folder.
     pub(crate) fn begin(&self, name: &str) -> Result<PartFile, SalvageError> {
         let path = self.root.join(name);
@@ -164,6 +158,16 @@ pub(crate) fn write_text(
     file.finish().map(|_| ())
 }
 
+/// Takes a file away, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), SalvageError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(SalvageError::destination(path, "remove", error))
+        }
+        _ => Ok(()),
+    }
+}
+
 enum Refused {
     Cluster(PathBuf),
     Unreadable(io::Error),
@@ -200,6 +204,16 @@ impl PartFile {
         written.map_err(|source| SalvageError::destination(&self.part, "write", source))?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    /// The same file from its beginning, to be read.
+    pub(crate) fn read_back(&self) -> Result<File, SalvageError> {
+        File::open(&self.part).map_err(|source| self.cannot_read(source))
+    }
+
+    /// It cannot be read back.
+    pub(crate) fn cannot_read(&self, source: io::Error) -> SalvageError {
+        SalvageError::destination(&self.part, "read", source)
     }
 
     /// How many bytes it has.

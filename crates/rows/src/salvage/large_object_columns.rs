@@ -6,13 +6,14 @@
 //! data    at most a quarter of a block; an object without a page has one row without bytes
 //! ```
 
-use std::io;
+use std::collections::BTreeMap;
 
 use pgclinic_columnar::{Field, Kind, Layout, Packer, PackerPlan, cells};
+use pgclinic_format::Oid;
 
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::large_objects::{ObjectPage, Objects};
+use super::large_objects::{ObjectPage, Pages};
 use super::lines::unpacked;
 
 /// Bytes of cells that are gathered before they are packed.
@@ -30,25 +31,20 @@ impl Columns<'_> {
     /// Writes all pages; says how many bytes the file has.
     pub(super) fn write(
         &self,
-        objects: Objects,
-        spill: &dyn Fn(io::Error) -> SalvageError,
+        sizes: &BTreeMap<Oid, u64>,
+        pages: &mut Pages,
     ) -> Result<u64, SalvageError> {
         let failed = |error| unpacked(self.name, error);
         let mut packer = Packer::new(&self.plan()).map_err(failed)?;
         let mut file = self.folder.begin(self.name)?;
         let (mut rows, mut packed) = (Vec::new(), Vec::new());
-        let mut pages = objects.pages.finish().map_err(spill)?.peekable();
-        for oid in objects.sizes.keys() {
+        for oid in sizes.keys() {
             let mut at = None;
-            while let Some(page) = pages.next_if(|page| match page {
-                Ok((key, _)) => key.get(..4) == Some(oid.to_be_bytes().as_slice()),
-                Err(_) => true,
-            }) {
-                let page = ObjectPage::of(page.map_err(spill)?, objects.page_bytes);
+            while let Some(page) = pages.next_of(*oid)? {
                 // A page that is there twice is written once.
                 if at.is_none_or(|at| page.start >= at) {
                     at = Some(page.start + page.data.len() as u64);
-                    row(&page, &mut rows);
+                    row(*oid, &page, &mut rows);
                 }
                 if rows.len() >= CELLS_BYTES {
                     packer.add(&rows, &mut packed).map_err(failed)?;
@@ -59,11 +55,10 @@ impl Columns<'_> {
             }
             if at.is_none() {
                 let empty = ObjectPage {
-                    oid: *oid,
                     start: 0,
                     data: Vec::new(),
                 };
-                row(&empty, &mut rows);
+                row(*oid, &empty, &mut rows);
             }
         }
         packer.add(&rows, &mut packed).map_err(failed)?;
@@ -91,8 +86,8 @@ impl Columns<'_> {
     }
 }
 
-fn row(page: &ObjectPage, out: &mut Vec<u8>) {
-    cells::put(&page.oid.to_le_bytes(), out);
+fn row(oid: Oid, page: &ObjectPage, out: &mut Vec<u8>) {
+    cells::put(&oid.to_le_bytes(), out);
     cells::put(&page.start.to_le_bytes(), out);
     cells::put(&page.data, out);
 }

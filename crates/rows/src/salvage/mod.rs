@@ -12,7 +12,7 @@ mod fitting;
 mod folder;
 mod key_cells;
 mod large_object_columns;
-mod large_objects;
+pub(crate) mod large_objects;
 mod large_value;
 mod lines;
 mod lost_keys;
@@ -21,26 +21,29 @@ mod pieces;
 mod plan;
 mod reading;
 mod sampling;
-mod sequences;
+pub(crate) mod sequences;
 mod server;
+mod without_catalogs;
 mod worker;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use account::{
     Account, CheckAccount, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX,
-    ReplayAccount, RowCounts, SequenceAccount, TableAccount,
+    ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
+pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
-pub(crate) use folder::{Folder, PartFile};
+pub(crate) use folder::{Folder, PartFile, write_text};
 pub(crate) use plan::not_salvaged;
 pub use sampling::guess_columns;
+pub use without_catalogs::guess_cluster;
 
 use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster};
@@ -62,7 +65,6 @@ use crate::text_settings::TextStyle;
 use crate::texts::fields_of;
 use crate::values::Partial;
 use crew::Crew;
-use finished_tables::FinishedTables;
 use lines::{LineOf, Lines};
 use outlet::Outlet;
 use plan::Plan;
@@ -127,6 +129,8 @@ pub struct SalvageOptions {
     pub ddl: Option<PathBuf>,
     /// Tables whose columns the catalogs may not give.
     pub given: Vec<GivenTable>,
+    /// Catalogs are not read: every file of rows is a table, with columns that are given or guessed.
+    pub without_catalogs: bool,
     /// Which databases and tables.
     pub selection: Selection,
     /// The target as the person named it.
@@ -135,7 +139,8 @@ pub struct SalvageOptions {
     pub spill_folder: PathBuf,
 }
 
-/// Writes the rows of a cluster. `elapsed_s` is left at 0: the clock is the caller's.
+/// Writes the rows of a cluster. `elapsed_s` is left at 0: the clock is the caller's, who writes the account of a folder and then
+/// says [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,
@@ -187,9 +192,6 @@ pub fn salvage(
                 finished: Some(&finished),
             };
             to.write(cluster, &replaying, &mut account)?;
-            if !account.interrupted {
-                finished.end()?;
-            }
         }
     }
     if let Some(path) = &options.ddl {
@@ -205,6 +207,11 @@ pub fn salvage(
     }
     account.close();
     Ok(account)
+}
+
+/// The account of a whole salvage is written: its folder holds no work any more that could be gone on with.
+pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
+    finished_tables::end(folder)
 }
 
 /// What the write-ahead log left undone.
@@ -236,7 +243,10 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     } = options;
     let form = options.form.name();
     let text = &text.settings;
-    format!("{system} {form} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}")
+    let without = options.without_catalogs;
+    format!(
+        "{system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
+    )
 }
 
 impl FolderWork<'_> {
@@ -249,6 +259,13 @@ impl FolderWork<'_> {
         let options = self.options;
         for (database, name) in databases(cluster, &options.selection) {
             let catalog = cluster.catalog(database);
+            if options.without_catalogs || catalog.is_blind() {
+                self.write_blind(cluster, database, &name, replaying, account)?;
+                if account.interrupted {
+                    break;
+                }
+                continue;
+            }
             let mut plan = plan_of(cluster, &catalog, &name, options);
             let files = MainForks::of_database(cluster, database);
             beside_tables(
@@ -335,6 +352,53 @@ impl FolderWork<'_> {
             }
         }
         Ok(done)
+    }
+
+    /// A database whose catalogs cannot be read, or are not to be.
+    fn write_blind(
+        &self,
+        cluster: &Cluster,
+        database: Oid,
+        name: &str,
+        replaying: &Replaying<'_>,
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        let options = self.options;
+        let (mut plan, sequences, files) = without_catalogs::plan(cluster, database, name, options);
+        account.sequences.extend(sequences);
+        if options.selection.filenodes.is_empty() && options.selection.relations.is_empty() {
+            let objects = large_objects::of_numbers(cluster, &files, options)?;
+            let file = format!("{name}/large_objects");
+            if let Some(objects) = objects {
+                let known = without_catalogs::name_of(cluster, database);
+                let written = large_objects::write(objects, known, options, self.folder, &file)?;
+                account.large_objects.push(written);
+            }
+        }
+        plan.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.append(&mut plan.not_salvaged);
+        let is_finished =
+            |planned: &plan::Planned| self.finished.is_some_and(|all| all.holds(&planned.table));
+        plan.tables.retain(|planned| !is_finished(planned));
+        let charset = charset_of(cluster, database, options);
+        account
+            .not_salvaged
+            .extend(kept_encoding(cluster, database, options));
+        let style = &options.text.style;
+        let tables = self.write_tables(cluster, plan.tables, charset, style)?;
+        account.tables.extend(tables);
+        if options.verify {
+            let known = without_catalogs::name_of(cluster, database);
+            let what = format!("keys of the tables of database {known}");
+            let why = "its catalogs are not read, which tell the keys";
+            account.not_salvaged.push(not_salvaged(&what, why));
+        }
+        if let Some(finished) = self.finished {
+            let known = without_catalogs::name_of(cluster, database);
+            account.tables.extend(finished.of_name(&known));
+        }
+        account.interrupted |= self.progress.is_interrupted();
+        Ok(())
     }
 
     /// The threads, each table in a file of its own.
@@ -475,8 +539,11 @@ fn beside_tables(
     // A person who names tables wants those.
     if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
         let file = format!("{name}/large_objects");
-        let objects = large_objects::salvage(cluster, catalog, files, options, folder, &file)?;
-        account.large_objects.extend(objects);
+        if let Some(objects) = large_objects::of_database(cluster, catalog, files, options)? {
+            let database = crate::shape::database_name(catalog);
+            let written = large_objects::write(objects, database, options, folder, &file)?;
+            account.large_objects.push(written);
+        }
     }
     Ok(())
 }
@@ -528,6 +595,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         outcome: Outcome::Whole,
         interrupted: false,
         replay: None,
+        snapshots: Vec::new(),
         totals: RowCounts::default(),
         tables: Vec::new(),
         sequences: Vec::new(),

@@ -9,6 +9,7 @@ use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 
 use super::account::{ColumnAs, LossPlace, TableAccount};
+use super::sampling::guessed_table;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, Holding, MainForks, Table};
@@ -109,13 +110,7 @@ impl Plan {
         for planned in &mut self.tables {
             let toast = planned.table.toast.iter().map(|(_, files)| files);
             let files = std::iter::once(&planned.table.files).chain(toast);
-            let counts = files.filter_map(|files| {
-                by_file.get(&FileNumber {
-                    tablespace: files.home.tablespace,
-                    database: files.home.database,
-                    filenode: files.filenode,
-                })
-            });
+            let counts = files.filter_map(|files| by_file.get(&files.number()));
             planned.account.not_replayed = counts.sum();
         }
     }
@@ -129,9 +124,8 @@ impl Plan {
         choice: ColumnChoice,
         cluster: &Cluster,
     ) {
-        let given = self.given.iter().find(|given| is_of(given, relation));
-        let table = match given.filter(|_| relation.columns.is_none()) {
-            Some(given) => Table::of_given(files, catalog, relation, choice, given),
+        let table = match self.description(catalog, relation, files, cluster) {
+            Some(given) => Table::of_given(files, catalog, relation, choice, &given),
             None => Table::of(files, catalog, relation, choice),
         };
         match table {
@@ -167,6 +161,35 @@ impl Plan {
                 self.not_salvaged.push(not_salvaged(&what, &why));
             }
         }
+    }
+}
+
+impl Plan {
+    /// What a person says of columns that the catalogs do not give, else what the rows say.
+    fn description(
+        &mut self,
+        catalog: &Catalog,
+        relation: &Relation,
+        files: &MainForks,
+        cluster: &Cluster,
+    ) -> Option<GivenTable> {
+        if relation.columns.is_some() {
+            return None;
+        }
+        let given = self.given.iter().find(|given| is_of(given, relation));
+        if let Some(given) = given {
+            return Some(given.clone());
+        }
+        let own = files.of(catalog, relation);
+        let (table, _) = guessed_table(cluster, &own, &relation.name)?;
+        let what = format!(
+            "columns of table {} of database {}",
+            relation.qualified_name(),
+            catalog.database
+        );
+        let why = "pg_attribute does not give all of them: they are guessed from its rows, and --schema takes what they are";
+        self.not_salvaged.push(not_salvaged(&what, why));
+        Some(table)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pgclinic_cluster::{Catalog, Cluster, Persistence, RelKind, Relation};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
 use pgclinic_format::sequence::{COLUMNS, SEQUENCE_MAGIC, magic};
 use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Attribute};
@@ -54,13 +54,7 @@ fn read(
     if relation.persistence == Persistence::Unlogged && cluster.leaves_unlogged_out() {
         own.fork = Fork::Init;
     }
-    let path = own.path(0);
-    let mut bytes = vec![0; usize::try_from(cluster.build.block_size).unwrap_or(8192)];
-    let read = cluster.source().read_at(&path, 0, &mut bytes);
-    let read = read.map_err(|error| error.to_string())?;
-    let page = Page::parse(bytes.get(..read).unwrap_or_default());
-    let page = page.ok_or("its file is empty")?;
-    let (last_value, is_called) = value(page).ok_or("its page holds no sequence")?;
+    let (last_value, is_called) = value_of_file(cluster, &own)?;
     Ok(SequenceAccount {
         database: database_name(catalog),
         schema: relation.schema.clone(),
@@ -68,6 +62,35 @@ fn read(
         last_value,
         is_called,
     })
+}
+
+/// The values of sequences of which only the files are known: their numbers stand for their names.
+pub(super) fn of_files(
+    cluster: &Cluster,
+    database: &str,
+    files: &[ForkFiles],
+) -> Vec<SequenceAccount> {
+    let known = files.iter().filter_map(|files| {
+        let (last_value, is_called) = value_of_file(cluster, files).ok()?;
+        Some(SequenceAccount {
+            database: database.to_owned(),
+            schema: String::new(),
+            sequence: files.filenode.to_string(),
+            last_value,
+            is_called,
+        })
+    });
+    known.collect()
+}
+
+fn value_of_file(cluster: &Cluster, files: &ForkFiles) -> Result<(i64, bool), String> {
+    let path = files.path(0);
+    let mut bytes = vec![0; usize::try_from(cluster.build.block_size).unwrap_or(8192)];
+    let read = cluster.source().read_at(&path, 0, &mut bytes);
+    let read = read.map_err(|error| error.to_string())?;
+    let page = Page::parse(bytes.get(..read).unwrap_or_default());
+    let page = page.ok_or("its file is empty")?;
+    value(page).ok_or_else(|| "its page holds no sequence".into())
 }
 
 fn value(page: Page<'_>) -> Option<(i64, bool)> {

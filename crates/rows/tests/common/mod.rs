@@ -27,6 +27,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         dropped: false,
         ddl: None,
         given: Vec::new(),
+        without_catalogs: false,
         partial: Partial::Null,
         verify: false,
         encoding: Encoding::Utf8,

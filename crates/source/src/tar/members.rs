@@ -97,6 +97,16 @@ impl Tree {
         );
     }
 
+    /// Adds a file whose bytes are there.
+    pub(crate) fn add_at(&mut self, path: &str, place: Place) {
+        self.put(path, Node::File(place));
+    }
+
+    /// Adds a folder with nothing in it.
+    pub(crate) fn add_folder(&mut self, path: &str) {
+        self.put(path, Node::Folder);
+    }
+
     /// The later one counts, as for a restore; says whether the name was free.
     fn put(&mut self, path: &str, node: Node) -> bool {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -171,7 +181,7 @@ impl Tree {
 
 /// A member's name as a path of the backup, without `./` in front and `/` behind; `""` is the root. Nothing for a name
 /// that leads out of the backup or is no text.
-fn clean(name: &[u8]) -> Option<String> {
+pub(crate) fn clean(name: &[u8]) -> Option<String> {
     let mut name = std::str::from_utf8(name).ok()?;
     while let Some(rest) = name.strip_prefix("./") {
         name = rest.trim_start_matches('/');

@@ -5,8 +5,10 @@
 //! are shown where a restore would put them; names that would leave the backup, links and devices are left out and told.
 
 mod members;
+mod packed;
 mod packing;
 mod reader;
+mod stream;
 mod tape;
 
 use std::fs::File;
@@ -17,11 +19,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Advice, fadvise};
 
 use crate::{Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
-use members::Tree;
+pub(crate) use members::{Place, Tree};
 use packing::Packing;
 use tape::{Stop, Tape};
 
+pub use packed::PackedArchives;
+pub use stream::{Archives, Passing, TarStream};
 pub use tape::Step;
+pub(crate) use tape::{ASK_AFTER, leave_room};
 
 /// Files that lie beside `base.tar` and belong to the backup.
 const BESIDE: [&str; 1] = ["backup_manifest"];
@@ -83,18 +88,13 @@ impl TarBackup {
 
     /// Tablespaces, WAL and the manifest.
     fn add_beside(&mut self, folder: &Path, spill_folder: &Path, step: Step<'_>) -> Result<()> {
-        let shown = folder.to_string_lossy();
-        let names = names_in(folder).map_err(|error| SourceError::from_io(&shown, &error))?;
-        for name in names {
-            let own = folder.join(&name);
-            match stem_of(&name) {
-                Some("pg_wal") => self.add(&own, "pg_wal/", spill_folder, step)?,
-                Some(number) if number.parse::<u32>().is_ok() => {
-                    let below = format!("pg_tblspc/{number}/");
-                    self.add(&own, &below, spill_folder, step)?;
-                }
-                _ if BESIDE.contains(&name.as_str()) => self.add_file(&own, &name)?,
-                _ => {}
+        for (own, below) in parts_beside(folder)? {
+            self.add(&own, &below, spill_folder, step)?;
+        }
+        for name in BESIDE {
+            let own = folder.join(name);
+            if own.is_file() {
+                self.add_file(&own, name)?;
             }
         }
         Ok(())
@@ -146,6 +146,22 @@ impl TarBackup {
         self.archives.push(file);
         Ok(())
     }
+}
+
+/// The archives of tablespaces and WAL in a folder, sorted by name, with what their names are below.
+pub(crate) fn parts_beside(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let shown = folder.to_string_lossy();
+    let names = names_in(folder).map_err(|error| SourceError::from_io(&shown, &error))?;
+    let mut parts = Vec::new();
+    for name in names {
+        let below = match stem_of(&name) {
+            Some("pg_wal") => "pg_wal/".to_owned(),
+            Some(number) if number.parse::<u32>().is_ok() => format!("pg_tblspc/{number}/"),
+            _ => continue,
+        };
+        parts.push((folder.join(name), below));
+    }
+    Ok(parts)
 }
 
 /// Names of regular files, sorted.

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Bytes read from the file at once.
 const STEP: usize = 1 << 20;
@@ -27,8 +29,15 @@ impl Packing {
         }
     }
 
+    /// Of a file, by its first bytes.
+    pub(crate) fn of_file(path: &Path) -> io::Result<Option<Self>> {
+        let mut head = [0; 512];
+        let read = super::open_file(path)?.read_at(&mut head, 0)?;
+        Ok(Packing::of(head.get(..read).unwrap_or_default()))
+    }
+
     /// What comes out. `Plain` archives are read in place instead.
-    pub(crate) fn unpack(self, file: File) -> io::Result<Box<dyn Read>> {
+    pub(crate) fn unpack(self, file: File) -> io::Result<Box<dyn Read + Send>> {
         let file = BufReader::with_capacity(STEP, file);
         Ok(match self {
             Packing::Plain => Box::new(file),

@@ -8,7 +8,7 @@ use crate::tar::tape::{Step, Stop, Tape};
 const NAME_BYTES: u64 = 64 << 10;
 
 /// Members of one archive that are read.
-const MEMBERS_MAX: usize = 10_000_000;
+pub(super) const MEMBERS_MAX: usize = 10_000_000;
 
 /// A regular file, or another name, of an archive.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use rustix::fs::fstatvfs;
 const STEP: usize = 256 << 10;
 
 /// The disk is asked for its free space after so many unpacked bytes.
-const ASK_AFTER: u64 = 64 << 20;
+pub(crate) const ASK_AFTER: u64 = 64 << 20;
 
 /// The part of a disk that is left to others: a 32nd.
 const LEFT_TO_OTHERS: u64 = 32;
@@ -23,7 +23,7 @@ pub type Step<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
 
 /// See the module.
 pub(crate) struct Tape {
-    packed: Option<Box<dyn Read>>,
+    packed: Option<Box<dyn Read + Send>>,
     /// The archive itself, or what was unpacked of it.
     file: File,
     at: u64,
@@ -59,7 +59,7 @@ impl Tape {
     }
 
     /// Over what comes out of `packed`, kept in a nameless file in `folder`.
-    pub(crate) fn unpacked(packed: Box<dyn Read>, folder: &Path) -> io::Result<Self> {
+    pub(crate) fn unpacked(packed: Box<dyn Read + Send>, folder: &Path) -> io::Result<Self> {
         Ok(Tape {
             packed: Some(packed),
             file: pgclinic_spill::nameless_file(folder)?,
@@ -125,7 +125,7 @@ impl Tape {
             self.unasked = self.unasked.saturating_add(count as u64);
             if self.unasked >= ASK_AFTER {
                 self.unasked = 0;
-                leave_room(&self.file)?;
+                leave_room(&self.file).map_err(Stop::NoRoom)?;
             }
             if step(count as u64).is_break() {
                 return Err(Stop::Asked);
@@ -136,7 +136,7 @@ impl Tape {
 }
 
 /// An archive may grow without end when it is unpacked; the disk must not be filled by it.
-fn leave_room(file: &File) -> Result<(), Stop> {
+pub(crate) fn leave_room(file: &File) -> Result<(), String> {
     let Ok(disk) = fstatvfs(file) else {
         return Ok(());
     };
@@ -144,7 +144,5 @@ fn leave_room(file: &File) -> Result<(), Stop> {
         return Ok(());
     }
     let free = disk.f_bavail.saturating_mul(disk.f_frsize) >> 20;
-    Err(Stop::NoRoom(format!(
-        "only {free} MiB are left on that disk"
-    )))
+    Err(format!("only {free} MiB are left on that disk"))
 }

@@ -28,6 +28,15 @@ const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Runs to the end; an exit code other than 0 is an error.
 pub(super) fn run(command: &mut Command, cache: Cache) -> Result<Sample, String> {
+    run_to(command, cache, &[0])
+}
+
+/// The same where these exit codes are answers.
+pub(super) fn run_to(
+    command: &mut Command,
+    cache: Cache,
+    answers: &[i32],
+) -> Result<Sample, String> {
     if cache == Cache::Cold {
         drop_caches()?;
     }
@@ -47,7 +56,7 @@ pub(super) fn run(command: &mut Command, cache: Cache) -> Result<Sample, String>
     });
     let seconds = start.elapsed().as_secs_f64();
     let status = status.map_err(|error| format!("{line}: {error}"))?;
-    if status.success() {
+    if status.code().is_some_and(|code| answers.contains(&code)) {
         Ok(Sample {
             seconds,
             peak_bytes,
@@ -75,7 +84,7 @@ fn high_water(status: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-fn drop_caches() -> Outcome {
+pub(super) fn drop_caches() -> Outcome {
     shell::run(&mut Command::new("sync"))?;
     let switch = PathBuf::from("/proc/sys/vm/drop_caches");
     std::fs::write(&switch, "3\n").map_err(at(&switch))

@@ -3,19 +3,21 @@
 use crate::args::Args;
 use crate::task::{Outcome, Task};
 
+mod backups;
 mod check;
 mod cluster;
 mod load;
 mod measure;
 mod measures;
 mod memory;
+mod running;
 mod salvage;
 mod sizes;
 mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench sizes, bench memory, bench load [--seconds 3] [--runs 5] [--program FILE]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--seconds 30] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench sizes, bench memory, bench load [--seconds 3] [--runs 5] [--program FILE]",
     in_ci: None,
     run,
 };
@@ -23,13 +25,15 @@ pub(crate) const TASK: Task = Task {
 fn run(words: &[String]) -> Outcome {
     match words.split_first() {
         Some((name, rest)) if name == "check" => check::run(rest),
+        Some((name, rest)) if name == "backups" => backups::run(rest),
         Some((name, rest)) if name == "measure" => measures::run(rest),
         Some((name, rest)) if name == "load" => load::run(rest),
         Some((name, rest)) if name == "salvage" => salvage::run(rest),
+        Some((name, rest)) if name == "running" => running::run(rest),
         Some((name, rest)) if name == "sizes" => sizes::run(rest),
         Some((name, rest)) if name == "memory" => memory::run(rest),
         Some((name, rest)) if name == "cluster" => make_cluster(rest),
-        _ => Err("which one? There are: bench check, bench measure, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
+        _ => Err("which one? There are: bench check, bench backups, bench measure, bench running, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::args::Args;
 use crate::shell::{self, at};
@@ -20,6 +20,7 @@ mod debian;
 mod judge;
 mod recipe;
 mod recipes;
+mod running;
 mod suite;
 mod workshop;
 
@@ -28,7 +29,7 @@ use workshop::Workshop;
 
 pub(crate) const TASK: Task = Task {
     name: "corpus",
-    summary: "checks odd but legal clusters, which must be silent: [--quick] [--only RECIPE] [--level LEVEL] [--fresh] [--list]",
+    summary: "checks odd but legal clusters, which must be silent: [--quick] [--only RECIPE] [--level LEVEL] [--fresh] [--list]; --running MINUTES: a server at work instead",
     in_ci: Some(&["--quick"]),
     run,
 };
@@ -44,6 +45,7 @@ fn run(words: &[String]) -> Outcome {
     let only = args.value("--only")?;
     let level = args.value("--level")?;
     let program = args.value("--pgclinic")?;
+    let minutes = args.number("--running", 0)?;
     args.finish()?;
 
     let chosen = choose(quick, only.as_deref())?;
@@ -56,6 +58,20 @@ fn run(words: &[String]) -> Outcome {
     };
     let shop = Workshop::open()?;
     let mut complaints = 0;
+    let minutes = if quick && only.is_none() {
+        minutes.max(1)
+    } else {
+        minutes
+    };
+    if minutes > 0 {
+        let time = Duration::from_secs(60 * minutes);
+        complaints += running::run(&shop, &program, &levels, time)?;
+    }
+    let chosen = if minutes > 0 && !quick {
+        Vec::new()
+    } else {
+        chosen
+    };
     for recipe in chosen {
         complaints += visit(&shop, recipe, fresh, &program, &levels)?;
     }

@@ -200,8 +200,10 @@ fn text(measured: &Measured) -> String {
     if let Some(lag) = &measured.lag {
         text += &latency("began late by", lag);
     }
-    if let Some(cpu_s) = measured.generator_cpu_s {
-        let rounds = (measured.rounds + measured.failed).max(1) as f64;
+    let rounds = (measured.rounds + measured.failed) as f64;
+    if let Some(cpu_s) = measured.generator_cpu_s
+        && rounds > 0.0
+    {
         let _ = writeln!(
             text,
             "generator: {cpu_s:.2} s of processor time, {:.1} µs a round",

@@ -17,7 +17,7 @@ use crate::target::{self, BareFile, Opened, Opening};
 use crate::world::World;
 
 /// The major whose output is followed, where nothing tells: the newest.
-const MAJOR: u16 = 18;
+pub(super) const MAJOR: u16 = 18;
 
 /// Writes the rows of the file.
 pub(super) fn run(
@@ -49,12 +49,8 @@ pub(super) fn run(
 
 /// Prints what the columns of the file may be.
 pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    if !arguments.target.is_file() {
-        let why = "--guess looks at one relation file: name it";
-        return Err(Failure::new(format!(
-            "{}: {why}",
-            arguments.target.display()
-        )));
+    if arguments.target.is_dir() {
+        return super::folder::guess(arguments, world);
     }
     let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");

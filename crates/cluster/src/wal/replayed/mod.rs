@@ -124,6 +124,8 @@ impl Cluster {
         let mut records = 0;
         let end = loop {
             match reader.read() {
+                // What a server at work has written since the limits were read is left to a newer look.
+                Ok(record) if record.lsn >= replay.end.record => break replay.end,
                 Ok(record) => {
                     records += 1;
                     replayer.record(&record);
@@ -143,7 +145,8 @@ impl Cluster {
         let mut changed = replayer.changed;
         seal(&mut changed, self);
         let source = Arc::new(ReplayedSource::new(Arc::clone(&self.source), changed));
-        let cluster = Cluster::open(source).ok()?.with_limits_of(replay);
+        let cluster = Cluster::open_as(source, self.server()).ok()?;
+        let cluster = cluster.with_limits_of(replay);
         let whole = replayed.is_complete && replayed.not_applied.is_empty();
         let cluster = match whole {
             true => cluster.with_recovered(replay),

@@ -2,7 +2,8 @@
 
 use super::super::array::{self, Array};
 use super::super::element::{self, Placing};
-use super::super::range::{Bounds, bounds};
+use super::super::multirange::flags_of_ranges;
+use super::super::range::{Bounds, bounds, flags_of_range};
 use super::super::reader::{HEADER, Reader};
 use super::super::record::Row;
 use super::super::types::{Field, TypeInfo};
@@ -67,13 +68,7 @@ pub(super) fn record(
     fields: &[Field],
     value: &[u8],
 ) -> Result<(), Undecodable> {
-    let mut row = Row::parse(value)?;
-    if row.attributes > fields.len() {
-        return Err(Undecodable::damaged(
-            "a row value has more attributes than its type",
-            14,
-        ));
-    }
+    let mut row = Row::of(fields, value)?;
     sender.count(fields.iter().filter(|field| !field.dropped).count())?;
     for (attribute, field) in fields.iter().enumerate() {
         let value = match row.is_null(attribute) {
@@ -103,11 +98,7 @@ pub(super) fn range(
     subtype: &TypeInfo,
     value: &[u8],
 ) -> Result<(), Undecodable> {
-    let (&flags, data) = value
-        .split_last()
-        .ok_or(Undecodable::damaged("the value ends too early", 0))?;
-    let mut reader = Reader::new(data);
-    reader.u32()?;
+    let (mut reader, flags) = flags_of_range(value)?;
     one_range(sender, &mut reader, subtype, flags)?;
     reader.end()
 }
@@ -133,12 +124,8 @@ pub(super) fn multirange(
     subtype: &TypeInfo,
     value: &[u8],
 ) -> Result<(), Undecodable> {
-    let mut reader = Reader::new(value);
-    reader.u32()?;
-    let count = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
-    reader.bytes(count.saturating_sub(1).saturating_mul(4))?;
-    let flags = reader.bytes(count)?;
-    sender.count(count)?;
+    let (mut reader, flags) = flags_of_ranges(value)?;
+    sender.count(flags.len())?;
     for flags in flags {
         reader.align(subtype.align, HEADER);
         sender.with_length(|sender| one_range(sender, &mut reader, subtype, *flags))?;

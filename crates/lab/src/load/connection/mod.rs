@@ -107,6 +107,14 @@ impl Connection {
         }
     }
 
+    /// The same session on a thread that drives no other.
+    pub(crate) fn alone(self) -> io::Result<Self> {
+        Ok(Self {
+            stream: self.stream.alone()?,
+            ..self
+        })
+    }
+
     /// Runs SQL as text.
     pub(crate) async fn simple(&mut self, sql: &str) -> Result<Answer, Broken> {
         self.outgoing.query(sql);

@@ -32,6 +32,20 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
             sheet.entry(4, "-", 2, &clean(fault))?;
         }
     }
+    match account.snapshots.as_slice() {
+        [] => {}
+        [one] => sheet.text(
+            2,
+            &format!("all tables in one snapshot of {}", clean(&one.taken_at)),
+        )?,
+        more => sheet.text(
+            2,
+            &format!(
+                "the server went down meanwhile: tables are of {} snapshots",
+                more.len()
+            ),
+        )?,
+    }
     for objects in &account.large_objects {
         let words = format!(
             "{} of database {} in {}",

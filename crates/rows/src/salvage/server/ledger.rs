@@ -2,12 +2,13 @@
 //! goes on where the first one ended.
 //!
 //! ```text
-//! pgclinic_salvage.state   (source text, stage text)      stage: schema, rows, constraints
-//! pgclinic_salvage.tables  (name text)                    tables whose rows are all there
+//! pgclinic_salvage.state   (source text, stage text, objects bigint)   stage: schema, rows, constraints; the last large object
+//! pgclinic_salvage.tables  (name text)                                 tables whose rows are all there
 //! ```
 
 use std::collections::BTreeSet;
 
+use pgclinic_format::Oid;
 use pgclinic_servers::{Session, SqlError};
 
 use crate::schema::literal;
@@ -38,6 +39,8 @@ pub(super) struct Found {
     pub(super) source: String,
     pub(super) stage: Stage,
     pub(super) whole: BTreeSet<String>,
+    /// The last large object that is there; they come in the order of their numbers.
+    pub(super) objects: Option<Oid>,
 }
 
 /// The ledger, if there is one.
@@ -46,8 +49,8 @@ pub(super) fn find(session: &mut Session) -> Result<Option<Found>, SqlError> {
     if there.is_none() {
         return Ok(None);
     }
-    let state = session.query("SELECT source, stage FROM pgclinic_salvage.state")?;
-    let Some([Some(source), Some(stage)]) = state.first().map(Vec::as_slice) else {
+    let state = session.query("SELECT source, stage, objects FROM pgclinic_salvage.state")?;
+    let Some([Some(source), Some(stage), objects]) = state.first().map(Vec::as_slice) else {
         return Ok(None);
     };
     let stages = [Stage::Schema, Stage::Rows, Stage::Constraints];
@@ -57,6 +60,7 @@ pub(super) fn find(session: &mut Session) -> Result<Option<Found>, SqlError> {
         source: source.clone(),
         stage: stage.unwrap_or(Stage::Schema),
         whole: names.into_iter().flatten().flatten().collect(),
+        objects: objects.as_ref().and_then(|last| last.parse().ok()),
     }))
 }
 
@@ -65,7 +69,7 @@ pub(super) fn begin(session: &mut Session, source: &str) -> Result<(), SqlError>
     let source = literal(source);
     session.execute(&format!(
         "CREATE SCHEMA pgclinic_salvage; \
-         CREATE TABLE pgclinic_salvage.state (source text, stage text); \
+         CREATE TABLE pgclinic_salvage.state (source text, stage text, objects bigint); \
          CREATE TABLE pgclinic_salvage.tables (name text); \
          INSERT INTO pgclinic_salvage.state VALUES ({source}, 'schema')"
     ))
@@ -85,6 +89,11 @@ pub(super) fn table_is_whole(name: &str) -> String {
         "INSERT INTO pgclinic_salvage.tables VALUES ({})",
         literal(name)
     )
+}
+
+/// A statement that notes the last large object that is there.
+pub(super) fn objects_up_to(last: Oid) -> String {
+    format!("UPDATE pgclinic_salvage.state SET objects = {last}")
 }
 
 /// The work is done.

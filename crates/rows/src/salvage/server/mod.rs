@@ -5,11 +5,12 @@
 
 mod ledger;
 mod loads;
+mod objects;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pgclinic_cluster::{Catalog, Cluster, RelKind};
+use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::Oid;
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
@@ -18,10 +19,12 @@ use super::crew::Crew;
 use super::error::SalvageError;
 use super::outlet::Outlet;
 use super::plan::{Planned, not_salvaged};
-use super::{Account, Replaying, SalvageOptions, charset_of, plan_of, sequences, style_of};
+use super::{
+    Account, Replaying, SalvageOptions, charset_of, large_objects, plan_of, sequences, style_of,
+};
 use crate::forms::form_named;
 use crate::schema::{Ddl, Quoting, SESSION, Step, literal};
-use crate::shape::{MainForks, Table};
+use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;
 use ledger::Stage;
 use loads::LoadTable;
@@ -56,9 +59,17 @@ pub(super) fn load(
         .not_salvaged
         .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
     let catalog = cluster.catalog(database);
+    if catalog.is_blind() {
+        let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a folder";
+        return Err(SalvageError::Unsuitable(why.into()));
+    }
     let mut session = open_session(target)?;
     let source = source_of(cluster, database);
-    let (stage, whole) = begin(&mut session, &catalog, &source)?;
+    let Begun {
+        stage,
+        whole,
+        objects,
+    } = begin(&mut session, &catalog, &source)?;
     let is_resumed = stage != Stage::Schema || !whole.is_empty();
 
     if stage == Stage::Schema {
@@ -87,13 +98,47 @@ pub(super) fn load(
             account.interrupted = true;
             return Ok(());
         }
+        load_objects(
+            cluster,
+            &catalog,
+            &options,
+            objects,
+            progress,
+            (&mut session, account),
+        )?;
+        if account.interrupted {
+            return Ok(());
+        }
         enter(&mut session, Stage::Constraints)?;
     }
     set_sequences(cluster, &catalog, &options, &mut session, account)?;
     let steps = ddl.steps.iter().filter(|step| step.is_after_data);
     run_steps(&mut session, steps, account)?;
-    tell_objects(&catalog, cluster, account);
     ledger::end(&mut session).map_err(|source| SalvageError::server("end the work", source))
+}
+
+/// Large objects with all that is said of them. A person who names tables wants those alone.
+fn load_objects(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    options: &SalvageOptions,
+    loaded: Option<Oid>,
+    progress: &dyn Progress,
+    (session, account): (&mut Session, &mut Account),
+) -> Result<(), SalvageError> {
+    if !options.selection.relations.is_empty() || !options.selection.filenodes.is_empty() {
+        return Ok(());
+    }
+    let files = MainForks::of_database(cluster, catalog.database);
+    let Some(found) = large_objects::of_database(cluster, catalog, &files, options)? else {
+        return Ok(());
+    };
+    let name = database_name(catalog);
+    if !objects::load(found, name, session, loaded, progress, account)? {
+        account.interrupted = true;
+        return Ok(());
+    }
+    objects::describe(cluster, catalog.database, session, account)
 }
 
 /// A session that reads what the salvage prints.
@@ -123,26 +168,39 @@ fn source_of(cluster: &Cluster, database: Oid) -> String {
     format!("{system}/{database}")
 }
 
+/// Where the work begins.
+struct Begun {
+    stage: Stage,
+    /// Tables that are loaded.
+    whole: BTreeSet<String>,
+    /// The last large object that is loaded.
+    objects: Option<Oid>,
+}
+
 /// Where to begin: with nothing, or where an earlier run with the same source ended.
-fn begin(
-    session: &mut Session,
-    catalog: &Catalog,
-    source: &str,
-) -> Result<(Stage, BTreeSet<String>), SalvageError> {
+fn begin(session: &mut Session, catalog: &Catalog, source: &str) -> Result<Begun, SalvageError> {
     let failed = |source| SalvageError::server("look at the destination", source);
     if let Some(found) = ledger::find(session).map_err(failed)? {
         if found.source != source {
             let why = "an unfinished salvage of another database lies there: drop its schemas and pgclinic_salvage first";
             return Err(SalvageError::Unsuitable(why.into()));
         }
-        return Ok((found.stage, found.whole));
+        return Ok(Begun {
+            stage: found.stage,
+            whole: found.whole,
+            objects: found.objects,
+        });
     }
     let full = full_schemas(session, catalog).map_err(failed)?;
     if !full.is_empty() {
         return Err(SalvageError::SchemaHoldsSomething(full));
     }
     ledger::begin(session, source).map_err(failed)?;
-    Ok((Stage::Schema, BTreeSet::new()))
+    Ok(Begun {
+        stage: Stage::Schema,
+        whole: BTreeSet::new(),
+        objects: None,
+    })
 }
 
 /// Schemas of the source that hold something in the destination; what belongs to an extension does not count.
@@ -314,21 +372,6 @@ fn set_sequences(
     }
     account.sequences.extend(found);
     Ok(())
-}
-
-/// Large objects go to files only.
-fn tell_objects(catalog: &Catalog, cluster: &Cluster, account: &mut Account) {
-    const PG_LARGEOBJECT_METADATA: Oid = 2995;
-    let relation = catalog.relations.get(&PG_LARGEOBJECT_METADATA);
-    let relation = relation.filter(|relation| relation.kind == RelKind::Table);
-    let files = MainForks::of_database(cluster, catalog.database);
-    let has_pages = relation.is_some_and(|relation| files.of(catalog, relation).bytes() > 0);
-    if has_pages {
-        let why = "they are written to a folder only: salvage once more with --to DIR, and run restore.sql of their tar file";
-        account
-            .not_salvaged
-            .push(not_salvaged("large objects", why));
-    }
 }
 
 #[cfg(test)]

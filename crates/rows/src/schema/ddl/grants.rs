@@ -25,6 +25,7 @@ pub(super) enum Kind {
     Language,
     Wrapper,
     Server,
+    LargeObject,
 }
 
 /// Letters of `ACL_ALL_RIGHTS_STR` with their words, by bit.
@@ -61,6 +62,7 @@ impl Kind {
             Kind::Language => ("LANGUAGE", 0x100, 0x100),
             Kind::Wrapper => ("FOREIGN DATA WRAPPER", 0x100, 0),
             Kind::Server => ("FOREIGN SERVER", 0x100, 0),
+            Kind::LargeObject => ("LARGE OBJECT", 0x6, 0),
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) mod class {
     pub(in super::super) const CAST: Oid = 2605;
     pub(in super::super) const CONSTRAINT: Oid = 2606;
     pub(in super::super) const LANGUAGE: Oid = 2612;
+    pub(in super::super) const LARGE_OBJECT: Oid = 2613;
     pub(in super::super) const SCHEMA: Oid = 2615;
     pub(in super::super) const CLASS: Oid = 2616;
     pub(in super::super) const OPERATOR: Oid = 2617;

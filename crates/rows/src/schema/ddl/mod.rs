@@ -11,6 +11,7 @@ mod functions;
 mod grants;
 mod indexes;
 mod item;
+mod large_objects;
 mod operators;
 mod order;
 mod relations;
@@ -31,6 +32,7 @@ use item::{Item, Stage};
 
 pub(super) use constraints::definition as constraint_text;
 pub(super) use indexes::statement as index_text;
+pub(crate) use large_objects::each_object_detail;
 pub(super) use table_parts::default_text;
 pub(super) use triggers::definition as trigger_text;
 pub(super) use views::{definition as view_text, rule_text};

@@ -44,6 +44,10 @@ pub struct GivenTable {
     pub columns: Vec<GivenColumn>,
     /// What a person should know.
     pub notes: Vec<String>,
+    /// Its file, from the root of the data directory, where a line `-- file base/5/16384` stands before the statement.
+    pub file: Option<String>,
+    /// From 0 to 1; of columns that were guessed.
+    pub confidence: Option<f64>,
 }
 
 /// All tables of a file of statements. The error says what is wrong and where.

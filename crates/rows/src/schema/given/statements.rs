@@ -49,6 +49,7 @@ struct Known {
 /// All tables of a file.
 pub(super) fn read(text: &str) -> Result<Vec<GivenTable>, String> {
     let tokens = tokens(text)?;
+    let mut files = FileLines::of(text);
     let mut known = Known {
         types: Types::new(),
         tables: Vec::new(),
@@ -60,11 +61,46 @@ pub(super) fn read(text: &str) -> Result<Vec<GivenTable>, String> {
             tokens: &words,
             at: 0,
         };
+        let before = known.tables.len();
         known
             .statement(&mut reader)
             .map_err(|why| format!("the statement in line {line}: {why}"))?;
+        if let Some(table) = known.tables.get_mut(before) {
+            table.file = files.take_before(line);
+        }
     }
     Ok(known.tables)
+}
+
+/// The lines `-- file base/5/16384: …`, each of which is of the next table.
+struct FileLines {
+    /// Number of the line, from 1, and the path; the last one first.
+    lines: Vec<(usize, String)>,
+}
+
+impl FileLines {
+    fn of(text: &str) -> Self {
+        let path = |line: &str| {
+            let rest = line.trim_start().strip_prefix("-- file ")?;
+            let end = rest.find([':', ' ', ',']).unwrap_or(rest.len());
+            rest.get(..end).map(str::to_owned)
+        };
+        let lines = text.lines().zip(1..);
+        let mut lines: Vec<(usize, String)> = lines
+            .filter_map(|(line, number)| Some((number, path(line)?)))
+            .collect();
+        lines.reverse();
+        FileLines { lines }
+    }
+
+    /// The nearest one before a line; those that it leaves behind are of files that nothing describes.
+    fn take_before(&mut self, line: usize) -> Option<String> {
+        let mut nearest = None;
+        while let Some((_, path)) = self.lines.pop_if(|(number, _)| *number < line) {
+            nearest = Some(path);
+        }
+        nearest
+    }
 }
 
 /// Columns of one name are one, where the first of them stands.
@@ -124,6 +160,8 @@ impl Known {
             name,
             columns: Vec::new(),
             notes: Vec::new(),
+            file: None,
+            confidence: None,
         };
         for mut part in reader.parts()? {
             self.column(&mut part, &mut table)?;
@@ -157,6 +195,8 @@ impl Known {
                 name,
                 columns,
                 notes: Vec::new(),
+                file: None,
+                confidence: None,
             });
         }
     }

@@ -58,6 +58,12 @@ pub fn columns_of(rows: &[Vec<u8>]) -> Option<Vec<GuessedColumn>> {
     Some(columns.collect())
 }
 
+/// Of the guess as a whole: that of its least certain column.
+pub fn confidence(columns: &[GuessedColumn]) -> f64 {
+    let known = columns.iter().map(|column| column.confidence);
+    known.filter(|known| *known > 0.0).fold(1.0, f64::min)
+}
+
 /// How much each way counts: all together 1.
 fn weights(ways: &[Way]) -> Vec<f64> {
     let best = ways.first().map_or(0.0, |way| way.score);

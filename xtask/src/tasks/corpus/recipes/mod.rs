@@ -4,7 +4,7 @@ use super::recipe::Recipe;
 
 macro_rules! registry {
     ($(#[$doc:meta])* $static:ident: [$($name:ident,)*]) => {
-        $(mod $name;)*
+        $(pub(super) mod $name;)*
         $(#[$doc])*
         pub(super) static $static: &[Recipe] = &[$($name::RECIPE,)*];
     };

@@ -18,7 +18,7 @@ pub(super) const RECIPE: Recipe = Recipe {
 };
 
 /// Autovacuum and checkpoints come often, so that the load meets them.
-pub(super) const SETTINGS: &[&str] = &[
+pub(in crate::tasks::corpus) const SETTINGS: &[&str] = &[
     "fsync=off",
     "max_prepared_transactions=4",
     "track_commit_timestamp=on",
@@ -76,7 +76,7 @@ fn run(server: &Server<'_>, folder: &Path, name: &str, script: &str) -> Outcome 
 }
 
 /// The tables of pgbench at this scale, and one with every kind of index.
-pub(super) fn prepare(server: &Server<'_>, folder: &Path, scale: u32) -> Outcome {
+pub(in crate::tasks::corpus) fn prepare(server: &Server<'_>, folder: &Path, scale: u32) -> Outcome {
     let mut pgbench = server.client("pgbench");
     pgbench.args(["-i", "-q", "--foreign-keys", "-U", "postgres", "-s"]);
     shell::capture(pgbench.arg(scale.to_string()).arg("postgres"))?;
@@ -84,13 +84,13 @@ pub(super) fn prepare(server: &Server<'_>, folder: &Path, scale: u32) -> Outcome
 }
 
 /// The two loads as files that the servers' user can read.
-pub(super) struct Scripts {
+pub(in crate::tasks::corpus) struct Scripts {
     mixed: PathBuf,
     beside: PathBuf,
 }
 
 impl Scripts {
-    pub(super) fn write(folder: &Path) -> Result<Self, String> {
+    pub(in crate::tasks::corpus) fn write(folder: &Path) -> Result<Self, String> {
         let scripts = Self {
             mixed: folder.join("mixed.sql"),
             beside: folder.join("beside.sql"),
@@ -108,7 +108,11 @@ impl Scripts {
         Ok(())
     }
 
-    pub(super) fn start(&self, server: &Server<'_>, time: Duration) -> Result<[Child; 2], String> {
+    pub(in crate::tasks::corpus) fn start(
+        &self,
+        server: &Server<'_>,
+        time: Duration,
+    ) -> Result<[Child; 2], String> {
         let file = |path: &Path, weight: u32| format!("{}@{weight}", path.display());
         let many = [
             "-c",

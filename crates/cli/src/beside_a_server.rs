@@ -1,0 +1,58 @@
+//! A run beside a server at work: it has time for the server to finish what it writes, asks it for pages, and lets it go first.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgclinic_diagnose::{AskedPage, Bystander, ServerSays};
+
+use crate::asked_server::AskedServer;
+
+/// A page that a server began to write is whole long before.
+const WAIT: Duration = Duration::from_millis(500);
+/// Between two looks at whether somebody wants the run to stop.
+const STEP: Duration = Duration::from_millis(20);
+
+/// See the module.
+pub(crate) struct BesideAServer {
+    interrupted: Arc<AtomicBool>,
+    server: Option<AskedServer>,
+}
+
+impl BesideAServer {
+    pub(crate) fn new(interrupted: &Arc<AtomicBool>, server: Option<AskedServer>) -> Self {
+        BesideAServer {
+            interrupted: Arc::clone(interrupted),
+            server,
+        }
+    }
+}
+
+impl Bystander for BesideAServer {
+    fn wait(&self) {
+        let end = Instant::now() + WAIT;
+        while Instant::now() < end && !self.interrupted.load(Ordering::Relaxed) {
+            std::thread::sleep(STEP);
+        }
+    }
+
+    fn ask(&self, page: &AskedPage<'_>) -> Option<ServerSays> {
+        self.server.as_ref()?.ask(page)
+    }
+}
+
+/// Puts the reads of this thread, and of those that it starts from now on, into the system's idle class: they wait for everybody
+/// else's. The system call is out of reach without `unsafe`, so `ionice` of util-linux makes it. Says what went wrong.
+pub(crate) fn lower_io_priority() -> Result<(), String> {
+    let mut command = Command::new("ionice");
+    command
+        .args(["-c", "3", "-p"])
+        .arg(std::process::id().to_string());
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("ionice: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}

@@ -1,0 +1,60 @@
+//! Packed archives, looked at while they are unpacked: nothing is written but what names and WAL need.
+
+use std::path::Path;
+
+use pgclinic_cluster::{Build, MANIFEST};
+use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
+use pgclinic_diagnose::{CheckDocument, CheckOptions, Progress};
+use pgclinic_format::Layout;
+use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_source::Passed;
+use pgclinic_source::tar::{PackedArchives, TarStream};
+
+use super::suspects_max;
+use crate::exit::Failure;
+
+/// Checks a backup in packed archives in one pass. Nothing where that cannot be: an archive is plain or broken, or the
+/// control file, which comes last, tells that pages had to be looked at in another way.
+pub(crate) fn check_archives(
+    path: &Path,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+) -> Result<Option<CheckDocument>, Failure> {
+    let Some(archives) = PackedArchives::of(path)? else {
+        return Ok(None);
+    };
+    let Some(layout) = Layout::of_major(18) else {
+        return Ok(None);
+    };
+    let shape = Shape {
+        build: Build::USUAL,
+        layout,
+        sums: PageSums::Unknown,
+        suspects_max: suspects_max(options, Build::USUAL.block_size),
+    };
+    let manifest = path
+        .parent()
+        .and_then(|folder| std::fs::read(folder.join(MANIFEST)).ok());
+    let known = manifest
+        .as_ref()
+        .and_then(|bytes| BackupManifest::parse(bytes).ok());
+    let sum_of = |path: &str| Some(known.as_ref()?.files.get(path)?.sum.as_ref()?.0);
+    let mut passed = Passed::new("a backup in archives", &options.spill_folder)?;
+    if let Some(bytes) = &manifest {
+        passed.add_kept(MANIFEST);
+        passed.append(MANIFEST, bytes)?;
+    }
+    let mut flight = Flight::new(shape);
+    let mut stream = TarStream::new(archives);
+    let watched = flight.watch(&mut stream, &sum_of, &mut passed, progress);
+    if watched.is_err() || !stream.troubles().is_empty() {
+        return Ok(None);
+    }
+    fetch_catalogs(&mut flight, &mut passed, None);
+    let judged = flight.judge(passed, options, progress, |_| {});
+    let mut document = judged?;
+    if let Some(document) = &mut document {
+        document.target.kind = "tar-backup".into();
+    }
+    Ok(document)
+}

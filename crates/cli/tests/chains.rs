@@ -1,0 +1,302 @@
+//! Chains of incremental backups: put together as `pg_combinebackup` does, without writing anything.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use common::{Ran, count, hold_ledger, pgclinic, text, told};
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
+use pgclinic_source::{DataDirectory, EntryKind, Source, read_all};
+use pgclinic_testkit::{
+    all_majors, copy_of, directory, run_as, seed, server, streamed_backup, with_summaries,
+};
+
+/// A full backup, two that build on it, and a full one of the same moment as the last.
+struct Backups {
+    full: PathBuf,
+    first: PathBuf,
+    second: PathBuf,
+    again: PathBuf,
+    docs: String,
+    _scratch: Scratch,
+}
+
+impl Backups {
+    fn of_major(major: u16) -> Self {
+        let copy = copy_of(&seed(&server(major), Checksums::On));
+        let mut server = copy.start_with(&with_summaries()).expect("a server");
+        let scratch = Scratch::new(&run_as(), None).expect("a folder");
+        let folder = |name: &str| scratch.path().join(name);
+        let (full, first) = (folder("full"), folder("first"));
+        let (second, again) = (folder("second"), folder("again"));
+        execute(
+            &server,
+            "CREATE TABLE shrunk AS SELECT g FROM generate_series(1, 100000) g",
+        );
+        execute(
+            &server,
+            "CREATE TABLE dropped AS SELECT g FROM generate_series(1, 1000) g",
+        );
+        streamed_backup(&server, &full, None);
+        execute(&server, "DELETE FROM shrunk WHERE g > 20000");
+        execute(&server, "VACUUM shrunk");
+        execute(&server, "DROP TABLE dropped");
+        execute(
+            &server,
+            "CREATE TABLE fresh AS SELECT g FROM generate_series(1, 5000) g",
+        );
+        streamed_backup(&server, &first, Some(&full));
+        execute(
+            &server,
+            "INSERT INTO shrunk SELECT g FROM generate_series(1, 30000) g",
+        );
+        execute(&server, "UPDATE fresh SET g = -g WHERE g % 100 = 0");
+        streamed_backup(&server, &second, Some(&first));
+        streamed_backup(&server, &again, None);
+        let mut session = server.connect("clinic").expect("a session");
+        let docs = session.query_value("SELECT pg_relation_filepath('public.docs')");
+        let docs = docs.expect("a path").expect("a path");
+        drop(session);
+        server.stop(StopMode::Fast).expect("a stop");
+        Backups {
+            full,
+            first,
+            second,
+            again,
+            docs,
+            _scratch: scratch,
+        }
+    }
+
+    fn links(&self) -> [&Path; 3] {
+        [&self.full, &self.first, &self.second]
+    }
+}
+
+fn execute(server: &Server, sql: &str) {
+    let mut session = server.connect("clinic").expect("a session");
+    session.execute(sql).expect(sql);
+}
+
+/// `VERB links[0] --incremental links[1] …` with further arguments.
+fn of_chain(verb: &str, links: &[&Path], more: &[&str]) -> Ran {
+    let (full, others) = links.split_first().expect("a link");
+    let mut line = vec![verb, text(full)];
+    for link in others {
+        line.extend(["--incremental", text(link)]);
+    }
+    line.extend(more);
+    pgclinic(&line)
+}
+
+fn check_chain(links: &[&Path], exit: u8) -> CheckDocument {
+    let ran = of_chain("check", links, &["--format", "json"]);
+    let document = ran.document();
+    assert_eq!(ran.exit, exit, "{}\n{}", told(&document), ran.err);
+    hold_ledger(&document);
+    document
+}
+
+/// Every file of relations with its bytes.
+fn relations(source: &dyn Source) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left: Vec<String> = ["base", "global", "pg_tblspc"].map(String::from).to_vec();
+    while let Some(folder) = left.pop() {
+        for entry in source.list(&folder).expect("a folder") {
+            let path = format!("{folder}/{}", entry.name);
+            match entry.kind {
+                EntryKind::Folder => left.push(path),
+                EntryKind::File => {
+                    let bytes = read_all(source, &path, 1 << 30).expect("a file");
+                    assert_eq!(bytes.len() as u64, entry.len, "{path}");
+                    found.insert(path, bytes);
+                }
+                EntryKind::Other => {}
+            }
+        }
+    }
+    // It says when the backup was taken.
+    found.remove("global/pg_control");
+    found
+}
+
+fn open(links: &[&Path]) -> Cluster {
+    let links = links
+        .iter()
+        .map(|link| (text(link).to_owned(), directory(link)));
+    Cluster::open_chain(links.collect()).expect("a chain")
+}
+
+#[test]
+fn a_chain_is_the_full_backup_of_its_last_moment() {
+    for installation in all_majors() {
+        if installation.major < 17 {
+            continue;
+        }
+        let backups = Backups::of_major(installation.major);
+        let chain = open(&backups.links());
+        let resolved = relations(chain.source().as_ref());
+        let again = DataDirectory::open(&backups.again).expect("a folder");
+        let expected = relations(&again);
+        let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&resolved), names(&expected));
+        for (path, bytes) in &expected {
+            assert!(resolved.get(path) == Some(bytes), "{path} differs");
+        }
+        let parts = std::fs::read_dir(backups.second.join("global")).expect("a folder");
+        let parts = parts.filter(|entry| {
+            let name = entry.as_ref().expect("an entry").file_name();
+            name.to_string_lossy().starts_with("INCREMENTAL.")
+        });
+        assert!(parts.count() > 10, "most files came in parts");
+
+        let document = check_chain(&backups.links(), 3);
+        assert_eq!(count(&document, Severity::Damage), 0, "{}", told(&document));
+        assert_eq!(
+            count(&document, Severity::Warning),
+            0,
+            "{}",
+            told(&document)
+        );
+        assert_eq!(document.target.kind, "backup-chain");
+        let gaps = told(&document);
+        assert!(
+            !gaps.contains("WAL from") && !gaps.contains("manifest"),
+            "{gaps}"
+        );
+        let plain = pgclinic(&["check", text(&backups.again), "--format", "json"]).document();
+        assert_eq!(document.coverage.pages, plain.coverage.pages);
+    }
+}
+
+#[test]
+fn every_verb_takes_a_chain() {
+    let backups = Backups::of_major(18);
+    let links = backups.links();
+    of_chain("measure", &links, &[]).exits(0);
+    let page = of_chain(
+        "inspect",
+        &links,
+        &["--relation", "public.fresh", "--block", "2"],
+    );
+    page.exits(0);
+    let to = backups.full.with_extension("rescued");
+    of_chain("salvage", &links, &["--to", text(&to)]).exits(0);
+    let rows = std::fs::read_to_string(to.join("clinic/public.shrunk.copy"));
+    assert_eq!(rows.expect("rows").lines().count(), 50_000);
+    let chain = [
+        "--incremental-a",
+        text(links[1]),
+        "--incremental-a",
+        text(links[2]),
+    ];
+    let diff = [&["diff", text(links[0]), text(&backups.again)], &chain[..]].concat();
+    pgclinic(&diff).exits(0);
+}
+
+#[test]
+fn what_is_no_chain_is_refused_with_a_reason() {
+    let backups = Backups::of_major(18);
+    let [full, first, second] = backups.links();
+    let refused = |links: &[&Path], why: &str| {
+        let ran = of_chain("check", links, &[]).exits(2);
+        assert!(ran.err.contains(why), "{}", ran.err);
+        ran.err
+    };
+    let alone = pgclinic(&["check", text(first)]).exits(2).err;
+    assert!(alone.contains("--incremental"), "{alone}");
+    let missing = refused(&[full, second], "a link is missing: ");
+    assert!(missing.contains("second builds on"), "{missing}");
+    let order = refused(&[full, second, first], "the wrong order");
+    let right = format!(
+        "in order they are {}, {}, {}",
+        text(full),
+        text(first),
+        text(second)
+    );
+    assert!(order.contains(&right), "{order}");
+    refused(&[first, full, second], "the wrong order");
+    refused(&[full, &backups.again], "are both full backups");
+    refused(&[full, first, first], "is named twice");
+    refused(&[first, second], "a link is missing");
+    let copy = copy_of(&seed(&server(18), Checksums::On));
+    refused(&[full, &copy.pgdata], "there is no backup_label");
+}
+
+type Seen = BTreeSet<(String, String, Option<u32>)>;
+
+/// Rule, file and block of what is more than a note and not about manifests.
+fn seen(document: &CheckDocument) -> Seen {
+    let worth = document.findings.iter().filter(|finding| {
+        finding.severity != Severity::Note && !finding.rule.starts_with("backup-")
+    });
+    let key = |finding: &pgclinic_diagnose::Finding| {
+        let place = &finding.place;
+        (finding.rule.clone(), place.path.clone(), place.block)
+    };
+    worth.map(key).collect()
+}
+
+fn change(path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = std::fs::read(path).expect("a file");
+    edit(&mut bytes);
+    std::fs::write(path, bytes).expect("a file");
+}
+
+#[test]
+fn damage_in_a_link_is_found_where_its_pages_count() {
+    let backups = Backups::of_major(18);
+    let [full, first, second] = backups.links();
+    // The page is the oldest link's own, and nobody wrote it since; the other copy is hurt alike.
+    for folder in [full, backups.again.as_path()] {
+        change(&folder.join(&backups.docs), |bytes| {
+            bytes[8192 + 4000] ^= 0x20
+        });
+    }
+    let plain = pgclinic(&["check", text(&backups.again), "--format", "json"]).exits(1);
+    let document = check_chain(&[full, first, second], 1);
+    assert_eq!(
+        seen(&document),
+        seen(&plain.document()),
+        "{}",
+        told(&document)
+    );
+    let changed = document
+        .findings
+        .iter()
+        .find(|one| one.rule == "backup-file-changed");
+    let changed = changed.unwrap_or_else(|| panic!("{}", told(&document)));
+    assert!(
+        changed.message.starts_with(&format!("in {}: ", text(full))),
+        "{}",
+        changed.message
+    );
+    assert_eq!(changed.place.relation.as_deref(), Some("docs"));
+    assert!(changed.caused_by.is_some(), "the page is the story");
+
+    // A head that lies: its file cannot be read, and its manifest knows.
+    let (folder, name) = backups.docs.rsplit_once('/').expect("a folder");
+    let part = format!("{folder}/INCREMENTAL.{name}");
+    change(&second.join(&part), |bytes| bytes[8] ^= 0xff);
+    change(&second.join(&part), |bytes| bytes[11] ^= 0xff);
+    let document = check_chain(&[full, first, second], 1);
+    let lines = told(&document);
+    assert!(document.coverage.bytes_unreadable > 0, "{lines}");
+    assert!(
+        lines.contains("INCREMENTAL.") && lines.contains("backup-file-changed"),
+        "{lines}"
+    );
+
+    // Another backup's manifest, and a file that is gone.
+    std::fs::copy(full.join("backup_manifest"), first.join("backup_manifest")).expect("a copy");
+    std::fs::remove_file(second.join(&part)).expect("a file");
+    let lines = told(&check_chain(&[full, first, second], 1));
+    assert!(
+        lines.contains("the manifest is of a backup that begins at"),
+        "{lines}"
+    );
+    assert!(lines.contains("backup-file-missing"), "{lines}");
+}

@@ -1,0 +1,217 @@
+//! `check --since STATE`: changed pages are looked at, others are passed over and said to be, and a state that cannot tell is refused.
+
+mod common;
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use common::{Ran, hold_ledger, pgclinic, text, told};
+use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_servers::{Checksums, Scratch, StopMode};
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
+
+const PAGE: u64 = 8192;
+
+fn newest_copy() -> TempCopy {
+    let installation = all_majors().pop().expect("the newest");
+    copy_of(&seed(&installation, Checksums::On))
+}
+
+/// Runs statements on a server that is started for them and stopped.
+fn on_a_server(copy: &TempCopy, statements: &[&str]) -> Vec<String> {
+    let mut server = copy.start().expect("a server");
+    let mut session = server.connect("clinic").expect("a session");
+    let answers = statements.iter().map(|sql| {
+        let answer = session.query_value(sql).expect(sql);
+        answer.unwrap_or_default()
+    });
+    let answers = answers.collect();
+    drop(session);
+    server.stop(StopMode::Fast).expect("a stop");
+    answers
+}
+
+fn hurt(copy: &TempCopy, path: &str, block: u64) {
+    let mut options = std::fs::File::options();
+    options.write(true);
+    let file = options.open(copy.pgdata.join(path)).expect("a file");
+    file.write_all_at(&[7; 64], block * PAGE + 6000)
+        .expect("hurt");
+}
+
+struct Folder(Scratch);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(Scratch::new(&run_as(), None).expect("a folder"))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// A whole run that writes its state.
+fn keep(copy: &TempCopy, state: &Path, level: &str) {
+    let words = ["check", text(&copy.pgdata), "--level", level];
+    pgclinic(&[&words[..], &["--state", text(state)]].concat()).exits(0);
+}
+
+fn since(copy: &TempCopy, state: &Path, more: &[&str]) -> Ran {
+    let words = ["check", text(&copy.pgdata), "--since", text(state)];
+    pgclinic(&[&words[..], more].concat())
+}
+
+fn document(copy: &TempCopy, state: &Path, exit: u8) -> CheckDocument {
+    let ran = since(copy, state, &["--format", "json"]);
+    let document = ran.document();
+    assert_eq!(ran.exit, exit, "{}", told(&document));
+    hold_ledger(&document);
+    document
+}
+
+fn damaged(document: &CheckDocument) -> Vec<(&str, Option<u32>)> {
+    let damage = document.findings.iter();
+    let damage = damage.filter(|finding| finding.severity == Severity::Damage);
+    damage
+        .map(|finding| (&*finding.place.path, finding.place.block))
+        .collect()
+}
+
+#[test]
+fn changed_pages_are_looked_at_and_others_are_passed_over() {
+    let (copy, folder) = (newest_copy(), Folder::new());
+    let state = folder.file("first");
+    keep(&copy, &state, "full");
+    let answers = on_a_server(
+        &copy,
+        &[
+            "SELECT min((ctid::text::point)[0])::int FROM public.docs",
+            "UPDATE public.docs SET title = title",
+            "SELECT pg_relation_filepath('public.docs')",
+            "SELECT pg_relation_filepath('public.frozen')",
+        ],
+    );
+    let healthy = document(&copy, &state, 0);
+    let coverage = &healthy.coverage;
+    assert!(
+        coverage.pages_unchanged > coverage.pages,
+        "{} of {} pages",
+        coverage.pages_unchanged,
+        coverage.pages
+    );
+    let words = since(&copy, &state, &[]).exits(0);
+    assert!(words.first_line().contains("that changed"), "{}", words.out);
+    assert!(
+        words.out.contains("have not changed since"),
+        "{}",
+        words.out
+    );
+    // What did not change is not read for damage; what did is.
+    let [block, _, changed, unchanged] = &*answers else {
+        panic!("four answers")
+    };
+    let block: u32 = block.parse().expect("a block");
+    hurt(&copy, unchanged, 1);
+    document(&copy, &state, 0);
+    hurt(&copy, changed, block.into());
+    let found = document(&copy, &state, 1);
+    assert!(!damaged(&found).is_empty());
+    let expected = (&**changed, Some(block));
+    assert!(
+        damaged(&found).iter().all(|place| *place == expected),
+        "{}",
+        told(&found)
+    );
+}
+
+/// The copied files carry the old positions of their template.
+#[test]
+fn a_database_that_was_copied_without_wal_is_looked_at_whole() {
+    let (copy, folder) = (newest_copy(), Folder::new());
+    let state = folder.file("first");
+    keep(&copy, &state, "structure");
+    let sql = "CREATE DATABASE late TEMPLATE template0 STRATEGY file_copy";
+    let oid = "SELECT oid FROM pg_database WHERE datname = 'late'";
+    let answers = on_a_server(&copy, &[sql, oid]);
+    // pg_proc of template0.
+    let path = format!("base/{}/1255", answers[1]);
+    hurt(&copy, &path, 2);
+    let found = document(&copy, &state, 1);
+    assert!(
+        damaged(&found).contains(&(&*path, Some(2))),
+        "{}",
+        told(&found)
+    );
+}
+
+#[test]
+fn a_state_that_cannot_tell_is_refused() {
+    let (copy, folder) = (newest_copy(), Folder::new());
+    let state = folder.file("first");
+    keep(&copy, &state, "pages");
+    let deeper = since(&copy, &state, &["--level", "structure"]).exits(2);
+    assert!(deeper.err.contains("level pages"), "{}", deeper.err);
+    since(&copy, &state, &["--level", "pages"]).exits(0);
+    let narrower = ["--level", "pages", "--relation", "public.docs"];
+    let narrower = since(&copy, &state, &narrower).exits(2);
+    assert!(narrower.err.contains("selection"), "{}", narrower.err);
+
+    let oldest = all_majors().into_iter().next().expect("13");
+    let other = copy_of(&seed(&oldest, Checksums::On));
+    let other = since(&other, &state, &["--level", "pages"]).exits(2);
+    assert!(
+        other.err.contains("the state is of the cluster"),
+        "{}",
+        other.err
+    );
+
+    // A backup from before the state was put back.
+    let older = newest_copy();
+    on_a_server(&copy, &["UPDATE public.docs SET id = id", "CHECKPOINT"]);
+    let later = folder.file("later");
+    keep(&copy, &later, "pages");
+    let back = since(&older, &later, &["--level", "pages"]).exits(2);
+    assert!(back.err.contains("set back"), "{}", back.err);
+
+    let no_state = folder.file("none");
+    std::fs::write(&no_state, "{}").expect("a file");
+    let none = since(&copy, &no_state, &["--level", "pages"]).exits(2);
+    assert!(none.err.contains("no state of a run"), "{}", none.err);
+    assert!(
+        since(&copy, &folder.file("nowhere"), &[])
+            .exits(2)
+            .err
+            .contains("nowhere")
+    );
+}
+
+/// Beside a server the state counts from the last checkpoint: what was in memory only is looked at by the next run.
+#[test]
+fn a_run_beside_a_server_leaves_a_state_too() {
+    let (copy, folder) = (newest_copy(), Folder::new());
+    let state = folder.file("first");
+    let mut server = copy.start().expect("a server");
+    let mut session = server.connect("clinic").expect("a session");
+    let sql = "SELECT min((ctid::text::point)[0])::int FROM public.docs";
+    let block = session.query_value(sql).expect(sql).expect("a block");
+    let block: u32 = block.parse().expect("a number");
+    session
+        .execute("UPDATE public.docs SET title = title")
+        .expect("changed");
+    let sql = "SELECT pg_relation_filepath('public.docs')";
+    let path = session.query_value(sql).expect(sql).expect("a path");
+    keep(&copy, &state, "structure");
+    session.execute("CHECKPOINT").expect("written");
+    let healthy = document(&copy, &state, 0);
+    assert!(healthy.coverage.pages_unchanged > 0);
+    drop(session);
+    server.stop(StopMode::Fast).expect("a stop");
+    hurt(&copy, &path, block.into());
+    let found = document(&copy, &state, 1);
+    assert!(
+        damaged(&found).contains(&(&*path, Some(block))),
+        "{}",
+        told(&found)
+    );
+}

@@ -1,0 +1,223 @@
+//! A chain of base backups: a full one and incremental ones, in order (PostgreSQL 17 and later).
+//!
+//! The labels hold a chain together: an incremental one says where the backup began that it builds on. What
+//! `pg_combinebackup` refuses is refused here. Truth: `check_backup_label_files` and `check_control_files` in
+//! `src/bin/pg_combinebackup/pg_combinebackup.c`.
+
+use std::sync::Arc;
+
+use pgclinic_format::Lsn;
+use pgclinic_format::backup_label::BackupLabel;
+use pgclinic_source::{BackupChain, ChainShape, Source};
+
+use crate::cluster::{Build, Cluster, Server};
+use crate::error::OpenError;
+use crate::wal::LabelState;
+
+/// One backup of a chain.
+pub struct Link {
+    /// How the person named it.
+    pub name: String,
+    /// Its own files, parts as they are.
+    pub cluster: Cluster,
+    start: Point,
+    follows: Option<Point>,
+}
+
+/// Where a backup began: a place in the WAL, and its timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Point {
+    lsn: Lsn,
+    timeline: Option<u32>,
+}
+
+impl std::fmt::Display for Point {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.timeline {
+            Some(timeline) => write!(f, "{} of timeline {timeline}", self.lsn),
+            None => self.lsn.fmt(f),
+        }
+    }
+}
+
+impl Cluster {
+    /// Opens backups with their names as one: the full one first, then those that build on it, in order.
+    pub fn open_chain(named: Vec<(String, Arc<dyn Source>)>) -> Result<Self, OpenError> {
+        let links: Result<Vec<Link>, OpenError> = named.into_iter().map(Link::open).collect();
+        let mut links = links?;
+        hold_together(&links)?;
+        same_cluster(&links)?;
+        let source = Arc::new(BackupChain::new(sources(&links), shape(&links)?)?);
+        let mut cluster = Cluster::open(source)?;
+        // Only the last one's WAL is ever replayed.
+        let last = links.len().saturating_sub(1);
+        for link in links.iter_mut().take(last) {
+            link.cluster.wal_is_elsewhere = true;
+        }
+        cluster.links = links;
+        Ok(cluster)
+    }
+
+    /// The backups that the cluster is put together from; none where it is one of its own.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+}
+
+impl Link {
+    /// Its `START WAL LOCATION`.
+    pub fn started_at(&self) -> Lsn {
+        self.start.lsn
+    }
+
+    fn open((name, source): (String, Arc<dyn Source>)) -> Result<Self, OpenError> {
+        let refused = |why: String| OpenError::Chain {
+            why: format!("{name}: {why}"),
+        };
+        let label = LabelState::read(source.as_ref());
+        let points = match &label {
+            LabelState::Read(label) => points(label),
+            LabelState::None => {
+                let why = "there is no backup_label: only base backups on which no server has started make a chain";
+                return Err(refused(why.into()));
+            }
+            LabelState::Wrong(line) => {
+                return Err(refused(format!(
+                    "line {line} of backup_label is not as it must be"
+                )));
+            }
+            LabelState::Unreadable(why) => return Err(refused(why.clone())),
+        };
+        let cluster = Cluster::open_any(source, &label, Server::Away);
+        let cluster = cluster.map_err(|error| refused(error.to_string()))?;
+        let (start, follows) = points;
+        Ok(Link {
+            name,
+            cluster,
+            start,
+            follows,
+        })
+    }
+}
+
+/// Where it began, and where that began on which it builds.
+fn points(label: &BackupLabel) -> (Point, Option<Point>) {
+    let start = Point {
+        lsn: label.start,
+        timeline: label.timeline,
+    };
+    let follows = label.follows.map(|follows| Point {
+        lsn: follows.start,
+        timeline: follows.timeline,
+    });
+    (start, follows)
+}
+
+/// The first is a full backup, and each other one builds on the one before it.
+fn hold_together(links: &[Link]) -> Result<(), OpenError> {
+    let follows_from =
+        |pair: &[Link]| matches!(pair, [before, own] if own.follows == Some(before.start));
+    let begins = links.first().is_some_and(|first| first.follows.is_none());
+    if begins && links.windows(2).all(follows_from) {
+        return Ok(());
+    }
+    Err(OpenError::Chain {
+        why: why_not(links),
+    })
+}
+
+/// What keeps the links from being a chain: too many full ones, one missing, or another order.
+fn why_not(links: &[Link]) -> String {
+    let mut full = links.iter().filter(|link| link.follows.is_none());
+    let first = full.next();
+    if let (Some(one), Some(other)) = (first, full.next()) {
+        let (one, other) = (&one.name, &other.name);
+        return format!("{one} and {other} are both full backups; a chain has one, at its begin");
+    }
+    for link in links {
+        let twins = links.iter().filter(|other| other.start == link.start);
+        if twins.count() > 1 {
+            return format!("{} is named twice, or a copy of it", link.name);
+        }
+    }
+    for link in links {
+        let Some(point) = link.follows else { continue };
+        if links.iter().all(|other| other.start != point) {
+            return format!(
+                "a link is missing: {} builds on a backup that began at {point}, and none of those named did",
+                link.name
+            );
+        }
+    }
+    let order = in_order(links);
+    if order.len() < links.len() {
+        let lost = links
+            .iter()
+            .find(|link| !order.contains(&link.name.as_str()));
+        let lost = lost.map_or("", |link| link.name.as_str());
+        return format!(
+            "{lost} does not belong into one row with the others: two backups build on the same one"
+        );
+    }
+    let order = order.join(", ");
+    format!("the backups are named in the wrong order; in order they are {order}")
+}
+
+/// Names from the full one on, as far as one builds on the other.
+fn in_order(links: &[Link]) -> Vec<&str> {
+    let mut order = Vec::new();
+    let mut next = links.iter().find(|link| link.follows.is_none());
+    while let Some(link) = next.filter(|_| order.len() < links.len()) {
+        order.push(link.name.as_str());
+        next = links.iter().find(|other| other.follows == Some(link.start));
+    }
+    order
+}
+
+/// All links are of one cluster and one version.
+fn same_cluster(links: &[Link]) -> Result<(), OpenError> {
+    let identity = |link: &Link| {
+        let control = link.cluster.control.trusted()?;
+        Some((control.system_identifier, control.catalog_version_no))
+    };
+    let mut known = links
+        .iter()
+        .filter_map(|link| Some((link, identity(link)?)));
+    let Some((first, own)) = known.next() else {
+        return Ok(());
+    };
+    match known.find(|(_, other)| *other != own) {
+        None => Ok(()),
+        Some((link, other)) => Err(OpenError::Chain {
+            why: format!(
+                "{} is of the cluster {}, and {} of the cluster {}: they are no chain",
+                first.name, own.0, link.name, other.0
+            ),
+        }),
+    }
+}
+
+fn sources(links: &[Link]) -> Vec<Arc<dyn Source>> {
+    let sources = links.iter().map(|link| Arc::clone(link.cluster.source()));
+    sources.collect()
+}
+
+/// Sizes from the newest control file that can be trusted: all links were built alike.
+fn shape(links: &[Link]) -> Result<ChainShape, OpenError> {
+    let mut trusted = links.iter().rev();
+    let known = trusted.find(|link| link.cluster.control.trusted().is_some());
+    let build = known
+        .map(|link| link.cluster.build)
+        .ok_or_else(|| OpenError::Chain {
+            why: "no control file of the chain can be trusted: how long a block is is unknown"
+                .into(),
+        })?;
+    Ok(shape_of(build))
+}
+
+fn shape_of(build: Build) -> ChainShape {
+    ChainShape {
+        block_bytes: build.block_size,
+        segment_blocks: u32::try_from(build.segment_blocks()).unwrap_or(u32::MAX),
+    }
+}

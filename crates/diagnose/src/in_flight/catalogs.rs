@@ -1,0 +1,60 @@
+//! Catalogs that were rewritten have numbers like tables, and large ones passed by: they are fetched, where somebody can be
+//! asked, or told.
+
+use pgclinic_format::RelationMap;
+use pgclinic_source::{EntryKind, Passed, Source, SourceError, read_all};
+
+use crate::document::NotChecked;
+use crate::in_flight::Flight;
+
+/// Catalogs that are found by the map and without which nothing has a name: `pg_class`, `pg_attribute`, `pg_type`, `pg_database`.
+const NEEDED: [u32; 4] = [1259, 1249, 1247, 1262];
+/// Bytes of a catalog that are fetched.
+const CATALOG_BYTES: u64 = 1 << 30;
+
+/// Fetches from `files`, if there is somebody to ask.
+pub fn fetch_catalogs(flight: &mut Flight, passed: &mut Passed, files: Option<&dyn Source>) {
+    for path in missing(passed) {
+        let fetched = match files {
+            Some(files) => read_all(files, &path, CATALOG_BYTES),
+            None => Err(SourceError::new(
+                path.as_str(),
+                pgclinic_source::SourceErrorKind::Refused,
+                "it passed by before anybody knew that it is a catalog",
+            )),
+        };
+        let kept = fetched.and_then(|bytes| {
+            passed.add_kept(&path);
+            passed.append(&path, &bytes)
+        });
+        if let Err(error) = kept {
+            flight.not_checked.push(NotChecked {
+                what: format!("names of relations that {path} holds"),
+                why: error.to_string(),
+                inherent: false,
+            });
+        }
+    }
+}
+
+/// Files of catalogs that are not kept.
+fn missing(passed: &Passed) -> Vec<String> {
+    let base = passed.list("base").unwrap_or_default().into_iter();
+    let databases = base.filter(|entry| entry.kind == EntryKind::Folder);
+    let folders = databases.map(|entry| format!("base/{}", entry.name));
+    let mut missing = Vec::new();
+    for folder in folders.chain(["global".to_owned()]) {
+        let map = read_all(passed, &format!("{folder}/pg_filenode.map"), 4096);
+        let map = map.ok().and_then(|bytes| RelationMap::parse(&bytes).ok());
+        let Some(map) = map.filter(RelationMap::is_right) else {
+            continue;
+        };
+        for filenode in NEEDED.into_iter().filter_map(|oid| map.filenode(oid)) {
+            let path = format!("{folder}/{filenode}");
+            if passed.len(&path).is_ok() && !passed.is_kept(&path) {
+                missing.push(path);
+            }
+        }
+    }
+    missing
+}

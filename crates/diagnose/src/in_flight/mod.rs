@@ -1,0 +1,369 @@
+//! Checks of level `pages` while files pass by once: archives on their way through the decompressor, `BASE_BACKUP` on its way
+//! over the network. No disk holds them.
+//!
+//! ```text
+//! stream ─► sieve: every page, nameless ─┬─ quiet: counted, shown as zeros
+//!             │                          └─ suspect: kept ─► looked at again, where somebody can be asked
+//!             └─ catalogs, maps, status files, WAL: kept whole
+//! all of it ─► Passed ─► the walker, which names what was kept and judges it by all its rules
+//! ```
+//!
+//! Names are known only when everything has passed, as files come in the order of folders. What is kept is judged by the
+//! same walker as everywhere, so that the same damage gives the same findings.
+
+mod again;
+mod catalogs;
+mod sieve;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pgclinic_cluster::{Build, Cluster, OpenError, RelationFileName};
+use pgclinic_format::digest::{Algorithm, Digest};
+use pgclinic_format::{Layout, StatusLog};
+use pgclinic_source::tar::{Archives, Passing, TarStream};
+use pgclinic_source::{EntryKind, Passed, SourceError};
+
+use crate::document::{CheckDocument, Level, NotChecked, Verdict};
+use crate::walker::{CheckOptions, Progress, check_cluster};
+use sieve::{FileSieve, Tally};
+
+pub use again::look_again;
+pub use catalogs::fetch_catalogs;
+
+/// Bytes that are looked at together.
+const CHUNK_BYTES: usize = 256 << 10;
+/// No segment is longer.
+const EXPECTED_MAX: u64 = 1 << 40;
+/// `FirstNormalObjectId`: files below it are of catalogs, unless they were rewritten.
+const FIRST_NORMAL: u32 = 16384;
+/// A rewritten catalog gets a number like any table; small files are kept for that, up to so many bytes together.
+const SMALL_BYTES: u64 = 1 << 20;
+const SMALL_TOGETHER: u64 = 256 << 20;
+
+/// Whether pages carry checksums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageSums {
+    /// They do.
+    On,
+    /// They do not.
+    Off,
+    /// Nobody said so: the control file comes last. A page without a checksum is passed over, a wrong one kept.
+    Unknown,
+}
+
+/// What must be known before anything comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Sizes.
+    pub build: Build,
+    /// The major's row.
+    pub layout: &'static Layout,
+    /// Checksums.
+    pub sums: PageSums,
+    /// Suspects that are kept.
+    pub suspects_max: usize,
+}
+
+/// A page that looked wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Suspect {
+    /// Its file.
+    pub path: String,
+    /// Where in the file.
+    pub offset: u64,
+    /// Its number in the fork.
+    pub block: u32,
+}
+
+/// What was seen on the way.
+#[derive(Debug)]
+pub struct Flight {
+    shape: Shape,
+    /// Suspects that are kept.
+    pub suspects: Vec<Suspect>,
+    /// Suspects beyond them, which nobody can judge any more.
+    pub suspects_lost: u64,
+    /// Pages without a checksum, where it was not known whether they have one.
+    pub unsummed_pages: u64,
+    /// Pages that are shown as zeros and were none.
+    pages_as_zeros: u64,
+    /// Checksums of files, for the manifest.
+    sums: BTreeMap<String, Vec<u8>>,
+    small_bytes: u64,
+    /// What is not there, or was not looked at.
+    pub not_checked: Vec<NotChecked>,
+}
+
+impl Flight {
+    /// Nothing has passed yet.
+    pub fn new(shape: Shape) -> Self {
+        Flight {
+            shape,
+            suspects: Vec::new(),
+            suspects_lost: 0,
+            unsummed_pages: 0,
+            pages_as_zeros: 0,
+            sums: BTreeMap::new(),
+            small_bytes: 0,
+            not_checked: Vec::new(),
+        }
+    }
+
+    /// Looks at everything that comes, until the end or an error; what came before it counts.
+    pub fn watch<A: Archives>(
+        &mut self,
+        stream: &mut TarStream<A>,
+        sum_of: &dyn Fn(&str) -> Option<Algorithm>,
+        passed: &mut Passed,
+        progress: &dyn Progress,
+    ) -> Result<(), SourceError> {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        while let Some(file) = stream.next_file()? {
+            if progress.is_interrupted() {
+                return Ok(());
+            }
+            match file.kind {
+                EntryKind::Folder => passed.add_folder(&file.path),
+                EntryKind::File => {
+                    // An archive may lie about it.
+                    progress.expect(file.len.min(EXPECTED_MAX));
+                    let sum = sum_of(&file.path).map(Digest::new);
+                    self.file(stream, &file, sum, (&mut *passed, &mut buffer), progress)?;
+                }
+                EntryKind::Other => {}
+            }
+        }
+        for why in stream.troubles() {
+            self.gap("the archives whole", why);
+        }
+        Ok(())
+    }
+
+    fn file<A: Archives>(
+        &mut self,
+        stream: &mut TarStream<A>,
+        file: &Passing,
+        mut sum: Option<Digest>,
+        (passed, buffer): (&mut Passed, &mut [u8]),
+        progress: &dyn Progress,
+    ) -> Result<(), SourceError> {
+        let relation = relation_file(&file.path);
+        let is_kept = self.is_kept(file, relation);
+        match is_kept {
+            true => passed.add_kept(&file.path),
+            false => passed.add_gone(&file.path, file.len),
+        }
+        let mut sieve = relation.map(|name| FileSieve::new(name, &self.shape));
+        let mut offset = 0u64;
+        while offset < file.len {
+            let read = fill(stream, buffer)?;
+            let bytes = buffer.get(..read).unwrap_or_default();
+            if is_kept {
+                passed.append(&file.path, bytes)?;
+            }
+            if let Some(sum) = &mut sum {
+                sum.update(bytes);
+            }
+            if let Some(sieve) = &mut sieve {
+                let tally = sieve.look(bytes, offset);
+                self.book(&file.path, tally, is_kept, passed);
+            }
+            offset = offset.saturating_add(read as u64);
+            progress.advance(read as u64);
+            if read == 0 {
+                self.cut(file, offset, is_kept, passed);
+                return Ok(());
+            }
+        }
+        if let Some(sum) = sum {
+            self.sums.insert(file.path.clone(), sum.finish());
+        }
+        Ok(())
+    }
+
+    /// The archive ended in a file: what is left of it is its length.
+    fn cut(&mut self, file: &Passing, len: u64, is_kept: bool, passed: &mut Passed) {
+        if !is_kept {
+            passed.add_gone(&file.path, len);
+        }
+        let why = format!("of {} bytes only {len} came", file.len);
+        self.gap(&file.path, why);
+    }
+
+    fn book(&mut self, path: &str, tally: Tally, is_kept: bool, passed: &mut Passed) {
+        self.unsummed_pages += tally.unsummed;
+        let mut kept = 0;
+        for (offset, block, page) in tally.suspects {
+            if self.suspects.len() >= self.shape.suspects_max {
+                self.suspects_lost += 1;
+                continue;
+            }
+            passed.keep_page(path, offset, &page);
+            kept += 1;
+            self.suspects.push(Suspect {
+                path: path.to_owned(),
+                offset,
+                block,
+            });
+        }
+        if !is_kept {
+            self.pages_as_zeros = (self.pages_as_zeros + tally.filled).saturating_sub(kept);
+        }
+    }
+
+    /// The file must be read for what it says when everything has passed.
+    fn is_kept(&mut self, file: &Passing, relation: Option<RelationFileName>) -> bool {
+        if let Some(name) = relation
+            && name.filenode < FIRST_NORMAL
+        {
+            return true;
+        }
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_status = StatusLog::ALL.into_iter().any(|log| log.folder() == folder);
+        if is_status || folder.starts_with("pg_wal") {
+            return true;
+        }
+        let is_small = file.len <= SMALL_BYTES && self.small_bytes + file.len <= SMALL_TOGETHER;
+        if is_small {
+            self.small_bytes += file.len;
+        }
+        is_small
+    }
+
+    fn gap(&mut self, what: &str, why: String) {
+        self.not_checked.push(NotChecked {
+            what: what.to_owned(),
+            why,
+            inherent: false,
+        });
+    }
+
+    /// What was taken for granted, before the control file came, is so; else only who can read it all again can judge.
+    fn was_right(&self, cluster: &Cluster) -> bool {
+        let guessed = self.shape.sums == PageSums::Unknown;
+        let told = cluster.checksums() != Some(true) || self.unsummed_pages == 0;
+        cluster.build == self.shape.build && (!guessed || (told && self.suspects_lost == 0))
+    }
+
+    /// What all of it says; nothing where it turns out that pages were looked at in a wrong way. `adjust` is told the cluster
+    /// before it is looked at.
+    pub fn judge(
+        self,
+        passed: Passed,
+        options: &CheckOptions,
+        progress: &dyn Progress,
+        adjust: impl FnOnce(&mut Cluster),
+    ) -> Result<Option<CheckDocument>, OpenError> {
+        let mut cluster = Cluster::open(Arc::new(passed))?;
+        if !self.was_right(&cluster) {
+            return Ok(None);
+        }
+        cluster.known_sums = self.sums;
+        adjust(&mut cluster);
+        let options = CheckOptions {
+            level: Level::Pages,
+            ..options.clone()
+        };
+        let mut document = check_cluster(&cluster, &options, &Counted(progress));
+        let coverage = &mut document.coverage;
+        coverage.zeroed_pages = coverage.zeroed_pages.saturating_sub(self.pages_as_zeros);
+        coverage.not_checked.extend(self.not_checked);
+        if self.suspects_lost > 0 {
+            coverage.not_checked.push(NotChecked {
+                what: format!("{} pages that looked wrong", self.suspects_lost),
+                why: "they are more than memory holds; --memory gives more".into(),
+                inherent: false,
+            });
+        }
+        settle(&mut document);
+        Ok(Some(document))
+    }
+}
+
+/// The verdict after gaps were added or taken away.
+pub fn settle(document: &mut CheckDocument) {
+    if document.verdict == Verdict::Damaged {
+        return;
+    }
+    let coverage = &document.coverage;
+    let unknown = coverage.not_checked.iter().any(|entry| !entry.inherent);
+    let gaps = coverage.bytes_skipped > 0 || coverage.bytes_unreadable > 0 || unknown;
+    document.verdict = match gaps || document.needs_recovery || document.interrupted {
+        true => Verdict::Incomplete,
+        false => Verdict::Healthy,
+    };
+}
+
+/// The bytes were counted when they passed.
+struct Counted<'a>(&'a dyn Progress);
+
+impl Progress for Counted<'_> {
+    fn expect(&self, _bytes: u64) {}
+
+    fn advance(&self, _bytes: u64) {}
+
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
+    }
+}
+
+/// The name of a relation's file, where the path is one's.
+pub(crate) fn relation_file(path: &str) -> Option<RelationFileName> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let mut parts = folder.split('/');
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_home = match (
+        parts.next(),
+        parts.next(),
+        parts.next(),
+        parts.next(),
+        parts.next(),
+    ) {
+        (Some("global"), None, ..) => true,
+        (Some("base"), Some(database), None, ..) => is_number(database),
+        (Some("pg_tblspc"), Some(_), Some(version), Some(database), None) => {
+            version.starts_with("PG_") && is_number(database)
+        }
+        _ => false,
+    };
+    RelationFileName::parse(name).filter(|name| is_home && !name.temporary)
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill<A: Archives>(stream: &mut TarStream<A>, buffer: &mut [u8]) -> Result<usize, SourceError> {
+    let mut filled = 0usize;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match stream.read(rest)? {
+            0 => break,
+            count => filled = filled.saturating_add(count),
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::relation_file;
+
+    #[test]
+    fn files_of_relations_are_known_by_their_folders() {
+        for path in [
+            "global/1262",
+            "base/5/16384.1",
+            "pg_tblspc/16385/PG_18_202506291/5/16390_vm",
+        ] {
+            assert!(relation_file(path).is_some(), "{path}");
+        }
+        for path in [
+            "global/pg_control",
+            "pg_xact/0000",
+            "base/pgsql_tmp/1",
+            "16384",
+            "log/1",
+            "base/5/t3_16384",
+        ] {
+            assert!(relation_file(path).is_none(), "{path}");
+        }
+    }
+}

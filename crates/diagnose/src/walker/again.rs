@@ -1,0 +1,315 @@
+//! The second look at pages of a cluster whose server is at work.
+//!
+//! ```text
+//! remember: read the page ──► newer look at control file, WAL, catalogs, folders ──► read the page again
+//!   gone with its file, or sound now      it was on its way: nothing to tell
+//!   wrong, and the same bytes             it counts: all that the page may speak of was in the WAL by then
+//!   wrong, and other bytes                once more; at the last look, what was wrong in the same way before counts
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{Fork, Oid, Page};
+
+use crate::check::{DatabaseCx, ForkCx, read_block};
+use crate::consequences::is_of_the_future;
+use crate::document::{Finding, NotChecked};
+use crate::findings::Findings;
+use crate::rule::Severity;
+use crate::walker::books::Books;
+use crate::walker::job::fork_cx;
+use crate::walker::look::{Looker, Notes, Seen};
+use crate::walker::running::{AskedPage, Bystander, ServerSays};
+use crate::walker::suspects::Spot;
+use crate::walker::{CheckOptions, catalogs, forks_of, system_identifier};
+
+/// Damaged pages whose cause is searched for.
+const CAUSES_MAX: u32 = 500;
+/// Damaged pages that the server is asked for.
+const QUESTIONS_MAX: u32 = 500;
+
+/// A page as it was read before the newer look at the rest was taken.
+struct Suspect {
+    spot: Spot,
+    /// Of its bytes; nothing where they could not be read.
+    print: Option<blake3::Hash>,
+    /// What was wrong at the look before.
+    rules: BTreeSet<String>,
+}
+
+/// Pages that are still to be looked at again.
+pub(super) struct Again {
+    left: Vec<Suspect>,
+    causes_left: u32,
+    questions_left: u32,
+}
+
+/// The newer look, and whether there will be another.
+#[derive(Clone, Copy)]
+pub(super) struct Newer<'a> {
+    pub(super) view: &'a Cluster,
+    /// The same with catalogs as WAL tells them.
+    pub(super) names: &'a Cluster,
+    pub(super) bystander: &'a dyn Bystander,
+    pub(super) is_last: bool,
+}
+
+/// A page in which something is wrong still.
+struct Wrong {
+    page: Vec<u8>,
+    seen: Seen,
+    findings: Vec<Finding>,
+}
+
+impl Again {
+    pub(super) fn new(spots: Vec<Spot>) -> Self {
+        let suspect = |spot| Suspect {
+            spot,
+            print: None,
+            rules: BTreeSet::new(),
+        };
+        Again {
+            left: spots.into_iter().map(suspect).collect(),
+            causes_left: CAUSES_MAX,
+            questions_left: QUESTIONS_MAX,
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Reads the pages, before anything is read that is to judge them.
+    pub(super) fn remember(&mut self, cluster: &Cluster) {
+        for suspect in &mut self.left {
+            let files = files_of(cluster, suspect.spot);
+            let page = files.and_then(|files| page_of(cluster, &files, suspect.spot));
+            suspect.print = page.map(|page| blake3::hash(&page));
+        }
+    }
+
+    /// Looks at them under what was read since.
+    pub(super) fn look(&mut self, newer: Newer<'_>, options: &CheckOptions, books: &mut Books) {
+        let mut by_database: BTreeMap<Oid, Vec<Suspect>> = BTreeMap::new();
+        for suspect in std::mem::take(&mut self.left) {
+            let database = suspect.spot.file.database;
+            by_database.entry(database).or_default().push(suspect);
+        }
+        for (database, suspects) in by_database {
+            for catalog in catalogs(newer.names, &[database], options.level) {
+                let (forks, _gone) = forks_of(newer.view, &catalog);
+                let cx = DatabaseCx {
+                    cluster: newer.view,
+                    catalog: &catalog,
+                    forks: &forks,
+                };
+                let suspects = suspects_of(&suspects);
+                self.database(newer, &cx, suspects, options, books);
+            }
+        }
+    }
+
+    /// The suspects of one database. Those whose file is gone are forgotten with it.
+    fn database(
+        &mut self,
+        newer: Newer<'_>,
+        cx: &DatabaseCx<'_>,
+        mut suspects: BTreeMap<(Oid, Oid, Fork), Vec<&Suspect>>,
+        options: &CheckOptions,
+        books: &mut Books,
+    ) {
+        let mut jobs: Vec<ForkCx<'_>> = Vec::new();
+        for files in cx.forks.iter().filter(|files| files.temporary.is_none()) {
+            let key = (files.home.tablespace, files.filenode, files.fork);
+            let Some(own) = suspects.remove(&key) else {
+                continue;
+            };
+            let job = fork_cx(cx, files, options.level);
+            for suspect in own {
+                self.page(newer, (jobs.len(), &job), suspect, options, books);
+            }
+            jobs.push(job);
+        }
+        books.settle_damage(&jobs);
+    }
+
+    fn page(
+        &mut self,
+        newer: Newer<'_>,
+        (number, job): (usize, &ForkCx<'_>),
+        suspect: &Suspect,
+        options: &CheckOptions,
+        books: &mut Books,
+    ) {
+        let spot = suspect.spot;
+        let Some(mut wrong) = self.wrong(newer.view, job, spot) else {
+            return;
+        };
+        // What the page speaks of may have come since, if it was written since.
+        let is_same = suspect.print == Some(blake3::hash(&wrong.page));
+        let rules = rules_of(&wrong, job);
+        let lasts = newer.is_last && !rules.is_disjoint(&suspect.rules);
+        if is_same || lasts {
+            if self.server_agrees(newer.bystander, job, spot, &mut wrong) {
+                keep(newer.view, (number, job), spot, wrong, options, books);
+            }
+        } else if newer.is_last && !rules.is_empty() {
+            books.not_checked(NotChecked {
+                what: format!("block {} of {}", spot.block, job.files.path(0)),
+                why: "the server wrote it between any two looks".into(),
+                inherent: true,
+            });
+        } else if !rules.is_empty() {
+            self.left.push(Suspect {
+                spot,
+                print: None,
+                rules,
+            });
+        }
+    }
+
+    /// Asks the server, where somebody can, and writes down what it says; false where it knows no such page any more.
+    fn server_agrees(
+        &mut self,
+        bystander: &dyn Bystander,
+        job: &ForkCx<'_>,
+        spot: Spot,
+        wrong: &mut Wrong,
+    ) -> bool {
+        if wrong.seen != Seen::Damaged || self.questions_left == 0 {
+            return true;
+        }
+        self.questions_left -= 1;
+        let says = bystander.ask(&AskedPage {
+            database: job.database,
+            tablespace: spot.file.tablespace,
+            filenode: spot.file.filenode,
+            fork: spot.fork,
+            block: spot.block,
+            holds_rows: spot.fork == Fork::Main && job.method == Some(AccessMethod::Heap),
+        });
+        let damage = |finding: &&mut Finding| finding.severity == Severity::Damage;
+        for finding in wrong.findings.iter_mut().filter(damage) {
+            match &says {
+                None | Some(ServerSays::Gone) => {}
+                Some(ServerSays::Refuses(words)) => {
+                    finding.server_says = Some(words.clone());
+                    tell(finding, "refuses the page");
+                }
+                Some(ServerSays::Reads) => tell(finding, "reads the page"),
+            }
+        }
+        says != Some(ServerSays::Gone)
+    }
+
+    /// What is wrong with the page now; nothing where it is sound or gone.
+    fn wrong(&mut self, view: &Cluster, job: &ForkCx<'_>, spot: Spot) -> Option<Wrong> {
+        let page = page_of(view, job.files, spot)?;
+        let mut notes = Notes {
+            findings: Findings::default(),
+            causes_left: self.causes_left,
+            faces: None,
+        };
+        let looker = Looker::new(job, system_identifier(view));
+        let seen = looker.look((&page, None), spot.block, &mut notes);
+        self.causes_left = notes.causes_left;
+        let findings = notes.findings.into_findings();
+        let is_wrong = !findings.is_empty();
+        is_wrong.then_some(Wrong {
+            page,
+            seen,
+            findings,
+        })
+    }
+
+    /// Tells what stayed open.
+    pub(super) fn tell(self, books: &mut Books) {
+        if !self.left.is_empty() {
+            books.not_checked(NotChecked {
+                what: format!("{} pages in which something seemed wrong", self.left.len()),
+                why: "they could not be looked at again".into(),
+                inherent: false,
+            });
+        }
+    }
+}
+
+/// What the server did when it was asked for the page.
+fn tell(finding: &mut Finding, what: &str) {
+    finding.facts.insert("the_server".into(), what.into());
+}
+
+/// It counts.
+fn keep(
+    view: &Cluster,
+    (number, job): (usize, &ForkCx<'_>),
+    spot: Spot,
+    wrong: Wrong,
+    options: &CheckOptions,
+    books: &mut Books,
+) {
+    if wrong.seen == Seen::Damaged {
+        let damaged = books.damaged.entry(number).or_default();
+        damaged.add(u64::from(spot.block));
+        let path = job.files.path(segment_of(view, spot));
+        let (kept, max) = (&mut books.evidence, options.evidence);
+        Books::keep_evidence(kept, max, &path, spot.block, &wrong.page);
+    }
+    for finding in wrong.findings {
+        books.findings.keep(finding);
+    }
+}
+
+/// What is wrong above a note; without what compares with the end of the WAL, if the page is younger than that end.
+fn rules_of(wrong: &Wrong, job: &ForkCx<'_>) -> BTreeSet<String> {
+    let lsn = Page::parse(&wrong.page).map(Page::pd_lsn);
+    let is_young = lsn > job.wal_end();
+    let severe = wrong
+        .findings
+        .iter()
+        .filter(|finding| finding.severity != Severity::Note);
+    severe
+        .filter(|finding| !(is_young && is_of_the_future(&finding.rule)))
+        .map(|finding| finding.rule.clone())
+        .collect()
+}
+
+/// By the fork they are in.
+fn suspects_of(suspects: &[Suspect]) -> BTreeMap<(Oid, Oid, Fork), Vec<&Suspect>> {
+    let mut by_fork: BTreeMap<_, Vec<&Suspect>> = BTreeMap::new();
+    for suspect in suspects {
+        let Spot { file, fork, .. } = suspect.spot;
+        let key = (file.tablespace, file.filenode, fork);
+        by_fork.entry(key).or_default().push(suspect);
+    }
+    by_fork
+}
+
+fn segment_of(cluster: &Cluster, spot: Spot) -> u32 {
+    let whole = cluster.build.segment_blocks().max(1);
+    u32::try_from(u64::from(spot.block) / whole).unwrap_or(u32::MAX)
+}
+
+/// The fork's files by name, whatever there is of them.
+fn files_of(cluster: &Cluster, spot: Spot) -> Option<ForkFiles> {
+    let mut homes = cluster.homes.iter();
+    let home = homes.find(|home| {
+        home.tablespace == spot.file.tablespace && home.database == spot.file.database
+    })?;
+    Some(ForkFiles {
+        home: home.clone(),
+        filenode: spot.file.filenode,
+        fork: spot.fork,
+        temporary: None,
+        segments: Vec::new(),
+    })
+}
+
+/// The page as its file has it now, and not one of a file that is gone and still open here.
+fn page_of(cluster: &Cluster, files: &ForkFiles, spot: Spot) -> Option<Vec<u8>> {
+    let source = cluster.source().as_ref();
+    source.len(&files.path(segment_of(cluster, spot))).ok()?;
+    read_block(source, files, cluster.build, spot.block)
+}

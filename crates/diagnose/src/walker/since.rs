@@ -1,0 +1,129 @@
+//! Only what changed since another run: which pages that are, and whether the other run's state can tell.
+//!
+//! A page carries the position in the WAL of its last change. The other run began at a checkpoint: whatever was changed before
+//! its redo point was on disk by then, and was looked at. A page whose LSN lies before that point has not changed since, unless
+//! it came in another way: in a file that was copied with its folder, or without WAL.
+
+use std::collections::BTreeSet;
+
+use pgclinic_cluster::{Cluster, Persistence};
+use pgclinic_format::{Fork, Lsn, Oid, Page};
+
+use crate::check::ForkCx;
+use crate::document::RunState;
+use crate::walker::state::selection_words;
+use crate::walker::{CheckOptions, target_of};
+
+/// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no segment is smaller. Positions
+/// below are those of pages that were written without WAL.
+const FIRST_RECORD: Lsn = Lsn(1 << 20);
+
+/// The begin of another run on the same cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Since {
+    lsn: Lsn,
+    /// Folders with relation files that the other run knew, by tablespace and database.
+    homes: BTreeSet<(Oid, Oid)>,
+    /// What it found.
+    findings: u64,
+}
+
+impl Since {
+    /// By the state of a run that came to its end; why it cannot tell, otherwise.
+    pub fn of(state: &RunState, cluster: &Cluster, options: &CheckOptions) -> Result<Self, String> {
+        let own = target_of(cluster, &options.spec).system_identifier;
+        let unknown = || "an unknown number".to_owned();
+        if own.is_none() || state.target.system_identifier != own {
+            let theirs = state.target.system_identifier.clone();
+            return Err(format!(
+                "the state is of the cluster {}, and this one is {}",
+                theirs.unwrap_or_else(unknown),
+                own.unwrap_or_else(unknown)
+            ));
+        }
+        if !state.complete {
+            return Err("the run that wrote the state did not come to its end".into());
+        }
+        if state.level < options.level {
+            return Err(format!(
+                "the state is of level {}, and this run is of level {}: what that level left out is in pages that did not change, too",
+                state.level.name(),
+                options.level.name()
+            ));
+        }
+        if state.selection != selection_words(options) {
+            return Err(format!(
+                "the state is of the selection {}, and this run is of {}",
+                state.selection,
+                selection_words(options)
+            ));
+        }
+        let Some(begin) = &state.begin else {
+            return Err("the state does not tell where the WAL was when its run began".into());
+        };
+        let since = Since {
+            lsn: begin.redo.min(parted(begin.timeline, cluster)?),
+            homes: begin.homes.iter().copied().collect(),
+            findings: state.books.findings.iter().map(|of| of.total).sum(),
+        };
+        since.not_ahead_of(cluster)
+    }
+
+    /// An older copy of the cluster has pages that the other run never saw.
+    fn not_ahead_of(self, cluster: &Cluster) -> Result<Self, String> {
+        let control = cluster.control.trusted();
+        let redo = control.map_or(Lsn(0), |control| control.checkpoint.redo);
+        match self.lsn > redo {
+            true => Err(format!(
+                "the state is of the cluster at {}, and it is at {redo} now: it was set back in between",
+                self.lsn
+            )),
+            false => Ok(self),
+        }
+    }
+
+    /// The page is as the other run saw it, as far as its LSN tells.
+    pub(crate) fn passes_over(&self, page: Page<'_>, fork: &ForkCx<'_>) -> bool {
+        let lsn = page.pd_lsn();
+        (FIRST_RECORD..self.lsn).contains(&lsn) && self.trusts(fork)
+    }
+
+    /// Pages of the fork carry the positions of their changes, and its files came the way of the WAL.
+    fn trusts(&self, fork: &ForkCx<'_>) -> bool {
+        let home = &fork.files.home;
+        let logged = |persistence| persistence == Persistence::Permanent;
+        fork.fork() == Fork::Main
+            && fork.files.temporary.is_none()
+            && fork.relation.is_some_and(|own| logged(own.persistence))
+            && self.homes.contains(&(home.tablespace, home.database))
+    }
+
+    /// Where it is in the WAL.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// What the other run found, which this one does not repeat.
+    pub(crate) fn findings(&self) -> u64 {
+        self.findings
+    }
+}
+
+/// Up to where the WAL of the timeline is that of the cluster now.
+fn parted(timeline: u32, cluster: &Cluster) -> Result<Lsn, String> {
+    let recovery = cluster.recovery();
+    let now = recovery.map(|recovery| recovery.timelines.target());
+    if now == Some(timeline) {
+        return Ok(Lsn(u64::MAX));
+    }
+    let history = recovery
+        .zip(now)
+        .and_then(|(recovery, now)| recovery.files.history(now));
+    history
+        .and_then(|history| history.left(timeline))
+        .ok_or_else(|| {
+            format!(
+                "the state is of timeline {timeline}, and no history in pg_wal tells where the cluster left it"
+            )
+        })
+}

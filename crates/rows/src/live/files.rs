@@ -1,0 +1,80 @@
+//! The files of a running server, read by our own reader: blocks that it refuses, and its catalogs.
+
+use std::sync::{Arc, OnceLock};
+
+use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_diagnose::Progress;
+use pgclinic_format::{BlockNo, Oid};
+use pgclinic_servers::{ConnectOptions, Target};
+
+use super::server_source::ServerSource;
+use super::tables::LiveTable;
+use super::{RESTART, careful_session};
+use crate::salvage::{SalvageOptions, TableAccount, blocks_of_table};
+
+/// The files of the server, opened when they are asked for first.
+pub(super) struct Files<'a> {
+    target: &'a Target,
+    connect: &'a ConnectOptions,
+    opened: OnceLock<Result<(Cluster, Catalog), String>>,
+    /// Why the server did not write down first what its files do not know yet.
+    stale: OnceLock<String>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(target: &'a Target, connect: &'a ConnectOptions) -> Self {
+        Files {
+            target,
+            connect,
+            opened: OnceLock::new(),
+            stale: OnceLock::new(),
+        }
+    }
+
+    /// Does something with the files and the catalogs in them; why they cannot be read, otherwise.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&Cluster, &Catalog) -> T) -> Result<T, String> {
+        let opened = self.opened.get_or_init(|| self.open());
+        let (cluster, catalog) = opened.as_ref().map_err(String::clone)?;
+        Ok(work(cluster, catalog))
+    }
+
+    /// Why the files may be older than the server; nothing while they were not asked for.
+    pub(super) fn stale(&self) -> Option<&str> {
+        self.stale.get().map(String::as_str)
+    }
+
+    /// The rows of these blocks in the form of the options, and what became of them.
+    pub(super) fn rows(
+        &self,
+        table: &LiveTable,
+        blocks: &[BlockNo],
+        options: &SalvageOptions,
+        progress: &dyn Progress,
+    ) -> Result<(Vec<u8>, TableAccount), String> {
+        self.with(|cluster, catalog| {
+            let relation = catalog.relations.get(&table.oid);
+            let relation = relation.ok_or("the catalogs on disk do not know the table")?;
+            blocks_of_table(cluster, catalog, relation, blocks, options, progress)
+        })?
+    }
+
+    fn open(&self) -> Result<(Cluster, Catalog), String> {
+        let words = |error: &dyn std::fmt::Display| error.to_string();
+        let session = careful_session(self.target, self.connect, RESTART, |_| Ok(()));
+        let mut session = session.map_err(|error| words(&error))?;
+        // What the server knows and its files do not is written now, where the role may ask for that.
+        if let Err(error) = session.execute("CHECKPOINT") {
+            let _first = self.stale.set(words(&error));
+        }
+        let oid =
+            "SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
+        let oid = session.query_value(oid).map_err(|error| words(&error))?;
+        let oid: Oid = oid
+            .and_then(|oid| oid.parse().ok())
+            .ok_or("the database has no number")?;
+        let source = ServerSource::new(session, self.target, self.connect);
+        let cluster = Cluster::open(Arc::new(source)).map_err(|error| words(&error))?;
+        let catalog = cluster.catalog(oid);
+        Ok((cluster, catalog))
+    }
+}

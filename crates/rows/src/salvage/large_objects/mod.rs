@@ -1,0 +1,196 @@
+//! The large objects of a database: their pages are gathered from wherever they can be had, sorted by object and number, and
+//! go into one file, a tar file or one of columns, or into a server. An object without a page is empty; a gap between pages reads as zeros.
+
+mod from_files;
+mod tar;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::iter::Peekable;
+use std::path::PathBuf;
+
+use pgclinic_format::Oid;
+use pgclinic_spill::{SortedRecords, SortedRuns};
+
+use super::SalvageOptions;
+use super::account::{LargeObjectsAccount, LossPlace};
+use super::error::SalvageError;
+use super::folder::Folder;
+use super::large_object_columns::Columns;
+use crate::forms::Form;
+
+pub(crate) use from_files::{of_database, of_numbers};
+
+/// OID of the relation that holds the pages.
+pub(crate) const PG_LARGEOBJECT: Oid = 2613;
+/// OID of the relation that names the objects.
+pub(crate) const PG_LARGEOBJECT_METADATA: Oid = 2995;
+
+/// The file that the objects go into; `name` has no extension.
+pub(crate) fn file_of(form: &dyn Form, name: &str) -> String {
+    let extension = match form.layout() {
+        None => "tar",
+        Some(_) => form.extension(),
+    };
+    format!("{name}.{extension}")
+}
+
+/// Writes the objects of a database: as columns, where the form of the tables is one of columns, else as a tar file. `name` has no
+/// extension.
+pub(crate) fn write(
+    objects: Objects,
+    database: String,
+    options: &SalvageOptions,
+    folder: &Folder,
+    name: &str,
+) -> Result<LargeObjectsAccount, SalvageError> {
+    let file = file_of(options.form, name);
+    let InOrder {
+        sizes,
+        places,
+        mut pages,
+    } = objects.in_order()?;
+    let file_bytes = match options.form.layout() {
+        None => tar::write(&sizes, &mut pages, folder, &file)?,
+        Some(layout) => {
+            let to = Columns {
+                layout,
+                folder,
+                name: &file,
+                memory_bytes: usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX),
+            };
+            to.write(&sizes, &mut pages)?
+        }
+    };
+    Ok(LargeObjectsAccount {
+        database,
+        file,
+        file_bytes,
+        objects: sizes.len() as u64,
+        bytes: sizes.values().sum(),
+        places,
+    })
+}
+
+/// Sizes of all objects, and their pages.
+pub(crate) struct Objects {
+    sizes: BTreeMap<Oid, u64>,
+    pages: SortedRuns,
+    /// Bytes of a page of an object, a quarter of a block.
+    page_bytes: u64,
+    spill_folder: PathBuf,
+    places: Vec<LossPlace>,
+}
+
+impl Objects {
+    /// None yet, of a cluster with blocks of this size.
+    pub(crate) fn new(options: &SalvageOptions, block_size: u32) -> Result<Self, SalvageError> {
+        let budget = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX);
+        let pages = SortedRuns::new(budget, &options.spill_folder);
+        let pages = pages.map_err(|source| cannot_sort(&options.spill_folder, source))?;
+        Ok(Objects {
+            sizes: BTreeMap::new(),
+            pages,
+            page_bytes: u64::from(block_size / 4),
+            spill_folder: options.spill_folder.clone(),
+            places: Vec::new(),
+        })
+    }
+
+    /// There is such an object.
+    pub(crate) fn add(&mut self, oid: Oid) {
+        self.sizes.entry(oid).or_default();
+    }
+
+    /// A page of an object, its number from 0.
+    pub(crate) fn add_page(
+        &mut self,
+        oid: Oid,
+        number: u32,
+        data: &[u8],
+    ) -> Result<(), SalvageError> {
+        let [a, b, c, d] = oid.to_be_bytes();
+        let [e, f, g, h] = number.to_be_bytes();
+        let pushed = self.pages.push(&[a, b, c, d, e, f, g, h], data);
+        pushed.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        let end = u64::from(number) * self.page_bytes + data.len() as u64;
+        let size = self.sizes.entry(oid).or_default();
+        *size = (*size).max(end);
+        Ok(())
+    }
+
+    /// Something was lost there.
+    pub(crate) fn lose(&mut self, places: impl IntoIterator<Item = LossPlace>) {
+        let room = super::PLACES_MAX.saturating_sub(self.places.len());
+        self.places.extend(places.into_iter().take(room));
+    }
+
+    /// There is none, and nothing of any was lost.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sizes.is_empty() && self.places.is_empty()
+    }
+
+    /// The same to be taken one by one.
+    pub(crate) fn in_order(self) -> Result<InOrder, SalvageError> {
+        let records = self.pages.finish();
+        let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        Ok(InOrder {
+            sizes: self.sizes,
+            places: self.places,
+            pages: Pages {
+                records: records.peekable(),
+                page_bytes: self.page_bytes,
+                spill_folder: self.spill_folder,
+            },
+        })
+    }
+}
+
+/// All objects, to be taken one by one.
+pub(crate) struct InOrder {
+    /// Sizes by number.
+    pub(crate) sizes: BTreeMap<Oid, u64>,
+    /// Where something was lost.
+    pub(crate) places: Vec<LossPlace>,
+    /// The pages in order.
+    pub(crate) pages: Pages,
+}
+
+fn cannot_sort(folder: &std::path::Path, source: io::Error) -> SalvageError {
+    SalvageError::destination(folder, "sort in", source)
+}
+
+/// The pages of all objects, sorted by object and number.
+pub(crate) struct Pages {
+    records: Peekable<SortedRecords>,
+    page_bytes: u64,
+    spill_folder: PathBuf,
+}
+
+/// A page of an object.
+pub(crate) struct ObjectPage {
+    /// Its place in the object, in bytes.
+    pub(crate) start: u64,
+    /// Its bytes.
+    pub(crate) data: Vec<u8>,
+}
+
+impl Pages {
+    /// The next page, if it is of this object. A page that is there twice comes twice.
+    pub(crate) fn next_of(&mut self, oid: Oid) -> Result<Option<ObjectPage>, SalvageError> {
+        let is_its = |record: &<SortedRecords as Iterator>::Item| match record {
+            Ok((key, _)) => key.get(..4) == Some(oid.to_be_bytes().as_slice()),
+            Err(_) => true,
+        };
+        let Some(record) = self.records.next_if(is_its) else {
+            return Ok(None);
+        };
+        let (key, data) = record.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        let number = key.get(4..).and_then(|key| key.first_chunk());
+        let number = number.map_or(0, |number| u32::from_be_bytes(*number));
+        Ok(Some(ObjectPage {
+            start: u64::from(number) * self.page_bytes,
+            data,
+        }))
+    }
+}

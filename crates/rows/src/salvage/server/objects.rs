@@ -1,0 +1,233 @@
+//! Large objects on their way into a server, under the numbers that they had: many small ones in a transaction, one large one
+//! in a transaction of its own. The ledger knows the last one that is there.
+
+use std::collections::BTreeSet;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::Progress;
+use pgclinic_format::Oid;
+use pgclinic_servers::{Session, SqlError};
+
+use super::super::account::{Account, LargeObjectsAccount};
+use super::super::error::SalvageError;
+use super::super::large_objects::{InOrder, Objects};
+use super::super::plan::not_salvaged;
+use super::{IS_THERE, ledger};
+use crate::schema::each_object_detail;
+
+/// Bytes of objects that go in one statement, and about as many in one transaction.
+const BATCH_BYTES: usize = 1 << 20;
+/// Objects of one transaction: each takes a lock.
+const BATCH_OBJECTS: usize = 1000;
+/// Statements about owners, rights and comments that are sent at once.
+const DETAILS: usize = 500;
+
+/// What an object of the destination has: it is created, then its pages are put where they belong.
+struct Batch<'s> {
+    session: &'s mut Session,
+    sql: String,
+    is_open: bool,
+    bytes: usize,
+    objects: usize,
+}
+
+fn failed(source: SqlError) -> SalvageError {
+    SalvageError::server("load large objects", source)
+}
+
+/// Loads the objects behind `loaded`, the last one that an earlier run loaded. Says false when somebody interrupts.
+pub(super) fn load(
+    objects: Objects,
+    database: String,
+    session: &mut Session,
+    loaded: Option<Oid>,
+    progress: &dyn Progress,
+    account: &mut Account,
+) -> Result<bool, SalvageError> {
+    let there = numbers_there(session, loaded).map_err(failed)?;
+    let InOrder {
+        sizes,
+        places,
+        mut pages,
+    } = objects.in_order()?;
+    let mut told = LargeObjectsAccount {
+        database,
+        file: "pg_catalog.pg_largeobject".into(),
+        file_bytes: 0,
+        objects: 0,
+        bytes: 0,
+        places,
+    };
+    let mut batch = Batch::new(session);
+    let mut refused = Vec::new();
+    for (oid, size) in &sizes {
+        let is_there = there.contains(oid);
+        let is_wanted = !is_there && loaded.is_none_or(|last| *oid > last);
+        if is_wanted {
+            batch.create(*oid)?;
+        }
+        while let Some(page) = pages.next_of(*oid)? {
+            if is_wanted {
+                batch.put(*oid, page.start, &page.data)?;
+            }
+        }
+        if is_wanted {
+            batch.end_object(*oid)?;
+        }
+        if is_there {
+            refused.push(*oid);
+        } else {
+            told.objects += 1;
+            told.bytes += size;
+        }
+        if progress.is_interrupted() {
+            batch.commit(*oid)?;
+            return Ok(false);
+        }
+    }
+    if let Some(last) = sizes.keys().last() {
+        batch.commit(*last)?;
+    }
+    told.file_bytes = told.bytes;
+    if let Some(first) = refused.first() {
+        let what = format!("{} large objects, the first of them {first}", refused.len());
+        let why = "the destination has objects with these numbers, and they are left as they are";
+        account.not_salvaged.push(not_salvaged(&what, why));
+    }
+    account.large_objects.push(told);
+    Ok(true)
+}
+
+/// Objects of the destination that no earlier run loaded.
+fn numbers_there(session: &mut Session, loaded: Option<Oid>) -> Result<BTreeSet<Oid>, SqlError> {
+    let last = loaded.unwrap_or(0);
+    let question = format!("SELECT oid FROM pg_catalog.pg_largeobject_metadata WHERE oid > {last}");
+    let rows = session.query(&question)?.into_iter().flatten().flatten();
+    Ok(rows.filter_map(|oid| oid.parse().ok()).collect())
+}
+
+impl<'s> Batch<'s> {
+    fn new(session: &'s mut Session) -> Self {
+        Batch {
+            session,
+            sql: String::new(),
+            is_open: false,
+            bytes: 0,
+            objects: 0,
+        }
+    }
+
+    fn create(&mut self, oid: Oid) -> Result<(), SalvageError> {
+        if !self.is_open {
+            self.sql.push_str("BEGIN;\n");
+            self.is_open = true;
+        }
+        self.sql
+            .push_str(&format!("SELECT pg_catalog.lo_create({oid});\n"));
+        self.objects += 1;
+        self.send_if_long()
+    }
+
+    fn put(&mut self, oid: Oid, start: u64, data: &[u8]) -> Result<(), SalvageError> {
+        self.sql.push_str("SELECT pg_catalog.lo_put(");
+        self.sql.push_str(&format!("{oid}, {start}, "));
+        self.sql.push_str("pg_catalog.decode('");
+        for byte in data {
+            self.sql.push(digit(byte >> 4));
+            self.sql.push(digit(byte & 15));
+        }
+        self.sql.push_str("', 'hex'));\n");
+        self.bytes += data.len();
+        self.send_if_long()
+    }
+
+    fn send_if_long(&mut self) -> Result<(), SalvageError> {
+        match self.sql.len() > BATCH_BYTES {
+            true => self.send(),
+            false => Ok(()),
+        }
+    }
+
+    fn send(&mut self) -> Result<(), SalvageError> {
+        let sent = self.session.execute(&self.sql);
+        self.sql.clear();
+        sent.map_err(failed)
+    }
+
+    /// An object is whole: time for the next transaction, perhaps.
+    fn end_object(&mut self, oid: Oid) -> Result<(), SalvageError> {
+        match self.bytes > BATCH_BYTES || self.objects >= BATCH_OBJECTS {
+            true => self.commit(oid),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the transaction, if one is open, with a note of the last object.
+    fn commit(&mut self, last: Oid) -> Result<(), SalvageError> {
+        if !self.is_open {
+            return Ok(());
+        }
+        self.sql.push_str(&ledger::objects_up_to(last));
+        self.sql.push_str(";\nCOMMIT;\n");
+        self.send()?;
+        (self.is_open, self.bytes, self.objects) = (false, 0, 0);
+        Ok(())
+    }
+}
+
+/// A hexadecimal digit of a number below 16.
+fn digit(half: u8) -> char {
+    char::from_digit(u32::from(half), 16).unwrap_or('0')
+}
+
+/// Gives the objects their owners, rights and comments; what the server refuses is told.
+pub(super) fn describe(
+    cluster: &Cluster,
+    database: Oid,
+    session: &mut Session,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let mut waiting: Vec<(String, String)> = Vec::new();
+    let mut each = |what: &str, detail: Result<String, String>| {
+        match detail {
+            Ok(sql) => waiting.push((what.to_owned(), sql)),
+            Err(why) => account.not_salvaged.push(not_salvaged(what, &why)),
+        }
+        match waiting.len() < DETAILS {
+            true => Ok(()),
+            false => run(session, &mut waiting, account),
+        }
+    };
+    each_object_detail(cluster, database, &mut each)?;
+    run(session, &mut waiting, account)
+}
+
+/// All at once, else one by one.
+fn run(
+    session: &mut Session,
+    statements: &mut Vec<(String, String)>,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let all: String = statements
+        .iter()
+        .map(|(_, sql)| format!("{sql}\n"))
+        .collect();
+    if session.execute(&all).is_ok() {
+        statements.clear();
+        return Ok(());
+    }
+    for (what, sql) in statements.drain(..) {
+        let Err(error) = session.execute(&sql) else {
+            continue;
+        };
+        let Some(message) = error.message().filter(|_| !session.is_over()) else {
+            return Err(failed(error));
+        };
+        if !IS_THERE.contains(&message.sqlstate.as_str()) {
+            account
+                .not_salvaged
+                .push(not_salvaged(&what, &message.message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Owners, rights and comments of large objects. They are no part of a schema: they follow the objects themselves.
+
+use std::collections::BTreeSet;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::Oid;
+
+use super::super::catalog::{Catalogs, Row};
+use super::grants::Kind;
+use super::item::{Item, Rank, class};
+use super::roles::missing_roles;
+
+const METADATA: &str = "pg_largeobject_metadata";
+
+/// Takes what a statement is about, and the statement or why there is none.
+type EachDetail<'e, E> = &'e mut dyn FnMut(&str, Result<String, String>) -> Result<(), E>;
+
+/// Hands on what must be said of the objects after they were made: what it is about, and the statement or why there is none.
+/// Roles that may be missing come first. Ends with the first error.
+pub(crate) fn each_object_detail<E>(
+    cluster: &Cluster,
+    database: Oid,
+    each: EachDetail<'_, E>,
+) -> Result<(), E> {
+    let catalog = cluster.catalog(database);
+    let shared = cluster.catalog(0);
+    let catalogs = Catalogs::read(cluster, &catalog, &shared);
+    let roles = roles(&catalogs);
+    if !roles.is_empty() {
+        each("the roles that own large objects", Ok(roles))?;
+    }
+    for row in catalogs.table(METADATA).iter() {
+        let item = described(&catalogs, row);
+        for detail in item.details {
+            each(&item.what, detail.map_err(|refusal| refusal.0))?;
+        }
+    }
+    Ok(())
+}
+
+fn described(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
+    let key = (class::LARGE_OBJECT, row.id());
+    let what = format!("LARGE OBJECT {}", row.id());
+    let mut item = Item::new(Rank::Relation, key, what, Ok(String::new()))
+        .owned_by(row.oid("lomowner"))
+        .with_rights(Kind::LargeObject, row, "lomacl");
+    item.add_details(catalogs);
+    item
+}
+
+/// Makes the roles that are named: many objects have the same owner and rights, so that each pair is looked at once.
+fn roles(catalogs: &Catalogs<'_>) -> String {
+    let mut seen = BTreeSet::new();
+    let mut items = Vec::new();
+    for row in catalogs.table(METADATA).iter() {
+        if seen.insert((row.oid("lomowner"), row.bytes("lomacl"))) {
+            items.push(described(catalogs, row));
+        }
+    }
+    missing_roles(catalogs, &items)
+}

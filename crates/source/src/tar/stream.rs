@@ -1,0 +1,335 @@
+//! Archives that pass by once: their files one after the other, each with its bytes, nothing kept.
+
+use pgclinic_format::tar::{BLOCK, Description, Header, HeaderFault, MemberKind, text};
+
+use super::members::clean;
+use super::reader::MEMBERS_MAX;
+use crate::{EntryKind, Result};
+
+/// Bytes of a name or a description that are read.
+const NAME_BYTES: u64 = 64 << 10;
+
+/// What gives archives, one after the other.
+pub trait Archives {
+    /// Goes to the next archive and says what its names are below, `""` or `pg_tblspc/16385/`; nothing at the end.
+    fn next_archive(&mut self) -> Result<Option<String>>;
+
+    /// An archive without the mark at its end was cut. Servers before 15 send none: their client adds it.
+    fn has_end_marks(&self) -> bool {
+        true
+    }
+
+    /// The next bytes of the archive at hand, not unpacked any further; 0 at its end.
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize>;
+}
+
+/// A name that passes by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Passing {
+    /// Its path in the backup.
+    pub path: String,
+    /// What it is; links and devices are [`EntryKind::Other`].
+    pub kind: EntryKind,
+    /// Bytes of its content.
+    pub len: u64,
+}
+
+/// The files of archives as they pass by.
+pub struct TarStream<A> {
+    archives: A,
+    below: String,
+    is_open: bool,
+    /// Bytes of the member at hand that were not read, and those that fill its last block.
+    left: u64,
+    filling: u64,
+    strays: u64,
+    members: usize,
+    broken: Vec<String>,
+}
+
+/// A member's header after the members that describe it.
+enum Next {
+    Member(Header),
+    End,
+    Broken(String),
+}
+
+impl<A: Archives> TarStream<A> {
+    /// Nothing is read yet.
+    pub fn new(archives: A) -> Self {
+        TarStream {
+            archives,
+            below: String::new(),
+            is_open: false,
+            left: 0,
+            filling: 0,
+            strays: 0,
+            members: 0,
+            broken: Vec::new(),
+        }
+    }
+
+    /// What was wrong with the archives so far.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut troubles = self.broken.clone();
+        if self.strays > 0 {
+            let strays = self.strays;
+            troubles.push(format!(
+                "{strays} members have names that lead out of the backup or that no backup has, and are left out"
+            ));
+        }
+        troubles
+    }
+
+    /// What gives the archives.
+    pub fn into_archives(self) -> A {
+        self.archives
+    }
+
+    /// The next name; what was not read of the one at hand is passed over.
+    pub fn next_file(&mut self) -> Result<Option<Passing>> {
+        loop {
+            if !self.is_open {
+                match self.archives.next_archive()? {
+                    Some(below) => (self.below, self.is_open) = (below, true),
+                    None => return Ok(None),
+                }
+            }
+            match self.next_header()? {
+                Next::Member(header) => {
+                    if let Some(passing) = self.passing(&header) {
+                        return Ok(Some(passing));
+                    }
+                }
+                Next::End => self.is_open = false,
+                Next::Broken(why) => {
+                    let below = self.below.trim_end_matches('/');
+                    let name = if below.is_empty() { "base" } else { below };
+                    self.broken.push(format!("{name}: {why}"));
+                    self.is_open = false;
+                }
+            }
+        }
+    }
+
+    /// The next bytes of the file at hand; 0 at its end, or where the archive was cut.
+    pub fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let wanted = usize::try_from(self.left)
+            .unwrap_or(usize::MAX)
+            .min(buf.len());
+        let count = self
+            .archives
+            .read(buf.get_mut(..wanted).unwrap_or_default())?;
+        self.left = self.left.saturating_sub(count as u64);
+        Ok(count)
+    }
+
+    fn passing(&mut self, header: &Header) -> Option<Passing> {
+        self.left = header.size;
+        self.filling = header
+            .padded_size()
+            .map_or(0, |padded| padded - header.size);
+        let Some(name) = clean(&header.name) else {
+            self.strays += 1;
+            return None;
+        };
+        (!name.is_empty()).then(|| Passing {
+            path: format!("{}{name}", self.below),
+            kind: match header.kind {
+                MemberKind::File => EntryKind::File,
+                MemberKind::Folder => EntryKind::Folder,
+                _ => EntryKind::Other,
+            },
+            len: header.size,
+        })
+    }
+
+    fn next_header(&mut self) -> Result<Next> {
+        let mut coming = Description::default();
+        loop {
+            if !self.skip()? {
+                return Ok(Next::Broken("the archive was cut in a member".into()));
+            }
+            let mut block = [0; BLOCK];
+            let read = self.fill(&mut block)?;
+            if read == 0 && !self.archives.has_end_marks() {
+                return Ok(Next::End);
+            }
+            if read < BLOCK {
+                return Ok(Next::Broken(
+                    "the end mark is missing: the archive was cut".into(),
+                ));
+            }
+            let header = match Header::parse(&block) {
+                Ok(header) => header,
+                Err(HeaderFault::End) => return Ok(Next::End),
+                Err(HeaderFault::Checksum) => {
+                    return Ok(Next::Broken("where a header must stand is none".into()));
+                }
+                Err(HeaderFault::Size) => {
+                    return Ok(Next::Broken("the size of a member is no number".into()));
+                }
+            };
+            self.members += 1;
+            if self.members > MEMBERS_MAX {
+                let why = format!("it has more than {MEMBERS_MAX} members");
+                return Ok(Next::Broken(why));
+            }
+            if header.padded_size().is_none() {
+                return Ok(Next::Broken(format!(
+                    "a member claims {} bytes",
+                    header.size
+                )));
+            }
+            match header.kind {
+                MemberKind::LongName => {
+                    coming.path = Some(text(&self.content(&header)?).to_vec());
+                }
+                MemberKind::Described => {
+                    let described = Description::parse(&self.content(&header)?);
+                    coming.path = described.path.or(coming.path);
+                    coming.size = described.size.or(coming.size);
+                }
+                MemberKind::LongLink | MemberKind::DescribedAll => {
+                    self.content(&header)?;
+                }
+                kind => {
+                    let size = match kind {
+                        MemberKind::File => coming.size.unwrap_or(header.size),
+                        _ => header.size,
+                    };
+                    let name = coming.path.unwrap_or(header.name);
+                    return Ok(Next::Member(Header { name, size, kind }));
+                }
+            }
+        }
+    }
+
+    /// The content of a member that describes another; a long one is cut.
+    fn content(&mut self, header: &Header) -> Result<Vec<u8>> {
+        self.left = header.size;
+        self.filling = header
+            .padded_size()
+            .map_or(0, |padded| padded - header.size);
+        let len = usize::try_from(header.size.min(NAME_BYTES)).unwrap_or(0);
+        let mut content = vec![0; len];
+        let read = self.fill(&mut content)?;
+        self.left = self.left.saturating_sub(read as u64);
+        content.truncate(read);
+        Ok(content)
+    }
+
+    /// Goes behind the member at hand; says whether all of it was there.
+    fn skip(&mut self) -> Result<bool> {
+        let mut scratch = [0; 8192];
+        let mut left = self.left.saturating_add(self.filling);
+        (self.left, self.filling) = (0, 0);
+        while left > 0 {
+            let wanted = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .min(scratch.len());
+            let read = self
+                .archives
+                .read(scratch.get_mut(..wanted).unwrap_or_default())?;
+            if read == 0 {
+                return Ok(false);
+            }
+            left = left.saturating_sub(read as u64);
+        }
+        Ok(true)
+    }
+
+    /// Reads until the buffer is full or the archive ends.
+    fn fill(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let mut filled = 0usize;
+        while let Some(rest) = buf.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.archives.read(rest)? {
+                0 => break,
+                count => filled = filled.saturating_add(count),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pgclinic_format::tar::build_header;
+
+    /// One archive in memory, given a few bytes at a time.
+    struct One {
+        bytes: Vec<u8>,
+        at: usize,
+        is_begun: bool,
+    }
+
+    impl Archives for One {
+        fn next_archive(&mut self) -> Result<Option<String>> {
+            let is_first = !std::mem::replace(&mut self.is_begun, true);
+            Ok(is_first.then(String::new))
+        }
+
+        fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let count = rest.len().min(buf.len()).min(700);
+            buf[..count].copy_from_slice(&rest[..count]);
+            self.at += count;
+            Ok(count)
+        }
+    }
+
+    fn member(name: &str, content: &[u8]) -> Vec<u8> {
+        let mut bytes = build_header(name.as_bytes(), content.len() as u64, b'0').to_vec();
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        bytes
+    }
+
+    fn stream(bytes: Vec<u8>) -> TarStream<One> {
+        let (at, is_begun) = (0, false);
+        TarStream::new(One {
+            bytes,
+            at,
+            is_begun,
+        })
+    }
+
+    #[test]
+    fn files_pass_by_in_order_read_or_not() {
+        let bytes = [
+            member("./base/5/1", &[7; 1000]),
+            member("../escape", &[1; 10]),
+            member("base/5/2", &[8; 512]),
+            vec![0; 1024],
+        ];
+        let mut stream = stream(bytes.concat());
+        let first = stream.next_file().expect("readable").expect("a file");
+        assert_eq!((first.path.as_str(), first.len), ("base/5/1", 1000));
+        let mut buf = [0; 300];
+        assert_eq!(stream.read(&mut buf), Ok(300), "only a part is read");
+        let second = stream.next_file().expect("readable").expect("a file");
+        assert_eq!(second.path, "base/5/2");
+        let mut content = Vec::new();
+        while let Ok(count @ 1..) = stream.read(&mut buf) {
+            content.extend_from_slice(&buf[..count]);
+        }
+        assert_eq!(content, [8; 512]);
+        assert_eq!(stream.next_file(), Ok(None));
+        assert_eq!(stream.troubles().len(), 1, "the stray name");
+    }
+
+    #[test]
+    fn a_cut_stream_is_told() {
+        let mut bytes = member("base/5/1", &[7; 1000]);
+        bytes.truncate(900);
+        let mut stream = stream(bytes);
+        assert!(stream.next_file().expect("readable").is_some());
+        assert_eq!(stream.next_file(), Ok(None));
+        assert!(
+            stream.troubles()[0].contains("cut"),
+            "{:?}",
+            stream.troubles()
+        );
+    }
+}
