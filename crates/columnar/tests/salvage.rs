@@ -326,3 +326,31 @@ fn large_objects_are_rows() {
     assert_eq!(found, expected);
     assert_eq!(objects.objects, 12);
 }
+
+/// Guessed columns are columns too, and the large objects are the same; keys are not known, which is told.
+#[test]
+fn tables_without_catalogs_have_columns() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let folder = tempfile::tempdir().expect("a folder");
+    let (known, blind) = (folder.path().join("known"), folder.path().join("blind"));
+    salvaged(&copy.pgdata, &options(&known, "parquet"));
+    let mut options = options(&blind, "parquet");
+    options.without_catalogs = true;
+    options.verify = true;
+    let account = salvaged(&copy.pgdata, &options);
+    let mut rows = 0;
+    for table in &account.tables {
+        let file = table.file.as_ref().expect("a whole file");
+        let (_, batches) = read(&blind.join(file));
+        let found: u64 = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        assert_eq!(found, table.rows.written, "{}", table.table);
+        rows += found;
+    }
+    assert!(rows > 1000, "{rows}");
+    let objects = "clinic/large_objects.parquet";
+    let rows_in = |folder: &Path| rows_of(&read(&folder.join(objects)).1);
+    assert_eq!(rows_in(&blind), rows_in(&known));
+    let of_keys = |what: &str| what.starts_with("keys of the tables of database clinic");
+    let told = account.not_salvaged.iter().any(|one| of_keys(&one.what));
+    assert!(told, "{:?}", account.not_salvaged);
+}
