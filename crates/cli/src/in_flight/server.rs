@@ -44,8 +44,8 @@ pub(crate) fn check_server(
     let mut session = session.map_err(refused)?;
     let about = about(&mut session).map_err(refused)?;
     let shape = shape(&about, options).map_err(Failure::new)?;
-    let files = Session::open(target, &connect)
-        .map(|session| ServerSource::new(session, target, &connect));
+    let files =
+        Session::open(target, &connect).map(|session| ServerSource::new(session, target, &connect));
     let files = files.map_err(|error| error.to_string());
     let files: Result<&dyn Source, &str> = match &files {
         Ok(files) => Ok(files),
