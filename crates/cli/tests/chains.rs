@@ -185,8 +185,8 @@ fn every_verb_takes_a_chain() {
     page.exits(0);
     let to = backups.full.with_extension("rescued");
     of_chain("salvage", &links, &["--to", text(&to)]).exits(0);
-    let rows = std::fs::read_to_string(to.join("clinic/public.shrunk.copy"));
-    assert_eq!(rows.expect("rows").lines().count(), 50_000);
+    let rows = std::fs::read_to_string(to.join("clinic/public.shrunk.csv"));
+    assert_eq!(rows.expect("rows").lines().count(), 50_001);
     let chain = [
         "--incremental-a",
         text(links[1]),
