@@ -49,7 +49,7 @@ pub enum Kind {
 
 impl Kind {
     /// The bytes of a value; nothing where they differ from value to value.
-    pub(crate) fn width(&self) -> Option<usize> {
+    pub fn width(&self) -> Option<usize> {
         match self {
             Kind::Boolean => Some(1),
             Kind::Int16 => Some(2),

@@ -301,8 +301,11 @@ const fn as_text(why: &'static str) -> NoCell {
     NoCell::Refused(Holding::Text, why)
 }
 
-/// A value of fixed width, or `bytea`.
+/// A value of fixed width, or `bytea`. Of a damaged row, or where the type was guessed, it may have any length.
 fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
+    if kind.width().is_some_and(|width| width != value.len()) {
+        return Err(SHAPE);
+    }
     match kind {
         Kind::Date => {
             let days = number(value, i32::from_le_bytes)?;
@@ -349,10 +352,11 @@ fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
             out.extend_from_slice(&number.to_le_bytes());
             Ok(())
         }
-        Kind::Text | Kind::Binary | Kind::Uuid => {
+        Kind::Text | Kind::Binary => {
             out.extend_from_slice(sent);
             Ok(())
         }
+        Kind::Uuid => stored(kind, sent, out),
         // Of fixed width and big-endian.
         _ => {
             let mut turned = [0; 8];
@@ -474,6 +478,17 @@ mod tests {
         assert_eq!(of(0, 0xC000, &[], 2), None);
         assert_eq!(of(20, 0, &[1], 0), None);
         assert!(unscaled(&sent(0, 0, &[1000]), 3, 0).is_err());
+    }
+
+    #[test]
+    fn a_value_of_another_length_than_its_type_is_refused() {
+        for (kind, length) in [(Kind::Int32, 2), (Kind::Uuid, 15), (Kind::Boolean, 0)] {
+            let mut out = Vec::new();
+            let value = vec![1; length];
+            assert!(matches!(stored(&kind, &value, &mut out), Err(SHAPE)));
+            assert!(matches!(element(&kind, &value, &mut out), Err(SHAPE)));
+            assert_eq!(out, Vec::<u8>::new());
+        }
     }
 
     #[test]
