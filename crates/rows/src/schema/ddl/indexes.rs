@@ -5,7 +5,7 @@ use super::super::expression;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::item::{Item, Rank, class, is_own};
-use super::relations::{option, tablespace};
+use super::relations::{option, options_of_attribute, tablespace};
 use super::table_parts::is_temporary;
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
@@ -249,13 +249,12 @@ fn key_details(
     let class = row.oids("indclass").get(at).copied().unwrap_or(0);
     let attribute = catalogs.attribute(relation.id(), i64::try_from(at).unwrap_or(0) + 1);
     let options = attribute
-        .map(|row| row.texts("attoptions"))
+        .map(|row| options_of_attribute(catalogs, row))
         .unwrap_or_default();
     let input = if options.is_empty() { column.ty } else { 0 };
     text += &catalogs.class_if_needed(class, input)?;
     if !options.is_empty() {
-        let options: Vec<String> = options.iter().map(|text| option(catalogs, text)).collect();
-        text += &format!(" ({})", options.join(", "));
+        text += &format!(" ({options})");
     }
     if relation.oid("relam") == BTREE {
         let bits = row.shorts("indoption").get(at).copied().unwrap_or(0);

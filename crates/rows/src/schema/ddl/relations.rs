@@ -186,6 +186,15 @@ pub(super) fn option(catalogs: &Catalogs<'_>, text: &str) -> String {
     format!("{}={value}", catalogs.quoted(name))
 }
 
+/// `name=value, …` of a column, without the version that newer servers keep there for themselves and that older ones refuse.
+/// `pg_dump` leaves it out too.
+pub(super) fn options_of_attribute(catalogs: &Catalogs<'_>, attribute: Row<'_>) -> String {
+    let texts = attribute.texts("attoptions");
+    let own = texts.iter().filter(|text| !text.starts_with("pg_attver="));
+    let options: Vec<String> = own.map(|text| option(catalogs, text)).collect();
+    options.join(", ")
+}
+
 /// ` OPTIONS (name 'value', …)` from an array of `name=value`.
 pub(super) fn options(catalogs: &Catalogs<'_>, row: Row<'_>, column: &str) -> String {
     let texts = row.texts(column);
@@ -456,13 +465,9 @@ fn column_settings(catalogs: &Catalogs<'_>, attribute: Row<'_>) -> Vec<String> {
     {
         changes.push(format!("SET STATISTICS {target}"));
     }
-    let options: Vec<String> = attribute
-        .texts("attoptions")
-        .iter()
-        .map(|text| option(catalogs, text))
-        .collect();
+    let options = options_of_attribute(catalogs, attribute);
     if !options.is_empty() {
-        changes.push(format!("SET ({})", options.join(", ")));
+        changes.push(format!("SET ({options})"));
     }
     let foreign = options_of_column(catalogs, attribute);
     if !foreign.is_empty() {
