@@ -16,7 +16,7 @@ use crate::environment;
 use crate::error::{Error, Result};
 use crate::experiment::Scale;
 use crate::load::Driver;
-use crate::samplers::Place;
+use crate::samplers::{Beside, Place, Sampled};
 use crate::servers_of_arms::{ColdStart, Data, Device, Site, warm};
 
 /// A statement of an experiment may take a day.
@@ -41,6 +41,9 @@ pub struct Bench<'a> {
     pub(crate) log: String,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) overlaps: Vec<String>,
+    pub(crate) processors: Option<u32>,
+    pub(crate) watching: Option<Beside>,
+    pub(crate) seen: Vec<Sampled>,
 }
 
 impl Bench<'_> {
@@ -155,11 +158,14 @@ impl Bench<'_> {
         }
         let server = started?;
         let first = !self.environment.contains_key("server_version");
+        let postmaster = server.pid();
         self.server = Some(server);
+        self.bound(postmaster)?;
         if first {
             let mut session = self.connect()?;
             self.note_server(&mut session)?;
         }
+        self.watch_from_the_start();
         Ok(())
     }
 
@@ -276,6 +282,7 @@ impl Bench<'_> {
         if !self.environment.contains_key("server_version") {
             self.note_server(&mut session)?;
             self.note_others(&mut session)?;
+            self.watch_from_the_start();
         }
         Ok(session)
     }
@@ -296,6 +303,7 @@ impl Bench<'_> {
 
     /// Stops the server, if it runs, and keeps its log.
     pub fn stop(&mut self, mode: StopMode) -> Result<()> {
+        self.watched();
         let Some(mut server) = self.server.take() else {
             return Ok(());
         };
@@ -312,6 +320,7 @@ impl Bench<'_> {
 
     /// Restarts the server with none of its files in any cache of this machine; the answer proves it afterwards.
     pub fn cold(&mut self) -> Result<ColdStart> {
+        self.watching = None;
         self.stop(StopMode::Fast)?;
         ColdStart::empty_caches(self.pgdata())?;
         self.server()?;
@@ -327,6 +336,13 @@ impl Bench<'_> {
 
     /// Ends the run's server. A shared base is stopped cleanly, a copy as it stands; a schema of this run alone is dropped.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        self.watched();
+        let ended = self.end();
+        self.keep_what_was_watched()?;
+        ended
+    }
+
+    fn end(&mut self) -> Result<()> {
         if let Data::Schema { name, is_shared } = &self.data {
             let given = self.site.given.as_mut().filter(|_| !is_shared);
             return given.map_or(Ok(()), |given| given.drop_schema(name));

@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use serde::Serialize;
 
 use crate::bench::Bench;
+use crate::bench_watch::samplers;
 use crate::error::{Error, Result};
 use crate::experiment::Measured;
 use crate::load;
 use crate::load::{Driver, Load, LoadResult, Script, Target, pgbench};
-use crate::samplers::{Beside, Sampled, Sampler};
+use crate::samplers::{Beside, Sampled};
 
 /// What a load gave, and what was seen beside it; `load.json` in the run's folder.
 #[derive(Debug, Clone, Serialize)]
@@ -23,13 +24,11 @@ pub struct Loaded {
 impl Loaded {
     /// Metrics and series of both sides for the run's result.
     pub fn measured(&self) -> Measured {
-        let mut measured = Measured {
+        let measured = Measured {
             metrics: self.load.metrics(),
             series: self.load.series(),
         };
-        measured.metrics.extend(self.sampled.metrics.clone());
-        measured.series.extend(self.sampled.series.clone());
-        measured
+        measured.beside(&self.sampled)
     }
 }
 
@@ -43,10 +42,10 @@ pub(crate) fn script(text: &str, given: &[(&str, i64)]) -> Script {
 }
 
 impl Bench<'_> {
-    /// Runs a load on the database `postgres` and watches it. A window without clients is empty; one in which every
-    /// round failed is a failed run.
-    pub fn load(&mut self, load: &Load, samplers: &[&'static dyn Sampler]) -> Result<Loaded> {
-        self.load_with(load, &[], samplers)
+    /// Runs a load on the database `postgres` and watches its window, also with the samplers of these names. A window
+    /// without clients is empty; one in which every round failed is a failed run.
+    pub fn load(&mut self, load: &Load, more: &[&str]) -> Result<Loaded> {
+        self.load_with(load, &[], more)
     }
 
     /// The same with settings for every session of the load.
@@ -54,9 +53,12 @@ impl Bench<'_> {
         &mut self,
         load: &Load,
         settings: &[(&str, &str)],
-        samplers: &[&'static dyn Sampler],
+        more: &[&str],
     ) -> Result<Loaded> {
+        let samplers = samplers(more)?;
         let session = self.connect()?;
+        // What went on before belongs to the preparations.
+        self.watching = None;
         let place = self.place();
         let mut target = self.target()?;
         for (name, value) in settings {
@@ -67,7 +69,7 @@ impl Bench<'_> {
         // Watching begins with the clock: connecting is not part of the window.
         let begun = || {
             let session = session.lock().ok().and_then(|mut session| session.take());
-            let watching = session.map(|session| Beside::start(samplers, &place, session));
+            let watching = session.map(|session| Beside::start(&samplers, &place, session));
             if let Ok(mut beside) = beside.lock() {
                 *beside = watching;
             }

@@ -10,7 +10,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use pgclinic_diagnose::document::DecisionCard;
 use pgclinic_servers::Session;
@@ -18,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::by_url::ByUrl;
-use crate::cell::{Arm, Axis, Cell, Metric, RunResult};
+use crate::cell::{Arm, Axis, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
 use crate::learned::TableShape;
 use crate::need::Need;
+use crate::prepared_folder::PreparedFolder;
+use crate::samplers::Sampled;
 use crate::yours::no_place;
 
 /// How large an experiment is made.
@@ -126,6 +127,14 @@ impl Measured {
         self
     }
 
+    /// The same with what samplers saw.
+    #[must_use]
+    pub fn beside(mut self, sampled: &Sampled) -> Self {
+        self.metrics.extend(sampled.metrics.clone());
+        self.series.extend(sampled.series.clone());
+        self
+    }
+
     /// The same with one more series of (seconds, value).
     #[must_use]
     pub fn with_series(mut self, name: &str, samples: Vec<[f64; 2]>) -> Self {
@@ -148,8 +157,15 @@ pub trait Experiment: Sync {
     /// Arms, axes and blocks at this scale.
     fn matrix(&self, scale: Scale) -> Matrix;
 
+    /// Whether this arm is run at this point: a matrix may have holes where a combination asks nothing that others do not
+    /// answer, or costs more than it tells.
+    fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
+        let _ = (arm, point, scale);
+        true
+    }
+
     /// Arms made from folders that the person has prepared; `None` when folders are not what is compared.
-    fn arms_in(&self, folders: &[PathBuf]) -> Option<Vec<Arm>> {
+    fn arms_in(&self, folders: &[PreparedFolder]) -> Option<Vec<Arm>> {
         let _ = folders;
         None
     }
@@ -215,7 +231,8 @@ pub trait Experiment: Sync {
     /// The same on data of this shape, where the shape of data is the question.
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
         let _ = shape;
-        let others = "toast-compression, uuid-keys, checksum-cost or a file of your own";
+        let others = "toast-compression, uuid-keys, checksum-cost, duplicate-inserts, analyze-prefetch, filesystem, \
+                      large-object-dump or a file of your own";
         Err(no_place(self.name(), "the shape of a table", others))
     }
 
@@ -223,6 +240,12 @@ pub trait Experiment: Sync {
     fn with_ddl(&self, sql: &str) -> Result<Box<dyn Experiment>> {
         let _ = sql;
         Err(no_place(self.name(), "own statements", "catalog-churn"))
+    }
+
+    /// The same with how often what is measured happens, where results are projected.
+    fn with_traffic(&self, traffic: &[(String, u64)]) -> Result<Box<dyn Experiment>> {
+        let _ = traffic;
+        Err(no_place(self.name(), "a table of traffic", "catalog-churn"))
     }
 
     /// Whether it may run on a server that is there already; one that says so asks its bench for sessions and loads only.

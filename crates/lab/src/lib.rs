@@ -3,7 +3,7 @@
 //! ```text
 //! experiments/   the questions, one file each            experiment.rs   what an experiment says of itself
 //! plan/          matrix, order of runs, cost, budget     cell.rs         arms, axes, cells, metrics, results
-//! bench.rs       what one run has at hand                servers_of_arms/  its server, its data, cold and warm
+//! bench*.rs      what one run has at hand                servers_of_arms/  its server, its data, cold and warm
 //! runner/        journal, run folders, resume           statistics/     what a handful of runs can say
 //! decision/      verdicts in plain words                published/      what others have found
 //! analysis/      results to the document of a report    across/         more than one folder
@@ -21,6 +21,8 @@ pub mod analysis;
 mod asking;
 mod bench;
 mod bench_load;
+mod bench_processors;
+mod bench_watch;
 mod by_url;
 mod cell;
 mod cost;
@@ -33,6 +35,7 @@ pub mod learned;
 pub mod load;
 mod need;
 mod plan;
+mod prepared_folder;
 pub mod published;
 mod runner;
 pub mod samplers;
@@ -51,6 +54,7 @@ pub use experiment::{Base, Experiment, Matrix, Measured, Scale, Use};
 pub use experiments::{EXPERIMENTS, experiment_named};
 pub use need::{Features, Need};
 pub use plan::{LeftOut, PLAN_SCHEMA, Plan, PlanOptions, block_seed};
+pub use prepared_folder::PreparedFolder;
 pub use runner::{
     Audience, CalmOptions, Entry, Event, RunFolder, RunOptions, Unreadable, carry_out, skipped_here,
 };

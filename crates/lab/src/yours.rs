@@ -1,5 +1,5 @@
-//! What a person brings to an experiment: the shape of a table of theirs, or statements of their own. It is part of the
-//! plan, so that a folder can be resumed without the table and without the file.
+//! What a person brings to an experiment: the shape of a table of theirs, statements of their own, or a table of traffic.
+//! It is part of the plan, so that a folder can be resumed without the table and without the file.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,9 @@ pub struct Yours {
     /// Statements, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ddl: Option<String>,
+    /// How often what is measured happens, as (label, times): `("Black Friday", 60000)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<(String, u64)>,
 }
 
 impl Yours {
@@ -29,16 +32,19 @@ impl Yours {
     /// # Errors
     /// When the experiment has no place for it.
     pub fn tailor(&self, experiment: &dyn Experiment) -> Result<Option<Box<dyn Experiment>>> {
-        let shaped = self
-            .shape
-            .as_ref()
-            .map(|shape| experiment.with_shape(shape));
-        let shaped = shaped.transpose()?;
-        let so_far = shaped.as_deref().unwrap_or(experiment);
-        match self.ddl.as_deref().map(|sql| so_far.with_ddl(sql)) {
-            Some(tailored) => tailored.map(Some),
-            None => Ok(shaped),
+        let mut tailored: Option<Box<dyn Experiment>> = None;
+        if let Some(shape) = &self.shape {
+            tailored = Some(experiment.with_shape(shape)?);
         }
+        if let Some(sql) = &self.ddl {
+            let so_far = tailored.as_deref().unwrap_or(experiment);
+            tailored = Some(so_far.with_ddl(sql)?);
+        }
+        if !self.traffic.is_empty() {
+            let so_far = tailored.as_deref().unwrap_or(experiment);
+            tailored = Some(so_far.with_traffic(&self.traffic)?);
+        }
+        Ok(tailored)
     }
 }
 

@@ -8,7 +8,7 @@ use pgclinic_lab::Outcome;
 #[test]
 fn the_sample_is_as_large_however_far_it_asks_ahead() {
     let results = results(smallest("analyze-prefetch", &[]), None);
-    for arm in ["18-sync", "18-worker"] {
+    for arm in ["13", "14", "18-sync", "18-worker"] {
         for ahead in ["0", "10"] {
             let point = [("maintenance_io_concurrency", ahead)];
             let sampled = metric(&results, arm, &point, "blocks_sampled");

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{metric, results, smallest};
-use pgclinic_lab::{Outcome, Plan, PlanOptions, RunResult, Scale, experiment_named};
+use pgclinic_lab::{
+    Outcome, Plan, PlanOptions, PreparedFolder, RunResult, Scale, experiment_named,
+};
 
 fn done<'a>(results: &'a [RunResult], arm: &str) -> &'a RunResult {
     let found = results.iter().find(|result| result.cell.arm == arm);
@@ -45,6 +47,9 @@ fn each_round_of_the_lock_takes_one_transaction_number() {
             "{xids} for {rounds} rounds"
         );
         assert!(run.files.contains(&"load.json".to_owned()));
+        // Beside what every load watches: what the sessions wait for.
+        assert!(run.series.contains_key("wait.active_sessions"));
+        assert!(run.metrics.contains_key("processor.steal_percent"));
     }
 }
 
@@ -57,7 +62,10 @@ fn folders_are_arms_and_a_run_lies_in_its_folder() {
         blocks: Some(1),
         folders: folders
             .iter()
-            .map(|folder| folder.path().to_path_buf())
+            .map(|folder| PreparedFolder {
+                name: None,
+                path: folder.path().to_path_buf(),
+            })
             .collect(),
         ..PlanOptions::default()
     };
@@ -101,6 +109,15 @@ fn a_cold_read_meets_every_page_whatever_the_method() {
         assert!(run.metrics["pages"] > 2_000.0, "{:?}", run.metrics);
         assert!(run.metrics.contains_key("in_flight"), "{arm}");
     }
+    let one = results.iter().find(|result| {
+        let cell = &result.cell;
+        cell.arm == "worker" && cell.at("read") == "analyze" && cell.at("io-concurrency") == "1"
+    });
+    let one = one.expect("a run that looks ahead by one page");
+    for setting in ["effective_io_concurrency", "maintenance_io_concurrency"] {
+        assert_eq!(one.environment[&format!("setting.{setting}")], "1");
+    }
+    assert!(one.files.contains(&"watched.json".to_owned()));
     let uring = results.iter().find(|result| result.cell.arm == "io-uring");
     let outcome = &uring.expect("a run").outcome;
     assert!(
@@ -133,6 +150,12 @@ fn a_session_without_jit_does_not_grow() {
         Outcome::Skipped { why } => assert!(why.contains("has no JIT"), "{why}"),
         outcome => {
             assert_eq!(*outcome, Outcome::Done);
+            // Within the first hundred queries the server keeps what it has compiled.
+            let grows = on.metrics["private_kb_per_1000"];
+            assert!(
+                grows > slope.max(0.0) + 1_000.0,
+                "{grows} and {slope} kB for each 1,000 queries"
+            );
             let end = |run: &RunResult| run.metrics["private_bytes_end"];
             assert!(
                 end(on) > 2.0 * end(off),

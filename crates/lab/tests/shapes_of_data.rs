@@ -25,6 +25,11 @@ fn random_keys_leave_the_index_emptier_and_out_of_order() {
 fn packed_documents_are_smaller_and_each_table_packs_its_own_way() {
     let results = results(smallest("toast-compression", &[]), None);
     let bytes = |arm: &str| metric(&results, arm, &[], "bytes_row");
+    let packed = |arm: &str| metric(&results, arm, &[], "packed_percent");
+    assert_eq!((packed("pglz"), packed("external")), (100.0, 0.0));
+    let run = results.iter().find(|result| result.is_done());
+    let run = run.expect("a run");
+    assert_eq!(run.environment["server_processors"], "1");
     assert!(bytes("pglz") < 0.7 * bytes("external"));
     let lz4 = results
         .iter()
@@ -54,8 +59,17 @@ fn checksums_write_hint_bits_to_the_wal() {
 
 #[test]
 fn short_lived_tables_bloat_the_catalogs_and_kept_ones_do_not() {
-    let of_shop = results(smallest("catalog-churn", &[("workload", &["shop"])]), None);
-    let mut plan = smallest("catalog-churn", &[("workload", &["reporting"])]);
+    let of_shop = results(
+        smallest(
+            "catalog-churn",
+            &[("workload", &["shop"]), ("snapshot", &["none"])],
+        ),
+        None,
+    );
+    let mut plan = smallest(
+        "catalog-churn",
+        &[("workload", &["reporting"]), ("snapshot", &["none"])],
+    );
     plan.cells
         .retain(|cell| cell.arm == "create-drop" && !cell.is_control);
     let of_reporting = results(plan, None);
@@ -70,4 +84,30 @@ fn short_lived_tables_bloat_the_catalogs_and_kept_ones_do_not() {
     assert!(bytes > 1e6 && of(&of_reporting, "create-drop", "catalog_bytes") > 1e6);
     assert!(of(&of_shop, "reuse", "catalog_bytes") < 0.1 * bytes);
     assert!(of(&of_shop, "create-drop", "kept_bytes") < of(&of_shop, "no-truncate", "kept_bytes"));
+    // The probe was stalled for some time, and autovacuum came by in both.
+    for arm in ["create-drop", "no-truncate"] {
+        assert!(of(&of_shop, arm, "stall_ms") > 0.0, "{arm}");
+    }
+}
+
+#[test]
+fn a_held_snapshot_keeps_dead_rows_in_the_catalogs() {
+    let mut plan = smallest("catalog-churn", &[("workload", &["shop"])]);
+    plan.cells
+        .retain(|cell| cell.arm == "create-drop" && !cell.is_control);
+    let results = results(plan, None);
+    let bytes = |snapshot: &str| {
+        metric(
+            &results,
+            "create-drop",
+            &[("snapshot", snapshot)],
+            "catalog_bytes",
+        )
+    };
+    assert!(
+        bytes("held") > bytes("none"),
+        "{} and {}",
+        bytes("held"),
+        bytes("none")
+    );
 }

@@ -68,7 +68,7 @@ fn in_a_folder(experiment: &dyn Experiment, plan: &Plan) -> Vec<RunResult> {
 fn a_shape_makes_the_documents_of_toast_compression() {
     let yours = Yours {
         shape: Some(shape()),
-        ddl: None,
+        ..Yours::default()
     };
     let (plan, results) = run("toast-compression", yours, &["pglz", "external"]);
     assert!(plan.matrix.axes.iter().all(|axis| axis.name != "key"));
@@ -84,14 +84,26 @@ fn a_shape_makes_the_documents_of_toast_compression() {
 #[test]
 fn own_statements_are_the_cycle_of_catalog_churn() {
     let yours = Yours {
-        shape: None,
+        traffic: vec![("a day of mine".to_owned(), 5_000)],
         ddl: Some(
             "CREATE TEMP TABLE one (a integer, b text); CREATE INDEX ON one (a); DROP TABLE one;"
                 .into(),
         ),
+        ..Yours::default()
     };
+    let tailored = yours
+        .tailor(experiment("catalog-churn"))
+        .expect("it has a place");
     let (_, results) = run("catalog-churn", yours, &["create-drop"]);
-    let of = |name: &str| metric(&results, "create-drop", &[("workload", "own")], name);
+    let remarks = tailored.expect("something was brought").remarks(&results);
+    assert!(
+        remarks
+            .iter()
+            .any(|words| words.contains("a day of mine (5000): pg_attribute")),
+        "{remarks:?}"
+    );
+    let point = [("workload", "own"), ("snapshot", "none")];
+    let of = |name: &str| metric(&results, "create-drop", &point, name);
     // The table, its index, its TOAST table and that one's index.
     assert_eq!(of("class_rows"), 4.0);
     assert!(of("catalog_bytes") > 0.0);
@@ -101,9 +113,103 @@ fn own_statements_are_the_cycle_of_catalog_churn() {
 fn what_has_no_place_is_told() {
     let yours = Yours {
         shape: Some(shape()),
-        ddl: None,
+        ..Yours::default()
     };
     let refused = yours.tailor(experiment("lock-contention")).map(|_| ());
     let words = refused.expect_err("it has no use for it").to_string();
     assert!(words.contains("uuid-keys"), "{words}");
+}
+
+#[test]
+fn a_shape_makes_the_rows_that_inserts_leave_behind() {
+    let yours = Yours {
+        shape: Some(shape()),
+        ..Yours::default()
+    };
+    let arms = ["insert", "do-nothing", "do-update", "merge", "look-first"];
+    let (_, results) = run("duplicate-inserts", yours, &arms);
+    let point = [("collides", "second"), ("created-first", "primary")];
+    let dead = |arm: &str| metric(&results, arm, &point, "dead_bytes");
+    // A row of the articles leaves 54 bytes; the long value of this shape lies in its TOAST table, its number and word do not.
+    assert!(dead("insert") > 60_000.0, "{}", dead("insert"));
+    assert!(metric(&results, "insert", &point, "growth_bytes") > 1e6);
+    for arm in ["do-nothing", "look-first"] {
+        assert_eq!(dead(arm), 0.0, "{arm}");
+    }
+}
+
+#[test]
+fn a_shape_makes_the_table_that_is_analysed() {
+    let yours = Yours {
+        shape: Some(shape()),
+        ..Yours::default()
+    };
+    let (_, results) = run("analyze-prefetch", yours, &["18-worker"]);
+    let point = [("maintenance_io_concurrency", "10")];
+    let of = |name: &str| metric(&results, "18-worker", &point, name);
+    assert!(of("table_blocks") > 1.0 && of("blocks_sampled") > 1.0);
+}
+
+#[test]
+fn the_compressibility_of_a_shape_is_a_filler() {
+    let yours = Yours {
+        shape: Some(shape()),
+        ..Yours::default()
+    };
+    let tailored = yours
+        .tailor(experiment("filesystem"))
+        .expect("it has a place");
+    let tailored = tailored.expect("something was brought");
+    let axes = tailored.matrix(Scale::Quick).axes;
+    assert_eq!(axes[0].values, ["blanks", "learned"]);
+    let (_, results) = run("filesystem", yours, &["data-folder"]);
+    assert!(
+        metric(
+            &results,
+            "data-folder",
+            &[("filler", "learned")],
+            "disk_bytes"
+        ) > 5e6
+    );
+}
+
+#[test]
+fn large_objects_are_as_many_and_as_large_as_those_of_the_table() {
+    let mut objects = shape();
+    objects.table = "pg_catalog.pg_largeobject".into();
+    objects.rows = 6_000;
+    objects.columns = vec![
+        column("loid", "oid", [4; 5], 1.0),
+        column("pageno", "int4", [4; 5], 1.0),
+        column("data", "bytea", [2_048, 2_048, 2_048, 2_048, 2_049], 1.0),
+    ];
+    // Each third row begins another object.
+    objects.columns[0].rises = Some(0.3333);
+    let with = |shape: TableShape| Yours {
+        shape: Some(shape),
+        ..Yours::default()
+    };
+    let tailored = with(objects)
+        .tailor(experiment("large-object-dump"))
+        .expect("it has a place");
+    let axes = tailored
+        .expect("something was brought")
+        .matrix(Scale::Quick)
+        .axes;
+    let values = |name: &str| {
+        axes.iter()
+            .find(|axis| axis.name == name)
+            .map(|axis| axis.values.clone())
+    };
+    assert_eq!(values("objects").expect("an axis"), ["500", "2000"]);
+    assert_eq!(values("object-bytes").expect("an axis"), ["0", "5529"]);
+    let refused = with(shape())
+        .tailor(experiment("large-object-dump"))
+        .map(|_| ());
+    assert!(
+        refused
+            .expect_err("another table")
+            .to_string()
+            .contains("pg_largeobject")
+    );
 }

@@ -1,7 +1,7 @@
 //! `pgclinic measure TARGET`: exact figures of bloat and index layout, from the files.
 
 mod catalog_cost;
-mod traffic;
+pub(super) mod traffic;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

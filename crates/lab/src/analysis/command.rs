@@ -37,7 +37,8 @@ fn yours(plan: &Plan) -> Vec<String> {
     let learned =
         shape.map(|shape| format!("--learn-from PGDATA --relation {}", quoted(&shape.table)));
     let ddl = plan.yours.ddl.as_ref().map(|_| "--ddl FILE.sql".to_owned());
-    learned.into_iter().chain(ddl).collect()
+    let traffic = (!plan.yours.traffic.is_empty()).then(|| "--traffic FILE.csv".to_owned());
+    learned.into_iter().chain(ddl).chain(traffic).collect()
 }
 
 /// What is typed: a name of the register, or the file of an experiment of one's own.

@@ -9,6 +9,7 @@
 //! What cannot be read is left out. Nothing in here names a host, an address or a person.
 
 mod mounts;
+mod zfs;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,6 +55,17 @@ pub fn machine(folder: &Path) -> Facts {
     put("vm.dirty_ratio", read("/proc/sys/vm/dirty_ratio"));
     facts.extend(mounts::below(folder));
     facts
+}
+
+/// Every property of the ZFS dataset below `folder` and every parameter of the module, one a line; `None` on other file
+/// systems.
+pub fn everything_of_zfs(folder: &Path) -> Option<String> {
+    let facts = mounts::below(folder);
+    let is_zfs = facts
+        .get("file_system.type")
+        .is_some_and(|kind| kind == "zfs");
+    let dataset = facts.get("file_system.source").filter(|_| is_zfs);
+    dataset.map(|dataset| zfs::everything(dataset))
 }
 
 /// What the server was built with. Its version and settings are noted where it is started.

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Facts, read};
+use super::{Facts, read, zfs};
 
 struct Mount {
     device: String,
@@ -27,7 +27,11 @@ pub(super) fn below(folder: &Path) -> Facts {
     let Some(mount) = holding(&text, &folder) else {
         return Facts::new();
     };
-    let mut facts = Facts::from([
+    let mut facts = match mount.kind.as_str() {
+        "zfs" => zfs::facts(&mount.source),
+        _ => Facts::new(),
+    };
+    facts.extend([
         ("file_system.type".to_owned(), mount.kind),
         ("file_system.source".to_owned(), mount.source),
         ("file_system.options".to_owned(), mount.options),

@@ -1,24 +1,29 @@
 //! Which `io_method`, and how far ahead?
 //!
 //! Since 18 a backend can have many reads under way: by I/O worker processes, by io_uring, or one at a time as before
-//! (`src/backend/storage/aio`). How far it looks ahead is set by `effective_io_concurrency`, how much one request may
-//! hold by `io_combine_limit`.
+//! (`src/backend/storage/aio`). How far it looks ahead is set by `effective_io_concurrency`, for VACUUM and ANALYZE by
+//! `maintenance_io_concurrency`, how much one request may hold by `io_combine_limit`.
 
 use std::time::Instant;
 
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;
-use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::decision::{Comparison, Voice, along_an_axis, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
-use crate::samplers::{Beside, SAMPLERS, Sampled, Sampler};
 
 /// Samplers that tell of I/O.
-const WATCHED: [&str; 5] = ["io", "aio", "processor", "disk", "wait"];
+const WATCHED: [&str; 4] = ["io", "aio", "disk", "wait"];
+
+/// Arms that are read in every way; the others vary one of them and read from begin to end.
+const MAIN: [&str; 4] = ["worker", "sync", "17", "io-uring"];
+
+/// Reads whose pages do not follow each other, where looking ahead matters most: a query's and maintenance's.
+const SCATTERED: [&str; 2] = ["bitmap", "analyze"];
 
 /// See the module.
 pub struct AsyncIo;
@@ -36,6 +41,10 @@ impl Experiment for AsyncIo {
         "The server is restarted and its files are put out of the kernel's cache; then one session reads a table: from \
          begin to end, by a bitmap of every tenth page or so, or for VACUUM or ANALYZE. Measured are the time, the bytes that \
          the disk itself has read (the proof of cold), and, on 18, the requests in flight.\n\n\
+         The axis io-concurrency sets effective_io_concurrency, which queries obey, and maintenance_io_concurrency, which \
+         VACUUM and ANALYZE obey. Values other than the shipped 16 are tried where pages do not follow each other, by the \
+         bitmap and by ANALYZE; arms that change the number of workers, io_combine_limit or io_max_concurrency read from \
+         begin to end.\n\n\
          A fast local disk hides what asynchronous requests buy, since each is over before the next is asked for; the gain \
          shows on disks with a long way, as in clouds. In a virtual machine the cache of the host stays out of reach: a \
          cold run may still be served from memory there."
@@ -54,38 +63,36 @@ impl Experiment for AsyncIo {
             eighteen("io-uring", "18, io_uring", "io_uring"),
         ];
         if scale != Scale::Smallest {
-            for workers in ["1", "8", "16"] {
+            arms.extend(["1", "8", "16"].map(|workers| {
                 let words = format!("18, worker, io_workers = {workers}");
+                eighteen(&format!("worker-{workers}"), &words, "worker")
+                    .with_setting("io_workers", workers)
+            }));
+            for (prefix, method) in [("worker", "worker"), ("io-uring", "io_uring")] {
+                let large = format!("18, {method}, requests of up to 1 MB");
+                let few = format!("18, {method}, io_max_concurrency = 4");
                 arms.push(
-                    eighteen(&format!("worker-{workers}"), &words, "worker")
-                        .with_setting("io_workers", workers),
+                    eighteen(&format!("{prefix}-combine-1mb"), &large, method)
+                        .with_setting("io_max_combine_limit", "1MB")
+                        .with_setting("io_combine_limit", "1MB"),
+                );
+                arms.push(
+                    eighteen(&format!("{prefix}-few-handles"), &few, method)
+                        .with_setting("io_max_concurrency", "4"),
                 );
             }
-            arms.push(
-                eighteen(
-                    "worker-combine-1mb",
-                    "18, worker, requests of up to 1 MB",
-                    "worker",
-                )
-                .with_setting("io_max_combine_limit", "1MB")
-                .with_setting("io_combine_limit", "1MB"),
-            );
-            arms.push(
-                eighteen(
-                    "worker-few-handles",
-                    "18, worker, io_max_concurrency = 4",
-                    "worker",
-                )
-                .with_setting("io_max_concurrency", "4"),
-            );
         }
-        let reads = scale.pick(vec!["sequential"], ALL_READS.to_vec(), ALL_READS.to_vec());
-        let ahead = scale.pick(vec![16], vec![1, 16, 64], vec![0, 1, 4, 16, 64, 256]);
+        let reads = scale.pick(
+            vec!["sequential", "analyze"],
+            ALL_READS.to_vec(),
+            ALL_READS.to_vec(),
+        );
+        let ahead = scale.pick(vec![1, 16], vec![1, 16, 64], vec![0, 1, 4, 16, 64, 256]);
         Matrix {
             arms,
             axes: vec![
                 Axis::new("read", "", &reads),
-                Axis::new(AHEAD, "requests", &ahead).sets("effective_io_concurrency"),
+                Axis::new(AHEAD, "requests", &ahead).sets(EFFECTIVE),
             ],
             blocks: scale.pick(1, 3, 5),
         }
@@ -112,6 +119,15 @@ impl Experiment for AsyncIo {
         ]
     }
 
+    fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
+        let at = |axis: &str| point.get(axis).map_or("", String::as_str);
+        let is_main = MAIN.contains(&arm.name.as_str());
+        match at(AHEAD) == AHEAD_SHIPPED {
+            true => is_main || at("read") == "sequential",
+            false => is_main && SCATTERED.contains(&at("read")),
+        }
+    }
+
     fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
         let method = arm.settings.get("io_method");
         let method = method.map(|value| Need::SettingValue {
@@ -122,11 +138,11 @@ impl Experiment for AsyncIo {
     }
 
     fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
-        Cost::seconds(scale.pick(4.0, 12.0, 60.0))
+        Cost::seconds(scale.pick(2.0, 3.0, 60.0))
     }
 
     fn fill_cost(&self, _base: &str, scale: Scale) -> Cost {
-        Cost::seconds(scale.pick(3.0, 30.0, 300.0)).with_data(table_bytes(scale))
+        Cost::seconds(scale.pick(3.0, 8.0, 300.0)).with_data(table_bytes(scale))
     }
 
     fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
@@ -153,11 +169,13 @@ impl Experiment for AsyncIo {
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
         bench.set("autovacuum", "off");
         bench.set("max_parallel_workers_per_gather", "0");
+        let ahead = bench.cell().at(AHEAD).to_owned();
+        bench.set(MAINTENANCE, &ahead);
         let read = bench.cell().at("read").to_owned();
         let rows = table_bytes(bench.scale()) / 1024;
         let cold = bench.cold()?;
         let mut session = bench.connect()?;
-        let watching = watch(bench)?;
+        bench.watch(&WATCHED)?;
         let cpu = Processors::now(bench, &mut session)?;
         let start = Instant::now();
         for sql in statements(&read, rows) {
@@ -165,7 +183,8 @@ impl Experiment for AsyncIo {
         }
         let seconds = start.elapsed().as_secs_f64();
         let used = Processors::now(bench, &mut session)?;
-        let sampled = watching.stop();
+        let sampled = bench.watched();
+        let in_flight = sampled.metrics.get("aio.in_flight_mean").copied();
         let pages = session
             .query_value("SELECT pg_relation_size('large') / current_setting('block_size')::int")
             .map_err(Error::sql("asking for the size of the table"))?;
@@ -184,7 +203,11 @@ impl Experiment for AsyncIo {
         let bytes = cold
             .read_bytes()
             .map_or(pages * 8192.0, |bytes| bytes as f64);
-        Ok(measured(&sampled)
+        let mut measured = Measured::default().beside(&sampled);
+        measured
+            .metrics
+            .extend(in_flight.map(|mean| ("in_flight".to_owned(), mean)));
+        Ok(measured
             .with("seconds", seconds)
             .with("mb_s", bytes / 1e6 / seconds.max(1e-9))
             .with("backend_cpu_s", used.backend - cpu.backend)
@@ -202,7 +225,8 @@ impl Experiment for AsyncIo {
                 card.action = action(from, to);
             }
         }
-        cards.extend(look_further_ahead(matrix));
+        cards.extend(look_further_ahead(matrix, "bitmap", EFFECTIVE));
+        cards.extend(look_further_ahead(matrix, "analyze", MAINTENANCE));
         cards
     }
 
@@ -228,8 +252,10 @@ const SET_BY_ARMS: [(&str, &str, &str); 5] = [
     ("io_max_concurrency", "64", "takes a restart"),
 ];
 
-/// The axis of how far ahead is looked, and where it is as shipped.
-const AHEAD: &str = "effective-io-concurrency";
+/// The axis of how far ahead is looked, its two settings, and where they are as 18 ships them.
+const AHEAD: &str = "io-concurrency";
+const EFFECTIVE: &str = "effective_io_concurrency";
+const MAINTENANCE: &str = "maintenance_io_concurrency";
 const AHEAD_SHIPPED: &str = "16";
 
 /// What one would do to get from one arm to another.
@@ -249,40 +275,37 @@ fn action(from: &Arm, to: &Arm) -> String {
     changes.collect::<Vec<_>>().join(", ")
 }
 
-/// On the first arm, by a bitmap, where every read is of a page that no other read brings along.
-fn look_further_ahead(matrix: &Matrix) -> Option<Comparison> {
+/// On the first arm, by a read whose pages do not follow each other.
+fn look_further_ahead(matrix: &Matrix, read: &str, setting: &str) -> Option<Comparison> {
     let arm = matrix.arms.first()?;
-    let last = matrix
-        .axes
-        .iter()
-        .find(|axis| axis.name == AHEAD)?
-        .values
-        .last()?;
-    if last == AHEAD_SHIPPED {
+    let values = |name: &str| {
+        let axis = matrix.axes.iter().find(|axis| axis.name == name);
+        axis.map_or(&[] as &[String], |axis| axis.values.as_slice())
+    };
+    let last = values(AHEAD).last().filter(|last| *last != AHEAD_SHIPPED)?;
+    if !values("read").iter().any(|other| other == read) {
         return None;
     }
-    let [baseline, candidate] = along_an_axis(matrix, &arm.name, AHEAD, [AHEAD_SHIPPED, last])?;
-    let mut sides = [baseline, candidate];
-    let reads = matrix.axes.iter().find(|axis| axis.name == "read")?;
-    let read = if reads.values.iter().any(|read| read == "bitmap") {
-        "bitmap"
-    } else {
-        reads.values.first()?
-    };
+    let mut sides = along_an_axis(matrix, &arm.name, AHEAD, [AHEAD_SHIPPED, last])?;
     for side in &mut sides {
         side.point.insert("read".to_owned(), read.to_owned());
     }
     let [baseline, candidate] = sides;
+    let what = if read == "bitmap" {
+        "a cold bitmap read"
+    } else {
+        "a cold ANALYZE"
+    };
     Some(Comparison {
         metric: "seconds".to_owned(),
         baseline,
         candidate,
-        action: format!("raise effective_io_concurrency from {AHEAD_SHIPPED} to {last}"),
+        action: format!("raise {setting} from {AHEAD_SHIPPED} to {last}"),
         voice: Voice::Choice,
-        subject: format!("a cold {read} read on {}", arm.words),
+        subject: format!("{what} on {}", arm.words),
         conditions: String::new(),
         apply: vec![format!(
-            "ALTER SYSTEM SET effective_io_concurrency = {last};  -- takes a reload"
+            "ALTER SYSTEM SET {setting} = {last};  -- takes a reload"
         )],
     })
 }
@@ -290,7 +313,7 @@ fn look_further_ahead(matrix: &Matrix) -> Option<Comparison> {
 const ALL_READS: [&str; 4] = ["sequential", "bitmap", "vacuum", "analyze"];
 
 fn table_bytes(scale: Scale) -> u64 {
-    scale.pick(16 << 20, 1 << 30, 16 << 30)
+    scale.pick(16 << 20, 128 << 20, 16 << 30)
 }
 
 fn statements(read: &str, rows: u64) -> Vec<String> {
@@ -310,16 +333,6 @@ fn statements(read: &str, rows: u64) -> Vec<String> {
         // A column that no index has: counting rows alone would read the smaller index instead of the table.
         _ => one("SELECT count(filler) FROM large"),
     }
-}
-
-fn watch(bench: &mut Bench<'_>) -> Result<Beside> {
-    let session = bench.connect()?;
-    let place = bench.place();
-    let all = SAMPLERS.iter().copied();
-    let samplers: Vec<&'static dyn Sampler> = all
-        .filter(|sampler| WATCHED.contains(&sampler.name()))
-        .collect();
-    Ok(Beside::start(&samplers, &place, session))
 }
 
 /// Processor time so far.
@@ -349,13 +362,20 @@ impl Processors {
     }
 }
 
-fn measured(sampled: &Sampled) -> Measured {
-    let mut measured = Measured {
-        metrics: sampled.metrics.clone(),
-        series: sampled.series.clone(),
-    };
-    if let Some(in_flight) = sampled.metrics.get("aio.in_flight_mean") {
-        measured.metrics.insert("in_flight".to_owned(), *in_flight);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_reads_scattered_pages_is_tried_at_other_distances() {
+        let asks = |arm: &str, read: &str, ahead: &str| {
+            let point = [("read", read), (AHEAD, ahead)];
+            let point = point.map(|(axis, value)| (axis.to_owned(), value.to_owned()));
+            AsyncIo.asks(&Arm::new(arm, ""), &point.into(), Scale::Quick)
+        };
+        assert!(asks("worker", "vacuum", "16") && asks("sync", "analyze", "64"));
+        assert!(asks("worker-8", "sequential", "16"));
+        assert!(!asks("worker-8", "bitmap", "16") && !asks("worker-8", "sequential", "64"));
+        assert!(!asks("worker", "sequential", "64"));
     }
-    measured
 }

@@ -14,7 +14,7 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, wal_bytes};
 use crate::bench::Bench;
-use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
@@ -28,15 +28,23 @@ const PUBLISHED_ROWS_PAGE: f64 = 23.0;
 /// The value of the axis rate at which cycles follow each other at once, with autovacuum off.
 const AT_ONCE: &str = "max";
 
+/// The baseline.
+const CREATE_DROP: &str = "create-drop";
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct CatalogChurn {
     /// A person's own cycle.
     own: Option<String>,
+    /// How many cycles there are when.
+    traffic: Vec<(String, u64)>,
 }
 
 /// On the tables of the articles.
-pub static CATALOG_CHURN: CatalogChurn = CatalogChurn { own: None };
+pub static CATALOG_CHURN: CatalogChurn = CatalogChurn {
+    own: None,
+    traffic: Vec::new(),
+};
 
 impl Experiment for CatalogChurn {
     fn name(&self) -> &str {
@@ -61,14 +69,15 @@ impl Experiment for CatalogChurn {
          The stall grows with the size of what is cut off and with shared_buffers, which are searched for its pages.\n\n\
          Published: a reporting table writes 62 rows into pg_attribute, 27 into pg_attrdef and 9 into pg_class. For the shop \
          173, 3 and 32 are published, but the article's own addends give 230 rows in pg_attribute, and real servers 232. \
-         --ddl FILE runs statements of your own as the cycle; its rows are counted where there are most of them."
+         --ddl FILE runs statements of your own as the cycle; its rows are counted where there are most of them. --traffic \
+         FILE (lines of a label, a comma and a number of cycles, as for `measure catalog-cost`) projects the growth over \
+         your days instead of the article's."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
-        let held: &[&str] = scale.pick(&["none"], &["none", "held"], &["none", "held"]);
         let rates: &[&str] = scale.pick(&[AT_ONCE], &[AT_ONCE, "50"], &[AT_ONCE, "10", "100"]);
         let mut arms = vec![
-            Arm::new("create-drop", "created and dropped in each cycle"),
+            Arm::new(CREATE_DROP, "created and dropped in each cycle"),
             Arm::new("no-truncate", "the same, catalogs with vacuum_truncate off"),
         ];
         let workloads: &[&str] = match self.own {
@@ -85,11 +94,17 @@ impl Experiment for CatalogChurn {
             arms,
             axes: vec![
                 Axis::new("workload", "", workloads),
-                Axis::new("snapshot", "", held),
+                Axis::new("snapshot", "", &["none", "held"]),
                 Axis::new("rate", "cycles a second", rates),
             ],
             blocks: scale.pick(1, 2, 3),
         }
+    }
+
+    /// The other arms answer for the baseline's first point: one is about growth, the other about the stall.
+    fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
+        let at = |axis: &str| point.get(axis).map_or("", String::as_str);
+        arm.name == CREATE_DROP || (at("snapshot") == "none" && at("rate") == AT_ONCE)
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -190,16 +205,32 @@ impl Experiment for CatalogChurn {
     }
 
     fn remarks(&self, results: &[RunResult]) -> Vec<String> {
-        let rows = |workload: &str| {
+        let grown = |workload: &str| {
             let fits = |result: &&RunResult| {
-                result.cell.arm == "create-drop" && result.cell.at("workload") == workload
+                let cell = &result.cell;
+                cell.arm == CREATE_DROP
+                    && cell.at("workload") == workload
+                    && cell.at("rate") == AT_ONCE
+                    && cell.at("snapshot") == "none"
             };
-            results
-                .iter()
-                .find(fits)
-                .and_then(|result| result.metrics.get("attribute_rows").copied())
+            Grown::of(results.iter().find(fits)?)
         };
-        rows("shop").map(projection).into_iter().collect()
+        let mut remarks: Vec<String> = Vec::new();
+        if self.traffic.is_empty() {
+            remarks.extend(grown("shop").map(|grown| projection(grown.attribute_rows)));
+            remarks.extend(
+                grown("own").map(|grown| grown.over("your statements", &article_traffic())),
+            );
+            return remarks;
+        }
+        for (workload, words) in [
+            ("reporting", "the reporting table"),
+            ("shop", "the shop's login"),
+            ("own", "your statements"),
+        ] {
+            remarks.extend(grown(workload).map(|grown| grown.over(words, &self.traffic)));
+        }
+        remarks
     }
 
     fn with_ddl(&self, sql: &str) -> Result<Box<dyn Experiment>> {
@@ -209,13 +240,64 @@ impl Experiment for CatalogChurn {
             ));
         }
         let own = Some(sql.to_owned());
-        Ok(Box::new(Self { own }))
+        let traffic = self.traffic.clone();
+        Ok(Box::new(Self { own, traffic }))
+    }
+
+    fn with_traffic(&self, traffic: &[(String, u64)]) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Self {
+            own: self.own.clone(),
+            traffic: traffic.to_vec(),
+        }))
     }
 }
 
 /// Cycles a second; `None` for as many as go.
 fn rate(cell: &Cell) -> Option<f64> {
     cell.number_at("rate").filter(|rate| *rate > 0.0)
+}
+
+/// What a cycle left in the catalogs of one run.
+struct Grown {
+    attribute_rows: f64,
+    /// Of all catalogs, for 1,000 cycles.
+    catalog_bytes: f64,
+}
+
+impl Grown {
+    fn of(result: &RunResult) -> Option<Self> {
+        let metric = |name: &str| result.metrics.get(name).copied();
+        Some(Self {
+            attribute_rows: metric("attribute_rows")?,
+            catalog_bytes: metric("catalog_bytes")?,
+        })
+    }
+
+    /// Projected over a table of traffic, if nobody cleans up.
+    fn over(&self, what: &str, traffic: &[(String, u64)]) -> String {
+        let megabytes = |bytes: f64| bytes / 1_048_576.0;
+        let line = |(label, cycles): &(String, u64)| {
+            let cycles = *cycles as f64;
+            let attributes = cycles * self.attribute_rows / PUBLISHED_ROWS_PAGE * 8192.0;
+            format!(
+                "{label} ({cycles:.0}): pg_attribute {:.0} MB, all catalogs {:.0} MB",
+                megabytes(attributes),
+                megabytes(cycles / 1_000.0 * self.catalog_bytes)
+            )
+        };
+        let lines: Vec<String> = traffic.iter().map(line).collect();
+        format!(
+            "projected for {what}, {:.0} rows of pg_attribute a cycle at {PUBLISHED_ROWS_PAGE:.0} rows a page, and all catalogs as they grew here: {}",
+            self.attribute_rows,
+            lines.join("; ")
+        )
+    }
+}
+
+/// Cycles of the article's days.
+fn article_traffic() -> Vec<(String, u64)> {
+    let days = [1_000, 20_000, 60_000];
+    days.map(|cycles| ("cycles".to_owned(), cycles)).to_vec()
 }
 
 /// What a day of the shop leaves in `pg_attribute` when nobody cleans up, with the published filling of pages.
@@ -231,7 +313,7 @@ fn projection(rows_login: f64) -> String {
 }
 
 fn cycles(scale: Scale) -> u64 {
-    scale.pick(25, 300, 1_000)
+    scale.pick(25, 200, 1_000)
 }
 
 /// How long the tables of a cycle live.
@@ -323,6 +405,27 @@ fn churn(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_of_traffic_is_projected_line_by_line() {
+        let grown = Grown {
+            attribute_rows: 173.0,
+            catalog_bytes: 104_857_600.0,
+        };
+        let traffic = [
+            ("a day".to_owned(), 1_000),
+            ("Black Friday".to_owned(), 60_000),
+        ];
+        let words = grown.over("the shop's login", &traffic);
+        assert!(
+            words.contains("a day (1000): pg_attribute 59 MB, all catalogs 100 MB"),
+            "{words}"
+        );
+        assert!(
+            words.contains("Black Friday (60000): pg_attribute 3526 MB, all catalogs 6000 MB"),
+            "{words}"
+        );
+    }
 
     #[test]
     fn the_article_s_own_numbers_come_out_of_its_own_rows() {

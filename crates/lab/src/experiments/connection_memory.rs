@@ -7,7 +7,7 @@
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;
-use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::decision::{Comparison, Voice, along_an_axis, on_metrics};
 use crate::error::{Error, Result};
@@ -67,7 +67,7 @@ impl Experiment for ConnectionMemory {
             arms.push(sort("sort-1mb", "1MB"));
             arms.push(sort("sort-64mb", "64MB"));
         }
-        let connections = scale.pick(vec![4], vec![10, 50, 200], vec![10, 100, 500, 1_000]);
+        let connections = scale.pick(vec![4], vec![10, 50, 100], vec![10, 100, 500, 1_000]);
         let huge_pages = scale.pick(vec!["off"], vec!["off", "on"], vec!["off", "on"]);
         Matrix {
             arms,
@@ -77,6 +77,12 @@ impl Experiment for ConnectionMemory {
             ],
             blocks: scale.pick(1, 2, 3),
         }
+    }
+
+    /// What huge pages save is page tables, and only who has read all shared buffers has large ones.
+    fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
+        let is_on = point.get("huge-pages").is_some_and(|value| value == "on");
+        !is_on || arm.name == READ_ALL
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -155,6 +161,7 @@ impl Experiment for ConnectionMemory {
         let connections = bench.cell().number_at("connections").unwrap_or(1);
         let work = Work::of(bench.arm());
         bench.server()?;
+        bench.watch(&["memory"])?;
         crate::load::make_room_for(connections).map_err(Error::Empty)?;
         let (mut sessions, mut pids, mut connecting) = (Vec::new(), Vec::new(), 0.0);
         for _ in 0..connections {
@@ -170,8 +177,11 @@ impl Experiment for ConnectionMemory {
             .iter()
             .map(|pid| Costs::of(*pid))
             .collect::<Result<_>>()?;
+        let sampled = bench.watched();
         drop(sessions);
-        Ok(mean(&costs).with("connect_ms", connecting * 1e3 / f64::from(connections)))
+        Ok(mean(&costs)
+            .beside(&sampled)
+            .with("connect_ms", connecting * 1e3 / f64::from(connections)))
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {

@@ -8,11 +8,12 @@ use pgclinic_servers::{Session, SqlError};
 
 use crate::bench::Bench;
 use crate::by_url::ByUrl;
-use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::{Parts, SEED, TableShape};
 use crate::need::Need;
 
 /// Rows that are there before.
@@ -22,7 +23,13 @@ const LIVE_ROWS: u64 = 1_000;
 const UNIQUE_VIOLATION: &str = "23505";
 
 /// See the module.
-pub struct DuplicateInserts;
+#[derive(Debug, Clone)]
+pub struct DuplicateInserts {
+    shape: Option<TableShape>,
+}
+
+/// On rows of 54 bytes, as in the published test.
+pub static DUPLICATE_INSERTS: DuplicateInserts = DuplicateInserts { shape: None };
 
 impl Experiment for DuplicateInserts {
     fn name(&self) -> &str {
@@ -40,7 +47,9 @@ impl Experiment for DuplicateInserts {
          the bytes of WAL and the transaction numbers used up, each for 1,000 attempts.\n\n\
          Which key collides matters, and which index was created first: a refused row has entries in all indexes that were \
          asked before the one that refused. Autovacuum hides what is left, so it is an axis; with it on, the outcome \
-         depends on when it came by."
+         depends on when it came by.\n\n\
+         With --learn-from rows also have the columns of your table: what a refused long value leaves in the TOAST table is part \
+         of the growth."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
@@ -62,6 +71,12 @@ impl Experiment for DuplicateInserts {
             ],
             blocks: scale.pick(1, 3, 5),
         }
+    }
+
+    /// What autovacuum hides is shown where the primary key was created first, as it mostly is.
+    fn asks(&self, _arm: &Arm, point: &Point, _scale: Scale) -> bool {
+        let is = |axis: &str, value: &str| point.get(axis).is_some_and(|other| other == value);
+        !is("autovacuum", "on") || is("created-first", "primary")
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -129,11 +144,17 @@ impl Experiment for DuplicateInserts {
             "second" => (second, primary),
             _ => (primary, second),
         };
+        let (columns, names) = (self.columns(), self.names());
+        let (samples, more, joined) = match &self.shape {
+            None => (String::new(), String::new(), ""),
+            Some(shape) => (samples(shape), names.clone(), "JOIN sample ON sample.n = i"),
+        };
         session
             .execute(&format!(
-                "CREATE EXTENSION IF NOT EXISTS pgstattuple; \
-                 CREATE TABLE account (id bigint, seen integer NOT NULL DEFAULT 0, email text NOT NULL, name text NOT NULL); \
-                 INSERT INTO account (id, email, name) SELECT i, to_char(i, 'FM00000') || '@ex.org', 'here' FROM generate_series(1, {LIVE_ROWS}) i; \
+                "CREATE EXTENSION IF NOT EXISTS pgstattuple; {samples} \
+                 CREATE TABLE account (id bigint, seen integer NOT NULL DEFAULT 0, email text NOT NULL, name text NOT NULL{columns}); \
+                 INSERT INTO account (id, email, name{names}) SELECT i, to_char(i, 'FM00000') || '@ex.org', 'here'{more} \
+                 FROM generate_series(1, {LIVE_ROWS}) i {joined}; \
                  {one}; {two}",
             ))
             .map_err(Error::sql("filling the table"))?;
@@ -155,7 +176,7 @@ impl Experiment for DuplicateInserts {
         let before = State::of(&mut session)?;
         let start = std::time::Instant::now();
         for attempt in 1..=attempts {
-            attempt_one(&mut session, &statement(&arm, &key, attempt))?;
+            attempt_one(&mut session, &self.statement(&arm, &key, attempt))?;
             if attempt % 1_000 == 0 {
                 bench.check_interrupted()?;
             }
@@ -169,6 +190,11 @@ impl Experiment for DuplicateInserts {
             )));
         }
         Ok(measured(&before, &after, attempts, seconds))
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let shape = Some(shape.renamed());
+        Ok(Box::new(Self { shape }))
     }
 
     fn by_url(&self) -> ByUrl {
@@ -189,7 +215,7 @@ impl Experiment for DuplicateInserts {
             let advice = |arm: &Arm| self.advice(arm);
             with_the_first_arm(matrix, name, words, &advice)
         };
-        let mut all = [of("dead_bytes"), of("xids")].concat();
+        let mut all = [of("dead_bytes"), of("wal_bytes"), of("xids")].concat();
         for comparison in &mut all {
             comparison.at(&point, matrix);
         }
@@ -208,33 +234,74 @@ impl Experiment for DuplicateInserts {
     }
 }
 
-/// One attempt at a row that is there already. The other key is fresh each time. A row takes 54 bytes, as in the
-/// published test.
-fn statement(arm: &str, key: &str, attempt: u64) -> String {
-    let known = (attempt - 1) % LIVE_ROWS + 1;
-    let fresh = LIVE_ROWS + attempt;
-    let (id, owner) = match key {
-        "primary" => (known, fresh),
-        _ => (fresh, known),
-    };
-    let row = format!("{id}, '{owner:05}@ex.org', 'here'");
-    let column = if key == "primary" { "id" } else { "email" };
-    let insert = "INSERT INTO account (id, email, name)";
-    match arm {
-        "do-nothing" => format!("{insert} VALUES ({row}) ON CONFLICT DO NOTHING"),
-        "do-update" => format!(
-            "{insert} VALUES ({row}) ON CONFLICT ({column}) DO UPDATE SET seen = account.seen + 1"
-        ),
-        "merge" => format!(
-            "MERGE INTO account a USING (VALUES ({row})) AS n (id, email, name) ON a.{column} = n.{column} \
-             WHEN NOT MATCHED THEN INSERT (id, email, name) VALUES (n.id, n.email, n.name)"
-        ),
-        "look-first" => format!(
-            "{insert} SELECT * FROM (VALUES ({row})) AS n (id, email, name) \
-             WHERE NOT EXISTS (SELECT FROM account a WHERE a.{column} = n.{column})"
-        ),
-        _ => format!("{insert} VALUES ({row})"),
+impl DuplicateInserts {
+    /// More columns of the table as they are declared, with a comma in front.
+    fn columns(&self) -> String {
+        let shape = self.shape.as_ref();
+        let declared = shape.map_or_else(Vec::new, |shape| Parts::of(shape).declared);
+        declared
+            .iter()
+            .map(|column| format!(", {column}"))
+            .collect()
     }
+
+    /// Their names, with a comma in front.
+    fn names(&self) -> String {
+        let columns = self.shape.iter().flat_map(|shape| &shape.columns);
+        columns.map(|column| format!(", {}", column.name)).collect()
+    }
+
+    /// One attempt at a row that is there already. The other key is fresh each time. A row takes 54 bytes, as in the
+    /// published test, or is as those of a learned shape.
+    fn statement(&self, arm: &str, key: &str, attempt: u64) -> String {
+        let known = (attempt - 1) % LIVE_ROWS + 1;
+        let fresh = LIVE_ROWS + attempt;
+        let (id, owner) = match key {
+            "primary" => (known, fresh),
+            _ => (fresh, known),
+        };
+        let row = format!("{id}, '{owner:05}@ex.org', 'here'");
+        let column = if key == "primary" { "id" } else { "email" };
+        let names = format!("id, email, name{}", self.names());
+        let insert = format!("INSERT INTO account ({names})");
+        // A row that is there already as a sample, so that an attempt costs no more than a literal one.
+        let (values, source) = match &self.shape {
+            None => (
+                format!("VALUES ({row})"),
+                format!("(VALUES ({row})) AS n ({names})"),
+            ),
+            Some(_) => {
+                let select = format!("SELECT {row}{} FROM sample WHERE n = {known}", self.names());
+                (select.clone(), format!("({select}) AS n ({names})"))
+            }
+        };
+        let of_source = names.replace(", ", ", n.");
+        match arm {
+            "do-nothing" => format!("{insert} {values} ON CONFLICT DO NOTHING"),
+            "do-update" => format!(
+                "{insert} {values} ON CONFLICT ({column}) DO UPDATE SET seen = account.seen + 1"
+            ),
+            "merge" => format!(
+                "MERGE INTO account a USING {source} ON a.{column} = n.{column} \
+                 WHEN NOT MATCHED THEN INSERT ({names}) VALUES (n.{of_source})"
+            ),
+            "look-first" => format!(
+                "{insert} SELECT * FROM {source} \
+                 WHERE NOT EXISTS (SELECT FROM account a WHERE a.{column} = n.{column})"
+            ),
+            _ => format!("{insert} {values}"),
+        }
+    }
+}
+
+/// A row of the learned shape for each live row, by number.
+fn samples(shape: &TableShape) -> String {
+    let parts = Parts::of(shape);
+    format!(
+        "{SEED}; CREATE TABLE sample (n bigint, {}); INSERT INTO sample {}; ALTER TABLE sample ADD PRIMARY KEY (n);",
+        parts.declared.join(", "),
+        parts.rows(&["i".to_owned()], [1, LIVE_ROWS])
+    )
 }
 
 fn attempt_one(session: &mut Session, sql: &str) -> Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! The folders are prepared by the person: each is an arm, and the cluster of its runs lies in it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use pgclinic_servers::Session;
@@ -11,11 +11,13 @@ use crate::bench::Bench;
 use crate::bench_load::script;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
-use crate::environment;
+use crate::environment::{self, Facts};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::TableShape;
 use crate::load::Load;
-use crate::samplers::sampler_named;
+use crate::prepared_folder::PreparedFolder;
+use crate::servers_of_arms::Device;
 
 /// pgbench's TPC-B, as its manual prints it, but for the number of accounts.
 const TPC_B: &str = "\\set aid random(1, :accounts * :scale)\n\
@@ -31,7 +33,17 @@ const TPC_B: &str = "\\set aid random(1, :accounts * :scale)\n\
     END;\n";
 
 /// See the module.
-pub struct Filesystem;
+#[derive(Debug, Clone)]
+pub struct Filesystem {
+    /// Share of its bytes that data keeps when it is compressed, as learned from a table.
+    kept: Option<f64>,
+}
+
+/// On pgbench's blanks, and on data that nothing compresses.
+pub static FILESYSTEM: Filesystem = Filesystem { kept: None };
+
+/// Width of pgbench's filler.
+const FILLER_BYTES: u64 = 84;
 
 impl Experiment for Filesystem {
     fn name(&self) -> &str {
@@ -48,17 +60,20 @@ impl Experiment for Filesystem {
          Measured are the rate in the second half of the window, when caches have settled, the slowest hundredth, the \
          space on disk and the time to load.\n\n\
          pgbench's filler is blanks, which any compressing file system makes vanish; so the compressibility of the data is \
-         an axis. An arm is called by its file system and the options that were compared in public; what a ZFS dataset is set to \
-         is not among the mount options, so give each dataset's folder a telling name. Folders on one disk share it: whatever runs on one of them is felt on the other. Without --folder the \
+         an axis; with --learn-from it is that of your table. An arm is called as you say (--folder NAME=DIR), else by its file system and the options that were compared in \
+         public: the mount options, and for ZFS compression and record size as `zfs get` tells them. All properties of the dataset \
+         and the parameters of the module are recorded where they exist. The published ZFS arm with module parameters and a \
+         log device of its own is called zfs-module-and-log. Folders on one disk share it: whatever runs on one of them is felt on \
+         the other, and the arm says so. Without --folder the \
          folder of the laboratory's data is the only arm, which gives figures and no comparison."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
-        let fillers = scale.pick(
-            vec!["blanks"],
-            vec!["blanks", "random"],
-            vec!["blanks", "random"],
-        );
+        let fillers = match (self.kept, scale) {
+            (Some(_), _) => vec!["blanks", "learned"],
+            (None, Scale::Smallest) => vec!["blanks"],
+            (None, _) => vec!["blanks", "random"],
+        };
         Matrix {
             arms: vec![Arm::new(
                 "data-folder",
@@ -69,17 +84,32 @@ impl Experiment for Filesystem {
         }
     }
 
-    fn arms_in(&self, folders: &[PathBuf]) -> Option<Vec<Arm>> {
-        let names: Vec<String> = folders.iter().map(|folder| name_of(folder)).collect();
-        let arm = |(number, folder): (usize, &PathBuf)| {
+    fn arms_in(&self, folders: &[PreparedFolder]) -> Option<Vec<Arm>> {
+        let found: Vec<Facts> = folders
+            .iter()
+            .map(|folder| environment::machine(&folder.path))
+            .collect();
+        let names: Vec<String> = folders
+            .iter()
+            .zip(&found)
+            .map(|(folder, facts)| folder.name.clone().unwrap_or_else(|| named(facts)))
+            .collect();
+        let arm = |(number, folder): (usize, &PreparedFolder)| {
             let name = names.get(number).map_or("folder", String::as_str);
             let is_only = names.iter().filter(|other| *other == name).count() == 1;
-            let name = match is_only {
+            let name = match is_only || folder.name.is_some() {
                 true => name.to_owned(),
                 false => format!("{name}-{}", number + 1),
             };
-            let words = format!("{} ({})", folder.display(), kind(folder));
-            Arm::new(&name, &words).with_parameter("folder", &folder.display().to_string())
+            let path = folder.path.display();
+            let mut words = format!(
+                "{path} ({})",
+                found.get(number).map(kind).unwrap_or_default()
+            );
+            if let Some(other) = same_disk(folders, number) {
+                words.push_str(&format!(", on one disk with {}", other.path.display()));
+            }
+            Arm::new(&name, &words).with_parameter("folder", &path.to_string())
         };
         Some(folders.iter().enumerate().map(arm).collect())
     }
@@ -111,7 +141,7 @@ impl Experiment for Filesystem {
 
     fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
         let rows = u64::from(branches(scale)) * u64::from(accounts(scale));
-        Cost::seconds(scale.pick(6.0, 60.0, 400.0))
+        Cost::seconds(scale.pick(6.0, 20.0, 400.0))
             .with_data(rows * 160)
             .with_connections(clients(scale))
     }
@@ -127,29 +157,38 @@ impl Experiment for Filesystem {
         for (name, value) in facts {
             bench.fact(&name, value);
         }
+        if let Some(all) = environment::everything_of_zfs(bench.pgdata()) {
+            bench.keep("zfs.txt", all.as_bytes())?;
+        }
         let filler = bench.cell().at("filler").to_owned();
         let start = std::time::Instant::now();
-        fill(&mut bench.connect()?, scale, &filler, bench.seed())?;
+        fill(
+            &mut bench.connect()?,
+            scale,
+            self.noise(&filler),
+            bench.seed(),
+        )?;
         let load_s = start.elapsed().as_secs_f64();
         let given = [
             ("scale", i64::from(branches(scale))),
             ("accounts", i64::from(accounts(scale))),
         ];
         let script = script(TPC_B, &given);
-        let window = Duration::from_secs(scale.pick(1, 20, 120));
+        let window = Duration::from_secs(scale.pick(1, 12, 120));
         let mut load = Load::new(script, clients(scale), window);
         load.seed = bench.seed();
-        let samplers: Vec<_> = ["wal", "checkpoints", "autovacuum", "processor", "disk"]
-            .into_iter()
-            .filter_map(sampler_named)
-            .collect();
-        let loaded = bench.load(&load, &samplers)?;
+        let loaded = bench.load(&load, &["wal", "disk"])?;
         let steady = steady(&loaded.load.seconds, window.as_secs());
         Ok(loaded
             .measured()
             .with("steady_tps", steady)
             .with("load_s", load_s)
             .with("disk_bytes", disk_bytes(bench.pgdata()) as f64))
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let kept = Some(shape.kept());
+        Ok(Box::new(Self { kept }))
     }
 
     fn advice(&self, arm: &Arm) -> String {
@@ -161,57 +200,92 @@ fn branches(scale: Scale) -> u32 {
     scale.pick(1, 20, 500)
 }
 
-/// Accounts of a branch; pgbench has 100,000.
+/// Accounts of a branch; pgbench has 100,000, and at the quick scale more branches with fewer accounts, so that clients do
+/// not queue up for one.
 fn accounts(scale: Scale) -> u32 {
-    scale.pick(2_000, 100_000, 100_000)
+    scale.pick(2_000, 25_000, 100_000)
 }
 
 fn clients(scale: Scale) -> u32 {
     scale.pick(4, 50, 50)
 }
 
-/// The file system with the options that were compared in public: `ext4-noatime-writeback`.
-fn name_of(folder: &Path) -> String {
-    let facts = environment::machine(folder);
-    let fact = |name: &str| facts.get(name).map_or("", String::as_str);
-    named(fact("file_system.type"), fact("file_system.options"))
+/// Another of these folders whose file system lies on the same disk.
+fn same_disk(folders: &[PreparedFolder], number: usize) -> Option<&PreparedFolder> {
+    let own = disk_of(&folders.get(number)?.path)?;
+    let mut others = folders.iter().enumerate();
+    let is_other = |(at, folder): &(usize, &PreparedFolder)| {
+        *at != number && disk_of(&folder.path).as_ref() == Some(&own)
+    };
+    others.find(is_other).map(|(_, folder)| folder)
 }
 
-fn named(kind: &str, options: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric();
-    let mut name: String = kind.chars().filter(|c| plain(*c)).collect();
+/// What tells one disk from another: its name without the partition, else the number of the device.
+fn disk_of(folder: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    if let Some(device) = Device::of(folder) {
+        return Some(device.disk());
+    }
+    let found = std::fs::metadata(folder).ok()?;
+    Some(found.dev().to_string())
+}
+
+/// The file system with the options that were compared in public: `ext4-noatime-writeback`, `zfs-noatime-lz4-16k`.
+fn named(facts: &Facts) -> String {
+    let fact = |name: &str| facts.get(name).map_or("", String::as_str);
+    let plain = |c: &char| c.is_ascii_alphanumeric();
+    let mut name: String = fact("file_system.type").chars().filter(plain).collect();
     if name.is_empty() {
         name.push_str("folder");
     }
-    let has = |option: &str| options.split(',').any(|other| other == option);
-    for (option, word) in [("noatime", "-noatime"), ("data=writeback", "-writeback")] {
-        if has(option) {
-            name.push_str(word);
+    let has = |option: &str| {
+        fact("file_system.options")
+            .split(',')
+            .any(|other| other == option)
+    };
+    let words = [
+        ("-noatime", has("noatime") || fact("zfs.atime") == "off"),
+        ("-writeback", has("data=writeback")),
+        ("-lz4", fact("zfs.compression") == "lz4"),
+        // As shipped it is 128 kB.
+        ("-16k", fact("zfs.recordsize") == "16384"),
+    ];
+    let chosen = words.into_iter().filter(|(_, is_so)| *is_so);
+    chosen.fold(name, |name, (word, _)| name + word)
+}
+
+/// The type of a file system and its options, in brackets behind a folder.
+fn kind(facts: &Facts) -> String {
+    let told = [
+        "file_system.type",
+        "file_system.options",
+        "zfs.compression",
+        "zfs.recordsize",
+    ];
+    let told = told.into_iter().filter_map(|name| facts.get(name));
+    told.map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+impl Filesystem {
+    /// Bytes of a filler that cannot be compressed; the rest are blanks.
+    fn noise(&self, filler: &str) -> u64 {
+        match (filler, self.kept) {
+            ("random", _) => FILLER_BYTES,
+            ("learned", Some(kept)) => (kept.clamp(0.0, 1.0) * FILLER_BYTES as f64).round() as u64,
+            _ => 0,
         }
     }
-    name
 }
 
-/// The type of the file system below a folder.
-fn kind(folder: &Path) -> String {
-    let facts = environment::machine(folder);
-    let fact = |name: &str| facts.get(name).cloned().unwrap_or_default();
-    format!(
-        "{} {}",
-        fact("file_system.type"),
-        fact("file_system.options")
-    )
-}
-
-/// pgbench's tables, with blanks or incompressible text as filler.
-fn fill(session: &mut Session, scale: Scale, filler: &str, seed: u64) -> Result<()> {
-    let filler = match filler {
-        "random" => {
+/// pgbench's tables, so many bytes of each filler being incompressible text.
+fn fill(session: &mut Session, scale: Scale, noise: u64, seed: u64) -> Result<()> {
+    let filler = match noise {
+        0 => "''".to_owned(),
+        noise => {
             let part =
                 |salt: u64| format!("md5((i + {})::text)", seed.wrapping_add(salt) % 1_000_000);
-            format!("left({} || {} || {}, 84)", part(0), part(1), part(2))
+            format!("left({} || {} || {}, {noise})", part(0), part(1), part(2))
         }
-        _ => "''".to_owned(),
     };
     let branches = branches(scale);
     let each = accounts(scale);
@@ -273,12 +347,46 @@ mod tests {
 
     #[test]
     fn a_folder_is_called_by_its_file_system() {
-        assert_eq!(
-            named("ext4", "rw,noatime,data=writeback"),
-            "ext4-noatime-writeback"
+        let named_by = |facts: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            named(&facts.iter().map(own).collect())
+        };
+        let ext4 = [
+            ("file_system.type", "ext4"),
+            ("file_system.options", "rw,noatime,data=writeback"),
+        ];
+        assert_eq!(named_by(&ext4), "ext4-noatime-writeback");
+        let zfs = [
+            ("file_system.type", "zfs"),
+            ("file_system.options", "rw,noatime,xattr,noacl"),
+            ("zfs.compression", "lz4"),
+            ("zfs.recordsize", "16384"),
+        ];
+        assert_eq!(named_by(&zfs[..2]), "zfs-noatime");
+        assert_eq!(named_by(&zfs[..3]), "zfs-noatime-lz4");
+        assert_eq!(named_by(&zfs), "zfs-noatime-lz4-16k");
+        assert_eq!(named_by(&[]), "folder");
+    }
+
+    #[test]
+    fn folders_on_one_disk_are_told_and_a_given_name_stays() {
+        let homes = [tempfile::tempdir(), tempfile::tempdir()].map(|home| home.expect("a folder"));
+        let folders = homes.each_ref().map(|home| PreparedFolder {
+            name: Some("zfs-module-and-log".to_owned()).filter(|_| home.path() == homes[0].path()),
+            path: home.path().to_path_buf(),
+        });
+        let arms = FILESYSTEM.arms_in(&folders).expect("folders are its arms");
+        assert_eq!(arms[0].name, "zfs-module-and-log");
+        let other = format!("on one disk with {}", homes[1].path().display());
+        assert!(arms[0].words.ends_with(&other), "{}", arms[0].words);
+        let alone = FILESYSTEM
+            .arms_in(&folders[..1])
+            .expect("folders are its arms");
+        assert!(
+            !alone[0].words.contains("on one disk"),
+            "{}",
+            alone[0].words
         );
-        assert_eq!(named("zfs", "rw,xattr,noacl"), "zfs");
-        assert_eq!(named("", ""), "folder");
     }
 
     #[test]

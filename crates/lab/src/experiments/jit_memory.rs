@@ -113,7 +113,7 @@ impl Experiment for JitMemory {
     }
 
     fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
-        Cost::seconds(scale.pick(10.0, 60.0, 900.0)).with_data(16 << 20)
+        Cost::seconds(scale.pick(10.0, 20.0, 900.0)).with_data(16 << 20)
     }
 
     fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
@@ -134,7 +134,7 @@ impl Experiment for JitMemory {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
-        let queries = bench.scale().pick(80_u32, 1_000, 5_000);
+        let queries = bench.scale().pick(80_u32, 400, 5_000);
         let each = queries / READINGS;
         let sql = QUERY.replace("%N%", &each.to_string());
         let mut session =
@@ -143,6 +143,7 @@ impl Experiment for JitMemory {
             .query_value("SELECT pg_backend_pid()")
             .map_err(Error::sql("asking for the backend"))?;
         let pid = pid.and_then(|pid| pid.parse().ok()).unwrap_or(0);
+        bench.watch(&["memory"])?;
         let start = Instant::now();
         let mut readings = vec![(0.0, read(pid)?)];
         for done in 1..=READINGS {
@@ -153,7 +154,10 @@ impl Experiment for JitMemory {
             readings.push((f64::from(done * each), read(pid)?));
         }
         let seconds = start.elapsed().as_secs_f64();
-        Ok(measured(&readings).with("query_ms", seconds * 1e3 / f64::from(queries)))
+        let sampled = bench.watched();
+        Ok(measured(&readings)
+            .beside(&sampled)
+            .with("query_ms", seconds * 1e3 / f64::from(queries)))
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {

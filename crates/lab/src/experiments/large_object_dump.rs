@@ -10,17 +10,28 @@ use std::time::{Duration, Instant};
 use pgclinic_servers::{Installation, Session, StopMode, everywhere};
 
 use crate::bench::Bench;
-use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
+use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::TableShape;
 use crate::need::Need;
 
 mod archive;
 
 /// See the module's head.
-#[derive(Debug)]
-pub struct LargeObjectDump;
+#[derive(Debug, Clone)]
+pub struct LargeObjectDump {
+    /// Number and size of a person's own objects.
+    own: Option<(u64, u64)>,
+}
+
+/// On as many objects as in the articles.
+pub static LARGE_OBJECT_DUMP: LargeObjectDump = LargeObjectDump { own: None };
+
+/// Objects of a person's own that are made at most, by scale.
+const OWN_MAX: [u64; 3] = [500, 20_000, 1_500_000];
 
 const EXPLAIN: &str = "\
 Fills a database with large objects and dumps it with the newest pg_dump that still writes an entry for each of \
@@ -33,10 +44,15 @@ installed servers and those that `cargo xtask servers` has made (16.2 and 18.6 c
 programs); without one the arm is skipped.
 
 The arm salvage reads the files of the stopped server with `pgclinic salvage`; it writes one tar file, a member for each \
-object, whatever the format.
+object, which stands beside the custom format; for the directory format it is not run.
+
+At the published scale all numbers of objects are tried with empty ones; with 2 kB and 1 MB an object no more than 1 GB in all, \
+and a hundred owners with 50,000 and a million empty ones.
 
 What it shows: memory and catalogue grow with the number of objects, not with their bytes; the directory format writes \
 a file for each object whatever the version, so there the file system sets the time.
+
+With --learn-from PGDATA --relation pg_catalog.pg_largeobject the objects are as many (bounded) and on average as large as yours.
 
 Published: a million empty objects, custom 36.7 s with 16 and 34.7 s with 17, 756 and 218 MB of memory, files of 211 \
 and 29 MB; directory 8:23 and 7:51 minutes, catalogue 185 and 6.9 MB, 1,000,003 and 1,001,002 files.";
@@ -46,6 +62,9 @@ const SALVAGE: &str = "salvage";
 
 /// With many owners, each of these owns as many objects as the others.
 const OWNERS: u64 = 100;
+
+/// All objects of a database together hold no more bytes than this.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// Objects made in one transaction.
 const BATCH: u64 = 10_000;
@@ -88,21 +107,46 @@ impl Experiment for LargeObjectDump {
         let hundreds: &[u64] = scale.pick(
             &[5],
             &[50, 200],
-            &[500, 1_000, 2_000, 5_000, 10_000, 15_000],
+            &[10, 500, 1_000, 2_000, 5_000, 10_000, 15_000],
         );
-        let counts: Vec<u64> = hundreds.iter().map(|count| count * 100).collect();
-        let bytes: &[u64] = scale.pick(&[0], &[0, 2_048], &[0, 2_048, 1 << 20]);
+        let mut counts: Vec<u64> = hundreds.iter().map(|count| count * 100).collect();
+        let mut bytes = scale.pick(vec![0], vec![0, 2_048], vec![0, 2_048, 1 << 20]);
+        if let Some((objects, size)) = self.own {
+            let [smallest, quick, published] = OWN_MAX;
+            let most = objects.min(scale.pick(smallest, quick, published));
+            let most = most.min(BYTES_MAX / size.max(1)).max(4);
+            counts = vec![most / 4, most];
+            bytes = vec![0, size.max(1)];
+        }
         let owners: &[&str] = scale.pick(&["one"], &["one"], &["one", "many"]);
         let axes = vec![
             formats,
             Axis::new("objects", "objects", &counts),
-            Axis::new("object-bytes", "bytes", bytes),
+            Axis::new("object-bytes", "bytes", &bytes),
             Axis::new("owners", "", owners),
         ];
         Matrix {
             arms,
             axes,
             blocks: scale.pick(1, 3, 3),
+        }
+    }
+
+    /// What counts is the number of objects: all numbers are tried with empty ones, bytes only as far as they fit on a common
+    /// disk, and many owners at the smallest and the largest number of the articles.
+    fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
+        let at = |axis: &str| point.get(axis).map_or("", String::as_str);
+        let count = |axis: &str| at(axis).parse::<u64>().unwrap_or_default();
+        let (objects, bytes) = (count("objects"), count("object-bytes"));
+        if arm.name == SALVAGE && at("format") == "directory" {
+            return false;
+        }
+        if scale != Scale::Published || self.own.is_some() {
+            return true;
+        }
+        match at("owners") {
+            "many" => bytes == 0 && [50_000, 1_000_000].contains(&objects),
+            _ => objects.saturating_mul(bytes) <= BYTES_MAX,
         }
     }
 
@@ -127,15 +171,12 @@ impl Experiment for LargeObjectDump {
         ]
     }
 
-    fn needs(&self, cell: &Cell, arm: &Arm) -> Vec<Need> {
-        let is_salvage = arm.name == SALVAGE;
-        let missing = |why: &str| vec![Need::Missing(why.to_owned())];
-        match is_salvage {
-            true if cell.at("format") == "directory" => {
-                missing("salvage writes all objects into one tar file; that is its run at custom")
-            }
-            true if own_program().is_none() => missing("salvage is run by the program pgclinic"),
-            _ => Vec::new(),
+    fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
+        match arm.name == SALVAGE && own_program().is_none() {
+            true => vec![Need::Missing(
+                "salvage is run by the program pgclinic".to_owned(),
+            )],
+            false => Vec::new(),
         }
     }
 
@@ -206,6 +247,33 @@ impl Experiment for LargeObjectDump {
             measured = measured.with("catalogue_bytes", bytes as f64);
         }
         Ok(measured)
+    }
+
+    fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
+        let metrics = ["peak_memory_kb", "dump_s", "entries", "files"];
+        let mut cards = on_metrics(matrix, self, &metrics);
+        // Salvage has one file, as the custom format has.
+        cards.retain(|card| card.metric != "files" || card.candidate.arm != SALVAGE);
+        for card in &mut cards {
+            let format = if card.metric == "files" {
+                "directory"
+            } else {
+                "custom"
+            };
+            let empty = [("format", format), ("object-bytes", "0"), ("owners", "one")];
+            card.at(&empty, matrix);
+        }
+        cards
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let own = shape.large_objects();
+        if own.is_none() {
+            return Err(Error::Refused(
+                "large-object-dump learns from the table of large objects: --relation pg_catalog.pg_largeobject".to_owned(),
+            ));
+        }
+        Ok(Box::new(Self { own }))
     }
 
     fn advice(&self, arm: &Arm) -> String {
@@ -443,6 +511,53 @@ mod tests {
         assert_eq!(parse_base("50000-2048-one"), Some((50_000, 2_048, 1)));
         assert_eq!(parse_base("50000-0-many"), Some((50_000, 0, OWNERS)));
         assert_eq!(parse_base("empty"), None);
+    }
+
+    #[test]
+    fn the_published_sizes_fit_on_a_disk() {
+        let options = crate::PlanOptions {
+            scale: Scale::Published,
+            ..crate::PlanOptions::default()
+        };
+        let plan = crate::Plan::make(&LARGE_OBJECT_DUMP, None, &options).expect("a plan");
+        assert!(
+            plan.cost.disk_bytes < 40 << 30,
+            "{}",
+            plan.cost.disk_bytes >> 30
+        );
+        assert!(
+            plan.cost.seconds < 16.0 * 3600.0,
+            "{}",
+            plan.cost.seconds / 3600.0
+        );
+        let has = |objects: &str, bytes: &str, owners: &str| {
+            plan.cells.iter().any(|cell| {
+                (
+                    cell.at("objects"),
+                    cell.at("object-bytes"),
+                    cell.at("owners"),
+                ) == (objects, bytes, owners)
+            })
+        };
+        assert!(has("1500000", "0", "one") && has("1000000", "0", "many"));
+        assert!(has("1000", "1048576", "one") && !has("50000", "1048576", "one"));
+    }
+
+    #[test]
+    fn time_entries_and_files_are_decided_too_where_they_are_measured() {
+        for scale in [Scale::Smallest, Scale::Quick, Scale::Published] {
+            let matrix = LARGE_OBJECT_DUMP.matrix(scale);
+            let cards = LARGE_OBJECT_DUMP.comparisons(&matrix);
+            let metrics: BTreeSet<&str> = cards.iter().map(|card| card.metric.as_str()).collect();
+            assert_eq!(metrics.len(), 4);
+            for side in cards
+                .iter()
+                .flat_map(|card| [&card.baseline, &card.candidate])
+            {
+                let arm = Arm::new(&side.arm, "");
+                assert!(LARGE_OBJECT_DUMP.asks(&arm, &side.point, scale), "{side:?}");
+            }
+        }
     }
 
     #[test]

@@ -16,7 +16,6 @@ use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
 use crate::experiment::{Experiment, Matrix, Measured, Scale};
 use crate::load::Load;
-use crate::samplers::sampler_named;
 
 /// Published as the number of clients up to which the releases are equal.
 const EQUAL_UP_TO: &str = "128";
@@ -91,12 +90,8 @@ impl Experiment for LockContention {
         let window = Duration::from_secs(bench.scale().pick(1, 3, 5));
         let mut load = Load::new(script("SELECT txid_current();", &[]), clients, window);
         load.seed = bench.seed();
-        let samplers: Vec<_> = ["processor", "checkpoints", "autovacuum"]
-            .into_iter()
-            .filter_map(sampler_named)
-            .collect();
         let before = next_xid(bench)?;
-        let loaded = bench.load(&load, &samplers)?;
+        let loaded = bench.load(&load, &["wait"])?;
         let xids = next_xid(bench)? - before;
         Ok(loaded.measured().with("xids", xids))
     }

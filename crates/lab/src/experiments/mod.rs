@@ -7,7 +7,7 @@ use crate::experiment::Experiment;
 registry! {
     /// Every experiment, in the order of `lab list`.
     pub static EXPERIMENTS: [Experiment] = [
-        duplicate_inserts::DuplicateInserts,
+        duplicate_inserts::DUPLICATE_INSERTS,
         catalog_churn::CATALOG_CHURN,
         uuid_keys::UUID_KEYS,
         checksum_cost::CHECKSUM_COST,
@@ -16,9 +16,9 @@ registry! {
         jit_memory::JitMemory,
         connection_memory::ConnectionMemory,
         async_io::AsyncIo,
-        filesystem::Filesystem,
-        large_object_dump::LargeObjectDump,
-        analyze_prefetch::AnalyzePrefetch,
+        filesystem::FILESYSTEM,
+        large_object_dump::LARGE_OBJECT_DUMP,
+        analyze_prefetch::ANALYZE_PREFETCH,
         oauth_login::OauthLogin,
     ];
 }
@@ -29,4 +29,42 @@ pub fn experiment_named(name: &str) -> Option<&'static dyn Experiment> {
         .iter()
         .copied()
         .find(|experiment| experiment.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, PlanOptions};
+
+    /// A person waits for it: this is what the scale promises.
+    const QUICK_S: f64 = 8.0 * 60.0;
+
+    #[test]
+    fn the_quick_scale_takes_a_few_minutes() {
+        for experiment in EXPERIMENTS {
+            let plan = Plan::make(*experiment, None, &PlanOptions::default()).expect("a plan");
+            let (name, seconds) = (experiment.name(), plan.cost.seconds);
+            assert!(
+                seconds <= QUICK_S,
+                "{name} takes {:.1} minutes",
+                seconds / 60.0
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_decided_is_also_run() {
+        for experiment in EXPERIMENTS {
+            let plan = Plan::make(*experiment, None, &PlanOptions::default()).expect("a plan");
+            for card in experiment.comparisons(&plan.matrix) {
+                for side in [&card.baseline, &card.candidate] {
+                    let is_run = plan
+                        .cells
+                        .iter()
+                        .any(|cell| cell.arm == side.arm && cell.point == side.point);
+                    assert!(is_run, "{}: {side:?}", experiment.name());
+                }
+            }
+        }
+    }
 }

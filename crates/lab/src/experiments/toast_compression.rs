@@ -9,8 +9,9 @@ use pgclinic_servers::{Session, SqlError};
 
 use crate::asking::{backend_cpu_s, number};
 use crate::bench::Bench;
+use crate::bench_processors;
 use crate::by_url::ByUrl;
-use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
@@ -32,6 +33,12 @@ const DOCUMENT: &str = "jsonb_build_object(\
     'middle_key', 'key in the middle ' || i, \
     'repository_with_a_long_name', jsonb_build_object('id', i % 9000, 'name', 'owner/project' || (i % 9000), 'url', 'https://api.example.com/repos/owner/project'), \
     'zz_key_that_comes_last_in_the_order_of_jsonb', 'key at the end ' || i)";
+
+/// The axis of the processors that the server may use.
+const CORES: &str = "cores";
+
+/// How a document is packed (`pg_column_compression`, from 14 on), with the number of documents.
+const PACKED: &str = "SELECT coalesce(pg_column_compression(body), 'none'), count(*) FROM document GROUP BY 1 ORDER BY 1";
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -57,7 +64,8 @@ impl Experiment for ToastCompression {
          documents, from the start, the middle or the end of the document. Measured are the bytes a row takes, the \
          processor time for a million rows, and the time.\n\n\
          The documents are made through text, so that each is packed by its own table's method; a copy from one table to \
-         another keeps the old packing, as pg_column_compression shows. lz4 needs PostgreSQL 14 or newer, built with it.\n\n\
+         another keeps the old packing, as pg_column_compression shows, which is asked in each run. The axis cores bounds the server to so \
+         many processors, as taskset would; clients keep all of them. lz4 needs PostgreSQL 14 or newer, built with it.\n\n\
          With --learn-from the rows have the shape of your table, and its longest column is read as a whole.\n\n\
          Published, a week of events: 41 GB with pglz, 38 GB with lz4, 98 GB without; lz4 ahead everywhere, and pglz \
          collapsing when there are more sessions than processors."
@@ -65,7 +73,11 @@ impl Experiment for ToastCompression {
 
     fn matrix(&self, scale: Scale) -> Matrix {
         let sessions: &[u32] = scale.pick(&[1], &[1, 2, 4], &[1, 2, 3, 4, 8, 16]);
-        let mut axes = vec![Axis::new("sessions", "sessions", sessions)];
+        let cores: &[u32] = scale.pick(&[1], &[1, 2], &[8, 20]);
+        let mut axes = vec![
+            Axis::new("sessions", "sessions", sessions),
+            Axis::new(CORES, "processors of the server", cores),
+        ];
         if self.shape.is_none() {
             let keys: &[&str] =
                 scale.pick(&["end"], &["start", "end"], &["start", "middle", "end"]);
@@ -80,7 +92,7 @@ impl Experiment for ToastCompression {
                     .with_parameter("storage", "EXTERNAL"),
             ],
             axes,
-            blocks: scale.pick(1, 5, 5),
+            blocks: scale.pick(1, 4, 5),
         }
     }
 
@@ -116,17 +128,31 @@ impl Experiment for ToastCompression {
                 "%",
                 Better::Lower,
             ),
+            Metric::exact(
+                "packed_percent",
+                "documents that are packed by the arm's method",
+                "%",
+                Better::Higher,
+            ),
         ]
     }
 
-    fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
+    /// Which key is read is asked on the most processors only.
+    fn asks(&self, _arm: &Arm, point: &Point, scale: Scale) -> bool {
+        let at = |axis: &str| point.get(axis).map_or("", String::as_str);
+        scale != Scale::Quick || at(CORES) != "1" || ["", "end"].contains(&at("key"))
+    }
+
+    fn needs(&self, cell: &Cell, arm: &Arm) -> Vec<Need> {
+        let mut needs = Vec::new();
         if arm.name == "lz4" {
-            return vec![Need::SettingValue {
+            needs.push(Need::SettingValue {
                 name: "default_toast_compression",
                 value: "lz4".to_owned(),
-            }];
+            });
         }
-        Vec::new()
+        needs.extend(cell.number_at(CORES).and_then(bench_processors::need));
+        needs
     }
 
     fn cost(&self, cell: &Cell, scale: Scale) -> Cost {
@@ -172,6 +198,9 @@ impl Experiment for ToastCompression {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
         bench.set("autovacuum", "off");
+        if let Some(cores) = bench.cell().number_at(CORES) {
+            bench.set_processors(cores);
+        }
         let key = match bench.cell().at("key") {
             "start" => "aa",
             "middle" => "middle_key",
@@ -196,11 +225,13 @@ impl Experiment for ToastCompression {
             let seen = sessions.iter_mut().filter(|_| is_here);
             seen.map(backend_cpu_s).sum()
         };
+        bench.watch(&[])?;
         let cpu_before = cpu(&mut sessions)?;
         let start = Instant::now();
         all_at_once(&mut sessions, &sql)?;
         let read_s = start.elapsed().as_secs_f64();
         let cpu_s = cpu(&mut sessions)? - cpu_before;
+        bench.watched();
         // Processes of another machine are not seen: there is no number, which is not 0.
         let cpu_s_million = if is_here {
             cpu_s / (rows * count as f64) * 1e6
@@ -208,6 +239,7 @@ impl Experiment for ToastCompression {
             f64::NAN
         };
         let mut session = bench.connect()?;
+        let packed_percent = packed(bench, &mut session)?;
         let stored = number(&mut session, "SELECT pg_table_size('document')")?;
         let unpacked = "SELECT avg(octet_length(document::text)) FROM document";
         let unpacked = number(&mut session, unpacked)?;
@@ -216,6 +248,7 @@ impl Experiment for ToastCompression {
             .with("value_bytes", number(&mut session, value)?)
             .with("read_s", read_s)
             .with("cpu_s_million", cpu_s_million)
+            .with("packed_percent", packed_percent.unwrap_or(f64::NAN))
             .with("bytes_row", stored / rows)
             .with("share", 100.0 * stored / (rows * unpacked)))
     }
@@ -294,6 +327,40 @@ impl ToastCompression {
     }
 }
 
+/// Percent of the documents that are packed, all by the method of the arm; `None` before 14, which does not tell.
+fn packed(bench: &Bench<'_>, session: &mut Session) -> Result<Option<f64>> {
+    if bench.installation().major < 14 {
+        return Ok(None);
+    }
+    let rows = session
+        .query(PACKED)
+        .map_err(Error::sql("asking how documents are packed"))?;
+    let counts = rows.iter().filter_map(|row| match row.as_slice() {
+        [Some(method), Some(count)] => Some((method.as_str(), count.parse().ok()?)),
+        _ => None,
+    });
+    packed_by(&bench.arm().name, &counts.collect::<Vec<_>>()).map(Some)
+}
+
+/// Documents that a method has packed, in percent; a document of another method makes the run none of this arm.
+fn packed_by(arm: &str, counts: &[(&str, f64)]) -> Result<f64> {
+    let other = counts
+        .iter()
+        .find(|(method, _)| ![arm, "none"].contains(method));
+    if let Some((method, count)) = other {
+        return Err(Error::Refused(format!(
+            "{count} documents of the arm {arm} are packed by {method}"
+        )));
+    }
+    let sum = |wanted: &str| -> f64 {
+        let fits = counts
+            .iter()
+            .filter(|(method, _)| wanted.is_empty() || *method == wanted);
+        fits.map(|(_, count)| count).sum()
+    };
+    Ok(100.0 * sum(arm) / sum("").max(1.0))
+}
+
 /// Each session runs the statement in a thread of its own; the first error is told.
 fn all_at_once(sessions: &mut [Session], sql: &str) -> Result<()> {
     let answers: Vec<std::result::Result<(), SqlError>> = std::thread::scope(|scope| {
@@ -309,4 +376,27 @@ fn all_at_once(sessions: &mut [Session], sql: &str) -> Result<()> {
     answers
         .into_iter()
         .try_for_each(|answer| answer.map_err(Error::sql("reading the documents")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_of_another_method_are_none_of_the_arm() {
+        let percent = packed_by("lz4", &[("lz4", 75.0), ("none", 25.0)]).expect("all its own");
+        assert_eq!(percent, 75.0);
+        assert_eq!(
+            packed_by("external", &[("none", 9.0)]).expect("all its own"),
+            0.0
+        );
+        let copied = packed_by("lz4", &[("lz4", 75.0), ("pglz", 25.0)])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            copied.contains("25 documents of the arm lz4 are packed by pglz"),
+            "{copied}"
+        );
+        assert!(packed_by("external", &[("pglz", 1.0)]).is_err());
+    }
 }

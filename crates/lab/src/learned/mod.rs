@@ -90,6 +90,28 @@ impl TableShape {
             .sum::<u64>()
     }
 
+    /// Share of its bytes that a row keeps when it is compressed; values of one length count as kept whole.
+    pub(crate) fn kept(&self) -> f64 {
+        let bytes = |column: &ColumnShape| column.bytes_a_row() as f64;
+        let kept = |column: &ColumnShape| match column.is_long {
+            true => bytes(column) * column.kept,
+            false => bytes(column),
+        };
+        let all: f64 = self.columns.iter().map(bytes).sum();
+        self.columns.iter().map(kept).sum::<f64>() / all.max(1.0)
+    }
+
+    /// Large objects and bytes of each on average, where this is the shape of their table: rows are chunks, and the number of
+    /// the object rises where another one begins.
+    pub(crate) fn large_objects(&self) -> Option<(u64, u64)> {
+        let named = |name: &str| self.columns.iter().find(|column| column.name == name);
+        let (number, data) = (named("loid")?, named("data")?);
+        let objects = (self.rows as f64 * number.rises?).round().max(1.0);
+        let bytes = self.rows as f64 * data.bytes_a_row() as f64 / objects;
+        let is_theirs = self.table == "pg_catalog.pg_largeobject";
+        is_theirs.then_some((objects as u64, bytes.round() as u64))
+    }
+
     /// The column of any length that takes most of the table.
     pub(crate) fn longest(&self) -> Option<(usize, &ColumnShape)> {
         let long = self

@@ -7,9 +7,9 @@ use std::time::Instant;
 use super::connection::{Answer, Broken, Connection, ServerError};
 use super::crew::locked;
 use super::pace::Pacer;
-use super::script::{Random, Step, Template};
+use super::script::{Random, Script, Step, Template};
 use super::tally::Tally;
-use super::{Length, Load, Protocol};
+use super::{Length, Load, Protocol, Weighted};
 use pgclinic_servers::Target;
 
 /// The SQLSTATE of a connection that broke.
@@ -19,11 +19,18 @@ const CONNECTION_FAILURE: &str = "08006";
 #[derive(Debug)]
 pub(super) struct Client {
     connection: Connection,
-    statements: Vec<Statement>,
+    parts: Vec<Part>,
     protocol: Protocol,
-    slots: Vec<i64>,
     random: Random,
     number: u32,
+}
+
+/// One script of the load as this client runs it.
+#[derive(Debug)]
+struct Part {
+    weight: u32,
+    statements: Vec<Statement>,
+    slots: Vec<i64>,
 }
 
 /// One SQL command as it is sent.
@@ -57,14 +64,17 @@ impl Client {
     pub(super) async fn connect(load: &Load, target: &Target, number: u32) -> Result<Self, Broken> {
         let mut client = Self {
             connection: Connection::open(target).await?,
-            statements: statements(load),
+            parts: parts(load, number),
             protocol: load.protocol,
-            slots: load.script.slots(number),
             random: Random::new(load.seed, number),
             number,
         };
         if load.protocol == Protocol::Prepared {
-            for statement in &mut client.statements {
+            for statement in client
+                .parts
+                .iter_mut()
+                .flat_map(|part| &mut part.statements)
+            {
                 let answer = client.connection.prepare(&statement.name, &statement.sql);
                 statement.is_prepared = answer.await?.error.is_none();
             }
@@ -135,14 +145,36 @@ impl Client {
         self.connection.abandon(target).await;
     }
 
-    /// The script once. What fails leaves no transaction open.
+    /// Draws the script of the next round; where there is only one, no number is drawn.
+    fn draw(&mut self) -> usize {
+        let total: i64 = self.parts.iter().map(|part| i64::from(part.weight)).sum();
+        if self.parts.len() < 2 {
+            return 0;
+        }
+        let mut left = self.random.between(1, total.max(1));
+        let mut weights = self.parts.iter().map(|part| i64::from(part.weight));
+        let found = weights.position(|weight| {
+            left -= weight;
+            left <= 0
+        });
+        found.unwrap_or_default()
+    }
+
+    /// A script once. What fails leaves no transaction open.
     async fn round(&mut self, load: &Load) -> Result<(), Trouble> {
-        let mut sql_commands = 0;
-        for step in &load.script.steps {
+        let (at, mut sql_commands) = (self.draw(), 0);
+        let steps = load
+            .scripts
+            .get(at)
+            .map_or(&[] as &[Step], |own| own.script.steps.as_slice());
+        for step in steps {
+            let Some(part) = self.parts.get_mut(at) else {
+                unreachable!("every script has its part")
+            };
             match step {
-                Step::Set { slot, to } => match to.value(&self.slots, &mut self.random) {
+                Step::Set { slot, to } => match to.value(&part.slots, &mut self.random) {
                     Ok(value) => {
-                        if let Some(place) = self.slots.get_mut(*slot) {
+                        if let Some(place) = part.slots.get_mut(*slot) {
                             *place = value;
                         }
                     }
@@ -156,7 +188,7 @@ impl Client {
                     }
                 },
                 Step::Sql(_) => {
-                    let answer = self.send(sql_commands).await?;
+                    let answer = self.send(at, sql_commands).await?;
                     sql_commands += 1;
                     if let Some(error) = answer.error {
                         return self.failed(error, answer.status).await;
@@ -167,21 +199,23 @@ impl Client {
         Ok(())
     }
 
-    async fn send(&mut self, index: usize) -> Result<Answer, Broken> {
-        let Some(statement) = self.statements.get_mut(index) else {
+    async fn send(&mut self, at: usize, index: usize) -> Result<Answer, Broken> {
+        let part = self.parts.get_mut(at);
+        let found = part.and_then(|part| Some((part.statements.get_mut(index)?, &part.slots)));
+        let Some((statement, own)) = found else {
             unreachable!("every SQL step has its statement")
         };
         if self.protocol == Protocol::Simple {
             return if statement.template.slots().is_empty() {
                 self.connection.simple(&statement.sql).await
             } else {
-                let sql = statement.template.with_values(&self.slots);
+                let sql = statement.template.with_values(own);
                 self.connection.simple(&sql).await
             };
         }
         let slots = statement.template.slots().iter();
         let values: Vec<i64> = slots
-            .map(|slot| self.slots.get(*slot).copied().unwrap_or_default())
+            .map(|slot| own.get(*slot).copied().unwrap_or_default())
             .collect();
         if self.protocol == Protocol::Extended {
             return self.connection.extended(&statement.sql, &values).await;
@@ -212,18 +246,28 @@ impl Client {
     }
 }
 
-fn statements(load: &Load) -> Vec<Statement> {
-    let templates = load.script.steps.iter().filter_map(|step| match step {
+fn parts(load: &Load, number: u32) -> Vec<Part> {
+    let mut names = (0..).map(|number| format!("lab_{number}"));
+    let part = |own: &Weighted| Part {
+        weight: own.weight,
+        statements: statements(&own.script, &mut names),
+        slots: own.script.slots(number),
+    };
+    load.scripts.iter().map(part).collect()
+}
+
+fn statements(script: &Script, names: &mut impl Iterator<Item = String>) -> Vec<Statement> {
+    let templates = script.steps.iter().filter_map(|step| match step {
         Step::Sql(template) => Some(template),
         Step::Set { .. } => None,
     });
-    let statement = |(number, template): (usize, &Template)| Statement {
+    let statement = |(template, name): (&Template, String)| Statement {
         template: template.clone(),
         sql: template.with_parameters(),
-        name: format!("lab_{number}"),
+        name,
         is_prepared: false,
     };
-    templates.enumerate().map(statement).collect()
+    templates.zip(names).map(statement).collect()
 }
 
 /// Books this and the following rounds that fell due before the end and will never begin.

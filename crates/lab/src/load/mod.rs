@@ -95,11 +95,20 @@ pub enum Length {
     Rounds(u64),
 }
 
+/// A script, and how often it is drawn in comparison with others.
+#[derive(Debug, Clone)]
+pub struct Weighted {
+    /// What a round does.
+    pub script: Script,
+    /// At least 1.
+    pub weight: u32,
+}
+
 /// What is run, by how many, how long.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// One round of it is one transaction in the books, whatever it holds.
-    pub script: Script,
+    /// A round is one of them, drawn by weight, and one transaction in the books, whatever it holds.
+    pub scripts: Vec<Weighted>,
     /// Connections, each a client of its own.
     pub clients: u32,
     /// Threads that drive them; by default as many as there are cores, at most one a client.
@@ -124,7 +133,7 @@ impl Load {
     /// A closed loop without think time over prepared statements, for `window`.
     pub fn new(script: Script, clients: u32, window: Duration) -> Self {
         Self {
-            script,
+            scripts: vec![Weighted { script, weight: 1 }],
             clients,
             threads: None,
             protocol: Protocol::Prepared,

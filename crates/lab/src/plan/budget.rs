@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Cell, Point};
+use crate::cell::{Arm, Cell, Point};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Scale, Use};
@@ -76,7 +76,8 @@ pub(super) fn spare_from(matrix: &Matrix, cost: &Cost, options: &PlanOptions) ->
 }
 
 fn price_of(experiment: &dyn Experiment, matrix: &Matrix, options: &PlanOptions) -> Cost {
-    let cells = order::cells(matrix, &points::all(&matrix.axes), options.seed);
+    let asks = |arm: &Arm, point: &Point| experiment.asks(arm, point, options.scale);
+    let cells = order::cells(matrix, &points::all(&matrix.axes), options.seed, &asks);
     price(experiment, matrix, &cells, options.scale)
 }
 

@@ -11,14 +11,13 @@ mod budget;
 mod order;
 mod points;
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Arm, Cell, Metric};
+use crate::cell::{Arm, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Scale, Use};
+use crate::prepared_folder::PreparedFolder;
 use crate::yours::Yours;
 
 pub use budget::LeftOut;
@@ -39,7 +38,7 @@ pub struct PlanOptions {
     /// Only these arms; all when empty.
     pub arms: Vec<String>,
     /// Folders to compare, for an experiment whose arms are folders.
-    pub folders: Vec<PathBuf>,
+    pub folders: Vec<PreparedFolder>,
     /// Only these values of an axis, as (axis, values).
     pub only: Vec<(String, Vec<String>)>,
     /// What the person brings; the experiment was tailored to it already.
@@ -114,13 +113,14 @@ impl Plan {
         let matrix = points::chosen(matrix(experiment, options)?, options)?;
         points::check_names(&matrix)?;
         let (mut matrix, points, left_out) = budget::fit(experiment, matrix, options)?;
-        let cells = order::cells(&matrix, &points, options.seed);
+        let asks = |arm: &Arm, point: &Point| experiment.asks(arm, point, options.scale);
+        let cells = order::cells(&matrix, &points, options.seed, &asks);
         let cost = budget::price(experiment, &matrix, &cells, options.scale);
         let spare_from = budget::spare_from(&matrix, &cost, options);
         if spare_from.is_some() {
             matrix.blocks = matrix.blocks.saturating_mul(2);
         }
-        let cells = order::cells(&matrix, &points, options.seed);
+        let cells = order::cells(&matrix, &points, options.seed, &asks);
         let mut plan = Self {
             schema: PLAN_SCHEMA.to_owned(),
             experiment: experiment.name().to_owned(),

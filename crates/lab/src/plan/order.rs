@@ -11,11 +11,14 @@
 
 use fastrand::Rng;
 
-use crate::cell::{Cell, Point};
+use crate::cell::{Arm, Cell, Point};
 use crate::experiment::Matrix;
 
+/// Whether an arm is run at a point.
+pub(super) type Asks<'a> = &'a dyn Fn(&Arm, &Point) -> bool;
+
 /// All cells of all blocks, in the order in which they run.
-pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64) -> Vec<Cell> {
+pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64, asks: Asks<'_>) -> Vec<Cell> {
     let mut order = Vec::new();
     let mut last: Vec<Cell> = Vec::new();
     for block in 1..=matrix.blocks {
@@ -23,7 +26,7 @@ pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64) -> Vec<Cell> {
         let mut runs = if backwards {
             last.iter().rev().cloned().collect()
         } else {
-            shuffled(matrix, points, block, seed)
+            shuffled(matrix, points, asks, block_seed(seed, block))
         };
         for cell in &mut runs {
             cell.block = block;
@@ -40,17 +43,14 @@ pub fn block_seed(seed: u64, block: u32) -> u64 {
     Rng::with_seed(seed ^ (u64::from(block) << 32)).u64(..)
 }
 
-fn shuffled(matrix: &Matrix, points: &[Point], block: u32, seed: u64) -> Vec<Cell> {
-    let mut rng = Rng::with_seed(block_seed(seed, block));
+fn shuffled(matrix: &Matrix, points: &[Point], asks: Asks<'_>, seed: u64) -> Vec<Cell> {
+    let mut rng = Rng::with_seed(seed);
     let mut groups: Vec<Vec<Cell>> = Vec::new();
-    let controls = control_points(points.len());
-    for (at, point) in points.iter().enumerate() {
-        let mut group: Vec<Cell> = matrix
-            .arms
-            .iter()
-            .map(|arm| cell(&arm.name, point, false))
-            .collect();
-        if let Some(baseline) = matrix.arms.first().filter(|_| controls.contains(&at)) {
+    let controls = controls(matrix, points, asks);
+    for point in points {
+        let asked = matrix.arms.iter().filter(|arm| asks(arm, point));
+        let mut group: Vec<Cell> = asked.map(|arm| cell(&arm.name, point, false)).collect();
+        if let Some(baseline) = matrix.arms.first().filter(|_| controls.contains(&point)) {
             group.push(cell(&baseline.name, point, true));
         }
         rng.shuffle(&mut group);
@@ -76,10 +76,18 @@ fn cell(arm: &str, point: &Point, is_control: bool) -> Cell {
     }
 }
 
-/// First, middle and last.
-fn control_points(points: usize) -> [usize; 3] {
-    let last = points.saturating_sub(1);
-    [0, last / 2, last]
+/// First, middle and last of the points where the baseline is run.
+fn controls<'a>(matrix: &Matrix, points: &'a [Point], asks: Asks<'_>) -> Vec<&'a Point> {
+    let Some(baseline) = matrix.arms.first() else {
+        return Vec::new();
+    };
+    let asked: Vec<&Point> = points
+        .iter()
+        .filter(|point| asks(baseline, point))
+        .collect();
+    let last = asked.len().saturating_sub(1);
+    let chosen = [0, last / 2, last].into_iter();
+    chosen.filter_map(|at| asked.get(at).copied()).collect()
 }
 
 /// `b02-lz4-sessions_4`, with `-again` for a control: it names a folder, so other characters become `_`. Where values
@@ -124,7 +132,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::cell::{Arm, Axis};
+    use crate::cell::Axis;
     use crate::plan::points;
 
     fn matrix(arms: &[&str], values: &[u32], blocks: u32) -> Matrix {
@@ -136,7 +144,27 @@ mod tests {
     }
 
     fn order(matrix: &Matrix, seed: u64) -> Vec<Cell> {
-        cells(matrix, &points::all(&matrix.axes), seed)
+        cells(matrix, &points::all(&matrix.axes), seed, &|_, _| true)
+    }
+
+    #[test]
+    fn what_is_not_asked_is_not_run_and_controls_stand_where_the_baseline_does() {
+        let matrix = matrix(&["a", "b", "c"], &[1, 2, 3, 4], 1);
+        let asks = |arm: &Arm, point: &Point| {
+            arm.name != "a" || ["2", "4"].contains(&point["rows"].as_str())
+        };
+        let cells = cells(&matrix, &points::all(&matrix.axes), 7, &asks);
+        let of = |arm: &str, is_control: bool| -> Vec<&str> {
+            let found = cells
+                .iter()
+                .filter(|cell| cell.arm == arm && cell.is_control == is_control);
+            let mut rows: Vec<&str> = found.map(|cell| cell.at("rows")).collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert_eq!(of("a", false), ["2", "4"]);
+        assert_eq!(of("a", true), ["2", "4"]);
+        assert_eq!(of("b", false), ["1", "2", "3", "4"]);
     }
 
     #[test]

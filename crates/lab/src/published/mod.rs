@@ -74,7 +74,7 @@ fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// What is to be said where nothing was published that can be drawn.
+/// What was published as words, and is to be said where it cannot be drawn.
 pub fn without_series(experiment: &str) -> Option<&'static str> {
     let found = series::WITHOUT_SERIES
         .iter()

@@ -47,6 +47,18 @@ fn series_name_metrics_arms_and_axes_of_their_experiment() {
 }
 
 #[test]
+fn totals_of_the_article_on_failed_inserts_are_among_the_figures() {
+    for (metric, value) in [("dead_percent", 85.0), ("index_entries", 21_000.0)] {
+        let mut found = of("duplicate-inserts", metric, "collides");
+        assert_eq!(
+            found.next().and_then(|series| series.at("second")),
+            Some(value)
+        );
+    }
+    assert!(without_series("toast-compression").is_some_and(|words| words.contains("20 cores")));
+}
+
+#[test]
 fn series_hold_only_where_they_were_measured() {
     let series = of("duplicate-inserts", "xids", "collides")
         .next()

@@ -44,12 +44,23 @@ fn enough_files(cost: &Cost, files: u64) -> Result<()> {
 
 /// Disk and memory for servers of our own.
 fn room_for_servers(plan: &Plan, site: &Site) -> Result<()> {
-    let folder = existing(&site.data_folder()?);
-    let found = rustix::fs::statvfs(&folder)
-        .map_err(|error| Error::io("look at the disk of", &folder)(error.into()))?;
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
-    enough_disk(&plan.cost, &folder, free)?;
+    let of_arms = plan
+        .matrix
+        .arms
+        .iter()
+        .filter_map(|arm| arm.parameters.get("folder"));
+    let mut folders: Vec<PathBuf> = of_arms.map(PathBuf::from).collect();
+    folders.push(existing(&site.data_folder()?));
+    for folder in &folders {
+        enough_disk(&plan.cost, folder, free_bytes(folder)?)?;
+    }
     enough_memory(&plan.cost, available_memory())
+}
+
+fn free_bytes(folder: &Path) -> Result<u64> {
+    let found = rustix::fs::statvfs(folder)
+        .map_err(|error| Error::io("look at the disk of", folder)(error.into()))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 fn enough_disk(cost: &Cost, folder: &Path, free: u64) -> Result<()> {

@@ -177,6 +177,9 @@ fn open_bench<'a>(
         log: String::new(),
         environment: Default::default(),
         overlaps: Vec::new(),
+        processors: None,
+        watching: None,
+        seen: Vec::new(),
     })
 }
 

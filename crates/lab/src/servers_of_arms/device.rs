@@ -27,6 +27,18 @@ impl Device {
         stat.exists().then_some(Self { name, stat })
     }
 
+    /// The whole disk below a partition: `nvme0n1`; a disk itself is its own.
+    pub fn disk(&self) -> String {
+        let folder = self.stat.parent().unwrap_or(&self.stat);
+        let is_partition = folder.join("partition").exists();
+        let above = folder.parent().and_then(Path::file_name);
+        let disk = above.filter(|_| is_partition);
+        disk.map_or_else(
+            || self.name.clone(),
+            |disk| disk.to_string_lossy().into_owned(),
+        )
+    }
+
     /// Bytes read since boot.
     pub fn read_bytes(&self) -> Option<u64> {
         self.sectors(2)

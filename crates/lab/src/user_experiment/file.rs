@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
 use crate::experiment::Matrix;
+use crate::samplers::sampler_named;
 use crate::user_experiment::built_in;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -20,6 +21,9 @@ pub(super) struct File {
     blocks: u32,
     #[serde(default)]
     pub(super) setup: Setup,
+    /// Samplers beside those of every run.
+    #[serde(default)]
+    pub(super) watch: Vec<String>,
     pub(super) arm: Vec<ArmPart>,
     #[serde(default)]
     axis: Vec<AxisPart>,
@@ -41,6 +45,10 @@ pub(super) struct Setup {
     pub(super) cold: bool,
     #[serde(default)]
     pub(super) warm: Vec<String>,
+    #[serde(default)]
+    pub(super) restart: bool,
+    #[serde(default)]
+    pub(super) checkpoint: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -56,6 +64,10 @@ pub(super) struct ArmPart {
     settings: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) sql: String,
+    /// Instead of the script or the mix of [load].
+    pub(super) script: Option<String>,
+    /// Instead of the statement of [run].
+    pub(super) run: Option<String>,
     pub(super) advice: Option<String>,
 }
 
@@ -81,7 +93,9 @@ enum Value {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoadPart {
-    pub(super) script: String,
+    script: Option<String>,
+    #[serde(default)]
+    mix: Vec<MixPart>,
     #[serde(default = "one")]
     pub(super) clients: String,
     #[serde(default = "ten")]
@@ -93,10 +107,19 @@ pub(super) struct LoadPart {
     pub(super) think_seconds: f64,
 }
 
+/// One of several scripts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MixPart {
+    script: String,
+    #[serde(default = "once")]
+    weight: u32,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunPart {
-    pub(super) sql: String,
+    sql: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -136,6 +159,10 @@ fn three() -> u32 {
     3
 }
 
+fn once() -> u32 {
+    1
+}
+
 fn one() -> String {
     "1".to_owned()
 }
@@ -167,6 +194,14 @@ pub(super) fn read(text: &str) -> Result<File> {
         return refuse(
             "seconds and think_seconds in [load] must be 0 or more, and less than a day",
         );
+    }
+    if let Some(why) = file.work_is_missing() {
+        return Err(Error::Refused(why));
+    }
+    if let Some(name) = file.watch.iter().find(|name| sampler_named(name).is_none()) {
+        return Err(Error::Refused(format!(
+            "there is no sampler \"{name}\" to watch with; `pgclinic lab list --samplers` names them"
+        )));
     }
     if let Some(name) = file.setting_of_ours() {
         return Err(Error::Refused(format!(
@@ -202,6 +237,69 @@ impl File {
         let of_axes = self.axis.iter().filter_map(|axis| axis.setting.as_ref());
         let mut names = of_arms.chain(of_axes).map(String::as_str);
         names.find(|name| OURS.contains(name))
+    }
+
+    fn part(&self, arm: &str) -> Option<&ArmPart> {
+        self.arm.iter().find(|part| part.name == arm)
+    }
+
+    /// The scripts that an arm's clients draw from, with their weights; none without [load].
+    pub(super) fn scripts(&self, arm: &str) -> Vec<(&str, u32)> {
+        let Some(load) = &self.load else {
+            return Vec::new();
+        };
+        let own = self.part(arm).and_then(|part| part.script.as_deref());
+        if let Some(one) = own.or(load.script.as_deref()) {
+            return vec![(one, 1)];
+        }
+        let mix = load.mix.iter();
+        mix.map(|part| (part.script.as_str(), part.weight))
+            .collect()
+    }
+
+    /// The statement that is timed for an arm; none without [run].
+    pub(super) fn statement(&self, arm: &str) -> Option<&str> {
+        let run = self.run.as_ref()?;
+        let own = self.part(arm).and_then(|part| part.run.as_deref());
+        own.or(run.sql.as_deref())
+    }
+
+    /// Words where an arm has nothing to do, or something that nobody would do.
+    fn work_is_missing(&self) -> Option<String> {
+        if let Some(load) = &self.load {
+            if load.script.is_some() && !load.mix.is_empty() {
+                return Some(
+                    "[load] has a script and a [[load.mix]]: it is one of them".to_owned(),
+                );
+            }
+            if load.mix.iter().any(|part| part.weight == 0) {
+                return Some("a weight in [[load.mix]] must be 1 or more".to_owned());
+            }
+        }
+        self.arm.iter().find_map(|arm| {
+            let name = &arm.name;
+            if arm.script.is_some() && self.load.is_none() {
+                return Some(format!(
+                    "the arm {name} has a script and the file no [load]"
+                ));
+            }
+            if arm.run.is_some() && self.run.is_none() {
+                return Some(format!(
+                    "the arm {name} has a statement to run and the file no [run]"
+                ));
+            }
+            if self.load.is_some() && self.scripts(name).is_empty() {
+                return Some(format!(
+                    "the arm {name} has no script, and neither has [load]"
+                ));
+            }
+            if self.run.is_some() && self.statement(name).is_none() {
+                return Some(format!(
+                    "the arm {name} has no statement to run, and neither has [run]"
+                ));
+            }
+            None
+        })
     }
 
     pub(super) fn matrix(&self) -> Matrix {

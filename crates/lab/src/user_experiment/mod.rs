@@ -26,7 +26,7 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{self, TableShape};
-use crate::load::{Load, Pace, Protocol, Script};
+use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
 
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
@@ -73,6 +73,18 @@ impl OwnExperiment {
         let Some(load) = &self.file.load else {
             return Ok(());
         };
+        let arms: Vec<Vec<(&str, u32)>> = self
+            .matrix
+            .arms
+            .iter()
+            .map(|arm| self.file.scripts(&arm.name))
+            .collect();
+        let check = |point: &Point| {
+            let each = arms
+                .iter()
+                .map(|scripts| make_load(load, scripts, point, 1));
+            each.map(|made| made.map(|_| ())).collect::<Result<()>>()
+        };
         let first = |axis: &crate::cell::Axis| {
             (
                 axis.name.clone(),
@@ -84,10 +96,10 @@ impl OwnExperiment {
             for value in &axis.values {
                 let mut point = base.clone();
                 point.insert(axis.name.clone(), value.clone());
-                make_load(load, &point, 1)?;
+                check(&point)?;
             }
         }
-        make_load(load, &base, 1).map(|_| ())
+        check(&base)
     }
 
     fn own_sql(&self, arm: &str) -> &str {
@@ -137,7 +149,7 @@ impl Experiment for OwnExperiment {
         let cost = &self.file.cost;
         let load = self.file.load.as_ref();
         let load = load.and_then(|load| {
-            make_load(load, &cell.point, 1)
+            make_load(load, &self.file.scripts(&cell.arm), &cell.point, 1)
                 .ok()
                 .map(|made| (load.seconds, made.clients))
         });
@@ -192,7 +204,10 @@ impl Experiment for OwnExperiment {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
-        let point = bench.cell().point.clone();
+        let (point, arm) = (bench.cell().point.clone(), bench.arm().name.clone());
+        if self.file.setup.restart {
+            bench.restart()?;
+        }
         if !self.file.setup.warm.is_empty() {
             let relations: Vec<&str> = self.file.setup.warm.iter().map(String::as_str).collect();
             bench.warm(&relations)?;
@@ -202,15 +217,22 @@ impl Experiment for OwnExperiment {
             false => None,
         };
         let mut session = bench.connect()?;
+        if self.file.setup.checkpoint {
+            let made = session.execute("CHECKPOINT");
+            made.map_err(Error::sql("checkpoint = true"))?;
+        }
         let wal = wal_bytes(&mut session)?;
-        let mut measured = match (&self.file.load, &self.file.run) {
+        let watch: Vec<&str> = self.file.watch.iter().map(String::as_str).collect();
+        let mut measured = match (&self.file.load, self.file.statement(&arm)) {
             (Some(load), _) => {
-                let load = make_load(load, &point, bench.seed())?;
-                bench.load(&load, &[])?.measured()
+                let load = make_load(load, &self.file.scripts(&arm), &point, bench.seed())?;
+                bench.load(&load, &watch)?.measured()
             }
-            (None, Some(run)) => {
-                let seconds = timed(&mut session, "[run] sql", &fill_in(&run.sql, &point))?;
-                Measured::default().with("run_s", seconds)
+            (None, Some(sql)) => {
+                bench.watch(&watch)?;
+                let seconds = timed(&mut session, "the statement to run", &fill_in(sql, &point))?;
+                let sampled = bench.watched();
+                Measured::default().beside(&sampled).with("run_s", seconds)
             }
             (None, None) => Measured::default(),
         };
@@ -234,9 +256,11 @@ impl Experiment for OwnExperiment {
     }
 
     fn by_url(&self) -> ByUrl {
-        match self.file.setup.cold {
-            true => ByUrl::Never("cold = true restarts the server before each run"),
-            false => ByUrl::WithTheWord("the SQL of your own file may do anything there"),
+        let setup = &self.file.setup;
+        match (setup.cold, setup.restart) {
+            (true, _) => ByUrl::Never("cold = true restarts the server before each run"),
+            (_, true) => ByUrl::Never("restart = true restarts the server before each run"),
+            _ => ByUrl::WithTheWord("the SQL of your own file may do anything there"),
         }
     }
 
@@ -259,6 +283,9 @@ impl OwnExperiment {
             .collect();
         let sql = self.own_sql(&arm.name).trim();
         lines.extend((!sql.is_empty()).then(|| sql.to_owned()));
+        let part = self.file.arm.iter().find(|part| part.name == arm.name);
+        let own = part.into_iter().flat_map(|part| [&part.script, &part.run]);
+        lines.extend(own.flatten().map(|sql| sql.trim().to_owned()));
         lines.extend(
             arm.version
                 .iter()
@@ -271,13 +298,18 @@ impl OwnExperiment {
     }
 }
 
-fn make_load(part: &LoadPart, point: &Point, seed: u64) -> Result<Load> {
+fn make_load(part: &LoadPart, scripts: &[(&str, u32)], point: &Point, seed: u64) -> Result<Load> {
     let numbers: BTreeMap<String, i64> = point
         .iter()
         .filter_map(|(axis, value)| Some((axis.replace('-', "_"), value.parse().ok()?)))
         .collect();
-    let script = Script::parse(&fill_in(&part.script, point), &numbers)
-        .map_err(|error| Error::Refused(format!("the script of [load] is wrong at {error}")))?;
+    let parse = |(text, weight): &(&str, u32)| {
+        let script = Script::parse(&fill_in(text, point), &numbers)
+            .map_err(|error| Error::Refused(wrong_script(scripts, text, &error)))?;
+        let weight = *weight;
+        Ok(Weighted { script, weight })
+    };
+    let weighted: Vec<Weighted> = scripts.iter().map(parse).collect::<Result<_>>()?;
     let clients = fill_in(&part.clients, point);
     let clients: u32 = clients
         .trim()
@@ -295,7 +327,10 @@ fn make_load(part: &LoadPart, point: &Point, seed: u64) -> Result<Load> {
             "there is no protocol \"{named}\"; there is simple, extended, prepared"
         ))
     })?;
-    let mut load = Load::new(script, clients, Duration::from_secs_f64(part.seconds));
+    let first = weighted.first().map(|first| first.script.clone());
+    let first = first.ok_or_else(|| Error::Refused("[load] has no script".to_owned()))?;
+    let mut load = Load::new(first, clients, Duration::from_secs_f64(part.seconds));
+    load.scripts = weighted;
     load.protocol = protocol;
     load.seed = seed;
     load.pace = match part.rate {
@@ -305,6 +340,19 @@ fn make_load(part: &LoadPart, point: &Point, seed: u64) -> Result<Load> {
         },
     };
     Ok(load)
+}
+
+/// Which of several scripts, and what is wrong with it.
+fn wrong_script(scripts: &[(&str, u32)], text: &str, error: &SyntaxError) -> String {
+    let number = scripts
+        .iter()
+        .position(|(other, _)| *other == text)
+        .unwrap_or_default()
+        + 1;
+    match scripts.len() {
+        1 => format!("the script of [load] is wrong at {error}"),
+        _ => format!("script {number} of [[load.mix]] is wrong at {error}"),
+    }
 }
 
 /// Metrics that every run has, by name: words, unit, which end, whether it is time.

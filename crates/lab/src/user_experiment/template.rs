@@ -10,6 +10,7 @@ name = "covering-index"
 question = "Does a covering index pay for its size?"
 # explain = "What a reader should know."
 blocks = 5                      # how often each combination is run, in random order
+# watch = ["wait", "io"]        # samplers beside those of every run; `pgclinic lab list --samplers` says what there is
 
 # `--learn-from PGDATA --relation schema.table` makes a table learned first, with columns, sizes and compressibility like those
 # of a table of yours and values made up; [setup] can go on from it.
@@ -23,6 +24,8 @@ VACUUM (ANALYZE) orders;
 # shared = true                 # runs only read: they share one cluster instead of getting a copy each
 warm = ["orders"]               # read these into memory before each run, indexes included
 # cold = true                   # restart and drop caches before each run
+# restart = true                # only restart before each run
+# checkpoint = true             # a checkpoint before each run, so that none falls due in it
 
 # What is compared. The first arm is the baseline.
 [[arm]]
@@ -38,6 +41,8 @@ advice = "CREATE INDEX ON orders (customer) INCLUDE (total)"    # what to do whe
 # version = "16"                # 16 or 16.4: installed, given with --server, or fetched
 # settings = { random_page_cost = "1.1" }
 # initdb = ["--no-data-checksums"]
+# script = "SELECT 1;"          # for this arm, instead of what [load] says
+# run = "VACUUM orders"         # for this arm, instead of the statement of [run]
 
 # Under which conditions. {rows} in SQL and in the load stands for the value; in a script also :rows.
 [[axis]]
@@ -62,6 +67,13 @@ seconds = 5
 # protocol = "prepared"         # or simple, extended
 # rate = 500.0                  # rounds a second that fall due whatever the server does (open loop)
 # think_seconds = 0.0           # pause of a client between two rounds (closed loop)
+# Several scripts, of which each round draws one by weight, instead of script = above:
+# [[load.mix]]
+# script = "SELECT sum(total) FROM orders WHERE customer = 1;"
+# weight = 9
+# [[load.mix]]
+# script = "UPDATE orders SET total = total + 1 WHERE id = 1;"
+# weight = 1
 
 # ... or one statement that is timed:
 # [run]

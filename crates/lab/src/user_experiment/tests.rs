@@ -48,6 +48,31 @@ fn slips_are_told_with_their_place() {
 }
 
 #[test]
+fn work_of_arms_is_held_against_the_file() {
+    let mix = "[load]\nmix = [{ script = \"SELECT 1;\", weight = 1 }]\nscript";
+    let both = refused("[load]\nscript", mix);
+    assert!(both.contains("a script and a [[load.mix]]"), "{both}");
+    let run = refused("name = \"plain\"", "name = \"plain\"\nrun = \"SELECT 1\"");
+    assert!(
+        run.contains("the arm plain has a statement to run and the file no [run]"),
+        "{run}"
+    );
+    let slip = refused(
+        "name = \"plain\"",
+        "name = \"plain\"\nscript = \"SELECT :nobody;\"",
+    );
+    assert!(
+        slip.contains("the script of [load] is wrong at line 1, column 8"),
+        "{slip}"
+    );
+    let sampler = refused("blocks = 5", "blocks = 5\nwatch = [\"weather\"]");
+    assert!(
+        sampler.contains("there is no sampler \"weather\""),
+        "{sampler}"
+    );
+}
+
+#[test]
 fn a_base_is_made_for_the_axes_that_its_sql_names() {
     let own = OwnExperiment::parse(TEMPLATE).expect("the template");
     let plan = crate::Plan::make(&own, None, &crate::PlanOptions::default()).expect("a plan");

@@ -7,10 +7,11 @@ use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::About;
 use pgclinic_lab::learned::look;
 use pgclinic_lab::load::{Driver, Target};
-use pgclinic_lab::{GivenServer, Plan, PlanOptions, Scale, SiteOptions, Yours};
+use pgclinic_lab::{GivenServer, Plan, PlanOptions, PreparedFolder, Scale, SiteOptions, Yours};
 
 use super::experiment::{Known, find};
 use crate::args::size;
+use crate::commands::measure::traffic;
 use crate::exit::Failure;
 use crate::target::{Opening, open_cluster};
 use crate::world::World;
@@ -52,9 +53,10 @@ pub(super) struct PlanArgs {
     /// Only these arms; the first that is left is the baseline
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     arm: Vec<String>,
-    /// Compare these folders, for experiments whose arms are folders, such as file systems
-    #[arg(long, value_name = "DIR", value_parser = folder)]
-    folder: Vec<PathBuf>,
+    /// Compare these folders, for experiments whose arms are folders, such as file systems; a name in front, as in
+    /// zfs-noatime-lz4=/tank/pg, becomes the arm's
+    #[arg(long, value_name = "[NAME=]DIR", value_parser = PreparedFolder::parse)]
+    folder: Vec<PreparedFolder>,
     /// Only these values of an axis: rows=1000,100000
     #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
     only: Vec<(String, Vec<String>)>,
@@ -71,6 +73,9 @@ pub(super) struct PlanArgs {
     /// Statements of your own as the cycle of catalog-churn
     #[arg(long, value_name = "FILE.sql")]
     ddl: Option<PathBuf>,
+    /// Project the growth of catalog-churn over this table: lines of a label, a comma and a number of cycles
+    #[arg(long, value_name = "FILE.csv")]
+    traffic: Option<PathBuf>,
     /// Take what fits in this time, and spend what is left of it where the decision is uncertain
     #[arg(long, value_name = "N", value_parser = minutes)]
     minutes: Option<f64>,
@@ -99,6 +104,9 @@ impl PlanArgs {
             let text = std::fs::read_to_string(file);
             let failed = |error| Failure::new(format!("cannot read {}: {error}", file.display()));
             yours.ddl = Some(text.map_err(failed)?);
+        }
+        if let Some(file) = &self.traffic {
+            yours.traffic = traffic::read(file)?;
         }
         Ok(yours)
     }
@@ -202,15 +210,6 @@ impl SiteArgs {
                 is_not_production: self.this_is_not_production,
             }),
         }
-    }
-}
-
-/// A folder that is there, by its whole path.
-fn folder(text: &str) -> Result<PathBuf, String> {
-    let whole = std::path::absolute(text).map_err(|error| error.to_string())?;
-    match whole.is_dir() {
-        true => Ok(whole),
-        false => Err("there is no such folder".to_owned()),
     }
 }
 

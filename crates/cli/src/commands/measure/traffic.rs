@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::exit::Failure;
 
 /// Labels and how often each happens. A first line without a number is a heading.
-pub(super) fn read(path: &Path) -> Result<Vec<(String, u64)>, Failure> {
+pub(in crate::commands) fn read(path: &Path) -> Result<Vec<(String, u64)>, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
     parse(&text).map_err(|why| Failure::new(format!("{}, {why}", path.display())))

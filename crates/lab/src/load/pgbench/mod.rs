@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use pgclinic_servers::Installation;
 
 use super::measured::{LoadResult, Measured};
-use super::{Length, Load, Pace, Target};
+use super::{Length, Load, Pace, Script, Target};
 use pgclinic_servers::Address;
 use report::Report;
 
@@ -30,8 +30,9 @@ pub fn installed() -> Option<PathBuf> {
 
 /// Runs the load with `program`. An error is a sentence that says what it cannot do or what it said.
 pub fn run(program: &Path, load: &Load, target: &Target) -> Result<LoadResult, String> {
-    let mut command = command(program, load, target)?;
-    let output = feed(&mut command, load.script.text())
+    let script = only_script(load)?;
+    let mut command = command(program, load, script, target)?;
+    let output = feed(&mut command, script.text())
         .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     let report = Report::read(&String::from_utf8_lossy(&output.stdout), &said);
@@ -49,7 +50,20 @@ pub fn run(program: &Path, load: &Load, target: &Target) -> Result<LoadResult, S
     }
 }
 
-fn command(program: &Path, load: &Load, target: &Target) -> Result<Command, String> {
+/// pgbench reads what it gets from us as one script.
+fn only_script(load: &Load) -> Result<&Script, String> {
+    match load.scripts.as_slice() {
+        [only] => Ok(&only.script),
+        _ => Err("pgbench gets one script here, and this load draws from several; use the built-in driver".to_owned()),
+    }
+}
+
+fn command(
+    program: &Path,
+    load: &Load,
+    script: &Script,
+    target: &Target,
+) -> Result<Command, String> {
     let mut command = Command::new(program);
     command
         .args(["-n", "-f", "-", "-P", "1", "-M", load.protocol.name()])
@@ -74,7 +88,7 @@ fn command(program: &Path, load: &Load, target: &Target) -> Result<Command, Stri
             command.arg(format!("--rate={rate}"));
         }
     }
-    for (name, value) in load.script.given() {
+    for (name, value) in script.given() {
         command.arg(format!("--define={name}={value}"));
     }
     connect(&mut command, target);
