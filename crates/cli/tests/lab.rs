@@ -41,11 +41,13 @@ fn the_list_names_the_questions_and_the_plan_their_price() {
     assert!(wrong.contains("allow more with --minutes"), "{wrong}");
 }
 
+const TWO_ARMS: [&str; 4] = ["--arm", "insert,do-nothing", "--pg", "15"];
+
 #[test]
 fn a_folder_is_filled_once_and_keeps_to_its_plan() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join("run");
-    let ran = run_into(&folder, &["--arm", "insert,do-nothing"]).exits(0);
+    let ran = run_into(&folder, &TWO_ARMS).exits(0);
     assert!(ran.out.contains("3 of 3 runs done"), "{}", ran.out);
     let decision = "BETTER  choose do-nothing instead of insert: dead bytes";
     assert!(ran.out.starts_with(decision), "{}", ran.out);
@@ -59,8 +61,9 @@ fn a_folder_is_filled_once_and_keeps_to_its_plan() {
     let lost =
         folder.join("runs/b01-do-nothing-collides_primary-created-first_primary-autovacuum_off");
     std::fs::remove_dir_all(&lost).expect("a run's folder");
-    pgclinic(&["lab", "resume", text(&folder), "--quiet"]).exits(0);
-    assert!(lost.join("run.json").exists());
+    goes_on_with_the_servers_it_was_begun_with(&folder);
+    let again = std::fs::read_to_string(lost.join("run.json")).expect("a result");
+    assert!(again.contains("\"server_version\": \"15."), "{again}");
     let now = std::fs::metadata(&result)
         .and_then(|found| found.modified())
         .expect("a result");
@@ -108,6 +111,23 @@ fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
     );
 }
 
+/// Another server is refused; without a word it is the same one, and the command that runs it again names it.
+fn goes_on_with_the_servers_it_was_begun_with(folder: &Path) {
+    let folder = text(folder);
+    let other = pgclinic(&["lab", "resume", folder, "--pg", "18"]).exits(2);
+    let words = "was begun with --pg 15, and now it is --pg 18: runs on both would be mixed";
+    assert!(other.err.contains(words), "{}", other.err);
+    let given = pgclinic(&["lab", "resume", folder, "--server", "/opt/other"]).exits(2);
+    let words = "was begun without --server, and now it is --server /opt/other";
+    assert!(given.err.contains(words), "{}", given.err);
+    let resumed = pgclinic(&["lab", "resume", folder, "--quiet"]).exits(0);
+    assert!(
+        resumed.out.trim_end().ends_with("--pg 15"),
+        "{}",
+        resumed.out
+    );
+}
+
 /// What can be made of a folder: its page, itself against itself, and two of it as one.
 fn a_page_and_a_comparison(home: &Path, folder: &Path) {
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page beside the runs");
@@ -125,16 +145,30 @@ fn a_page_and_a_comparison(home: &Path, folder: &Path) {
         "{}",
         compared.out
     );
+    let page = home.join("compared.html");
+    let html = ["--format", "html", "--output", text(&page)];
+    pgclinic(&[&["lab", "compare", folder, folder], &html[..]].concat()).exits(0);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(
+        page.contains("href=\"run/runs/b01-insert-"),
+        "links lead into the folder"
+    );
+    two_folders_of_one_plan_as_one(home, folder);
+}
+
+/// The same folder twice is none more; another one of the same plan is.
+fn two_folders_of_one_plan_as_one(home: &Path, folder: &str) {
     let into = home.join("merged");
-    let merged = pgclinic(&[
-        "lab",
-        "merge",
-        folder,
-        folder,
-        "--into",
-        text(&into),
-        "--quiet",
-    ]);
+    let merge = |other: &str| {
+        let into = ["--into", text(&into), "--quiet"];
+        pgclinic(&[&["lab", "merge", folder, other], &into[..]].concat())
+    };
+    let twice = merge(folder).exits(2);
+    assert!(twice.err.contains("hold the same run"), "{}", twice.err);
+    assert!(!into.exists(), "nothing is copied");
+    let second = home.join("run-2");
+    run_into(&second, &TWO_ARMS).exits(0);
+    let merged = merge(text(&second));
     assert!(merged.exits(0).out.contains("6 of 6 runs done"));
     let copied = "machines/run-2/runs/b01-insert-collides_primary-created-first_primary-autovacuum_off/run.json";
     assert!(into.join(copied).exists());

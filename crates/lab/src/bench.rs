@@ -331,7 +331,14 @@ impl Bench<'_> {
     /// Reads relations, their indexes and long values into the server's buffers; gives the number of pages.
     pub fn warm(&mut self, relations: &[&str]) -> Result<u64> {
         let mut session = self.connect()?;
-        warm(&mut session, relations)
+        let pgdata = match &self.data {
+            Data::Files { pgdata, .. } => Some(pgdata.as_path()),
+            Data::Schema { .. } => None,
+        };
+        let warmth = warm(&mut session, relations, pgdata)?;
+        self.environment.extend(warmth.facts());
+        self.overlaps.extend(warmth.doubt());
+        Ok(warmth.pages)
     }
 
     /// Ends the run's server. A shared base is stopped cleanly, a copy as it stands; a schema of this run alone is dropped.

@@ -18,6 +18,9 @@ use serde::{Deserialize, Serialize};
 /// A value for each axis.
 pub type Point = BTreeMap<String, String>;
 
+/// The parameter of an arm that names the folder of its data.
+pub(crate) const FOLDER: &str = "folder";
+
 /// One of the things compared. The first arm of a matrix is the baseline.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -56,7 +56,8 @@ pub use need::{Features, Need};
 pub use plan::{LeftOut, PLAN_SCHEMA, Plan, PlanOptions, block_seed};
 pub use prepared_folder::PreparedFolder;
 pub use runner::{
-    Audience, CalmOptions, Entry, Event, RunFolder, RunOptions, Unreadable, carry_out, skipped_here,
+    Audience, CalmOptions, Entry, Event, KeptSite, RunFolder, RunOptions, Unreadable, carry_out,
+    skipped_here,
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
 pub use user_experiment::{OwnExperiment, TEMPLATE, statements};

@@ -122,8 +122,18 @@ impl Need {
         (!there).then_some(what)
     }
 
+    /// [`Need::missing`] with the installation of this machine that has it, where there is one.
+    pub(crate) fn missing_here(
+        &self,
+        features: &Features,
+        installation: &Installation,
+    ) -> Option<String> {
+        let words = self.missing(features, installation)?;
+        Some(words + &self.elsewhere(installation))
+    }
+
     /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere.
-    pub(crate) fn elsewhere(&self, installation: &Installation) -> String {
+    fn elsewhere(&self, installation: &Installation) -> String {
         let has = |other: &Installation| match self {
             Self::SettingValue { name, value } => other.accepts(name, value),
             Self::Jit => other.features().jit,
@@ -171,5 +181,26 @@ mod tests {
         );
         let words = missing(Need::Tool("pg_dump")).expect("it is missing");
         assert_eq!(words, "/opt/pg/bin holds no pg_dump");
+    }
+
+    #[test]
+    fn an_installation_of_this_machine_that_has_it_is_named() {
+        let server = pgclinic_testkit::server(15);
+        let bare = Installation {
+            bindir: "/nowhere/bin".into(),
+            ..server
+        };
+        let features = Features {
+            major: 15,
+            version: bare.version.clone(),
+            ..Features::default()
+        };
+        let words = Need::Tool("initdb").missing_here(&features, &bare);
+        let words = words.expect("it is missing");
+        assert!(
+            words.starts_with("/nowhere/bin holds no initdb; the one in /")
+                && words.ends_with("has it, give it with --server"),
+            "{words}"
+        );
     }
 }

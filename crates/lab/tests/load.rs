@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ struct Place {
 
 impl Place {
     fn make() -> Self {
+        Self::for_connections(40)
+    }
+
+    fn for_connections(connections: u32) -> Self {
         let (run_as, installation) = (run_as(), server(15));
         let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
         let pgdata = scratch.folder("data").expect("a folder");
@@ -27,7 +32,7 @@ impl Place {
             ..InitOptions::default()
         };
         initdb(&installation, &run_as, &pgdata, &options).expect("a cluster");
-        let start = StartOptions::default().with("max_connections", "40");
+        let start = StartOptions::default().with("max_connections", &connections.to_string());
         let server = Server::start(&installation, &run_as, &pgdata, &start).expect("a start");
         let place = Self {
             server,
@@ -228,4 +233,47 @@ fn a_password_is_proven_by_scram() {
         panic!("a wrong password")
     };
     assert!(why.contains("28P01"), "{why}");
+}
+
+#[test]
+fn the_clock_of_a_thousand_clients_starts_when_all_are_connected() {
+    const CLIENTS: u32 = 1_050;
+    let place = Place::for_connections(CLIENTS + 15);
+    let mut load = load("SELECT 1;", CLIENTS, 2);
+    load.connect_limit = Duration::from_secs(600);
+    let at_the_start = Mutex::new(Vec::new());
+    let watcher = Mutex::new(place.server.connect("postgres").expect("a session"));
+    let begun = || {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        let mut watcher = watcher.lock().expect("nobody panics");
+        let connected = watcher.query_value(sql).expect("a number");
+        let mut told = at_the_start.lock().expect("nobody panics");
+        told.push(connected.unwrap_or_default());
+    };
+    let measured = match load.run(&Target::of(&place.server, "postgres"), &begun) {
+        LoadResult::Measured(measured) => measured,
+        LoadResult::Empty { why } => panic!("{why}"),
+    };
+    let at_the_start = at_the_start.into_inner().expect("nobody panics");
+    assert_eq!(at_the_start, [CLIENTS.to_string()], "once, with everybody");
+    assert_eq!(measured.clients, CLIENTS);
+    assert_eq!(
+        measured.rounds,
+        u64::from(CLIENTS) * 2,
+        "{}",
+        measured.trouble()
+    );
+    assert_eq!((measured.failed, measured.lost_clients), (0, 0));
+}
+
+#[test]
+fn more_clients_than_the_server_lets_in_are_no_result() {
+    let place = Place::for_connections(20);
+    let LoadResult::Empty { why } = place.load(&load("SELECT 1;", 40, 1)) else {
+        panic!("forty clients on twenty connections")
+    };
+    assert!(
+        why.contains("not all of 40 clients could be connected") && why.contains("53300"),
+        "{why}"
+    );
 }

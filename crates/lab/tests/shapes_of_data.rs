@@ -111,3 +111,25 @@ fn a_held_snapshot_keeps_dead_rows_in_the_catalogs() {
         bytes("none")
     );
 }
+
+#[test]
+fn what_is_warm_was_found_in_the_buffers() {
+    let results = results(smallest("toast-compression", &[]), None);
+    let done: Vec<&RunResult> = results.iter().filter(|result| result.is_done()).collect();
+    assert!(!done.is_empty());
+    for result in done {
+        let pages = |name: &str| {
+            let fact = result.environment.get(name);
+            fact.and_then(|fact| fact.parse::<u64>().ok())
+        };
+        let (read, found) = (pages("warm.pages"), pages("warm.in_buffers"));
+        assert!(
+            read.is_some_and(|read| read > 0),
+            "{:?}",
+            result.environment
+        );
+        assert!(found >= read, "{found:?} of {read:?}");
+        let mut overlaps = result.overlaps.iter();
+        assert!(!overlaps.any(|words| words.contains("not proven warm")));
+    }
+}

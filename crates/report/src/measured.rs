@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pgclinic_diagnose::document::{
-    Better, DecisionCard, Dot, Effect, ExperimentDocument, MeasuredPoint, MetricSummary,
-    NoiseFloor, RunSummary, RunWord, Side,
+    Better, DecisionCard, Dot, Effect, ExperimentDocument, MeasuredLine, MeasuredPoint,
+    MetricFigure, MetricSummary, NoiseFloor, RunSummary, RunWord, Side,
 };
 
 use crate::words;
@@ -83,6 +83,15 @@ pub(crate) fn times_with(ratio: f64, interval: Option<[f64; 2]>) -> String {
         Some([low, high]) => format!("{said} [{low}, {high}]"),
         None => said,
     }
+}
+
+/// `pg-dump-16: each of objects adds 0.75 kB [0.73, 0.77]`; nothing where runs lie on no line.
+pub(crate) fn slope(figure: &MetricFigure, line: &MeasuredLine) -> Option<String> {
+    let (slope, axis) = (line.slope?, figure.axis.as_ref()?);
+    let [low, high] = slope.interval.map(self::figure);
+    let each = value(slope.each, &figure.metric.unit);
+    let (arm, axis) = (&line.arm, &axis.name);
+    Some(format!("{arm}: each of {axis} adds {each} [{low}, {high}]"))
 }
 
 /// Whether ratios of equal runs mean anything.

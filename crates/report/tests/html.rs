@@ -144,3 +144,28 @@ fn many_arms_are_told_by_what_they_have_alike() {
     let on = "<td class=q></td><td><code>on</code></td><td>arm3</td>";
     assert!(page.contains(on), "{page}");
 }
+
+#[test]
+fn every_raw_file_of_a_run_is_linked_and_a_line_has_its_slope() {
+    let mut document = common::experiment();
+    let folder = "runs/b01-13-concurrency_0";
+    document["runs"][0]["files"] = json!([
+        format!("{folder}/run.json"),
+        format!("{folder}/load.json"),
+        format!("{folder}/server.log"),
+        "../elsewhere/server.log"
+    ]);
+    document["figures"][0]["lines"][1]["slope"] = json!({"each": 0.75, "interval": [0.7, 0.8]});
+    let page = common::render("html", &document);
+    for name in ["load.json", "server.log"] {
+        let link = format!("<a class=q href=\"{folder}/{name}\">{name}</a>");
+        assert!(page.contains(&link), "{link}");
+    }
+    assert!(
+        !page.contains("elsewhere"),
+        "no link leads out of the folder"
+    );
+    let slope = "14: each of maintenance_io_concurrency adds 0.75 s [0.7, 0.8]";
+    assert!(page.contains(slope));
+    assert!(common::render("text", &document).contains(slope));
+}

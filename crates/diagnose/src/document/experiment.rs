@@ -161,6 +161,15 @@ pub struct MeasuredPoint {
     pub dots: Vec<Dot>,
 }
 
+/// A line through all runs of an arm, where they lie on one.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Slope {
+    /// What one more of the axis adds.
+    pub each: f64,
+    /// Interval of `each`.
+    pub interval: [f64; 2],
+}
+
 /// One arm along the axis.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MeasuredLine {
@@ -168,6 +177,9 @@ pub struct MeasuredLine {
     pub arm: String,
     /// In the order of the axis.
     pub points: Vec<MeasuredPoint>,
+    /// Absent where the axis is none of numbers, or the runs lie on no line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope: Option<Slope>,
 }
 
 /// How many times better at one place of the axis.

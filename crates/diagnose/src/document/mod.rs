@@ -30,7 +30,7 @@ pub use experiment::{
     ArmSummary, AxisSummary, Better, DecisionCard, DecisionWord, Dot, Effect, EffectLine,
     EffectPoint, ExperimentDocument, MachineSummary, MeasuredLine, MeasuredPoint, MetricFigure,
     MetricSummary, NoiseFloor, PlanSummary, PublishedAnswer, PublishedLine, RunSummary, RunWord,
-    Side,
+    Side, Slope,
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use measure::{

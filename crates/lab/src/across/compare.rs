@@ -3,6 +3,8 @@
 //! What is not comparable is refused with the name of what differs. Both sides were measured at different times, so that
 //! blocks do not help; the page says so.
 
+use std::collections::BTreeSet;
+
 use pgclinic_diagnose::document::ExperimentDocument;
 
 use super::{Difference, Group, Recorded, differences};
@@ -46,8 +48,7 @@ pub fn compare(
         comparisons: comparisons(&plan, &names),
         design: Design::Apart,
         blocks: plan.matrix.blocks,
-        alpha: about.alpha,
-        margin: about.margin,
+        judge: about.judge,
     };
     let remarks = remarks(&found, one, other);
     let question = format!(
@@ -76,6 +77,18 @@ fn same_question(one: &Plan, other: &Plan) -> Result<()> {
             "the files of the two experiments differ: their statements are not the same".into(),
         );
     }
+    if one.yours.shape != other.yours.shape {
+        return refused(format!(
+            "the data differ: {}, {}",
+            learned(one),
+            learned(other)
+        ));
+    }
+    if one.yours.ddl != other.yours.ddl {
+        return refused(
+            "the statements of --ddl differ, or only one of the two had some: they did not do the same".into(),
+        );
+    }
     if one.metrics != other.metrics {
         return refused(
             "the metrics differ: the two were written by different versions of pgclinic".into(),
@@ -91,23 +104,47 @@ fn same_question(one: &Plan, other: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// In the words of a refusal.
+fn learned(plan: &Plan) -> String {
+    let shape = plan.yours.shape.as_ref();
+    shape.map_or_else(
+        || "one is on data of the experiment's own".to_owned(),
+        |shape| {
+            let bytes = shape.row_bytes();
+            format!(
+                "one is on the shape of {}, {bytes} bytes a row",
+                shape.table
+            )
+        },
+    )
+}
+
 /// More than one cause, and no difference could be put down to any of them.
 fn one_cause(found: &[Difference], allowed: &[Group]) -> Result<()> {
-    let mut groups: Vec<Group> = found.iter().map(|difference| difference.group).collect();
-    groups.dedup();
-    groups.retain(|group| !allowed.contains(group));
-    if groups.len() < 2 {
+    let counts = |difference: &&Difference| !allowed.contains(&difference.group);
+    let causes = found.iter().filter(counts);
+    let causes: BTreeSet<(Group, &str)> = causes
+        .map(|difference| (difference.group, difference.cause.as_str()))
+        .collect();
+    if causes.len() < 2 {
         return Ok(());
     }
+    let mut groups: Vec<Group> = causes.iter().map(|(group, _)| *group).collect();
+    groups.dedup();
     let of = |group: &Group| {
-        let all = found.iter().filter(|difference| difference.group == *group);
-        let words: Vec<String> = all.take(4).map(ToString::to_string).collect();
+        let own = causes.iter().filter(|(other, _)| other == group);
+        // The first of each cause: what else follows from it says nothing new.
+        let words = own.filter_map(|(_, cause)| {
+            let mut all = found.iter();
+            all.find(|difference| difference.group == *group && difference.cause == *cause)
+        });
+        let words: Vec<String> = words.map(ToString::to_string).collect();
         format!("{}: {}", group.name(), words.join(", "))
     };
     let words: Vec<String> = groups.iter().map(of).collect();
     refused(format!(
-        "more than one thing differs, so that no difference could be put down to any of them: {}. Allow all but one of \
-         these groups by name if you know that they do not matter",
+        "more than one thing differs, so that no difference could be put down to any of them: {}. Allow a group \
+         by name if you know that it does not matter",
         words.join("; ")
     ))
 }
@@ -283,15 +320,19 @@ fn remarks(found: &[Difference], one: &Recorded<'_>, other: &Recorded<'_>) -> Ve
     remarks
 }
 
-/// Raw files stay in their own folders, which a page elsewhere cannot link to.
+/// Raw files stay in their own folders: they are named with the folder in front.
 fn name_files(document: &mut ExperimentDocument, sides: [&Recorded<'_>; 2], names: &[String; 2]) {
     for run in &mut document.runs {
-        let side = if run.arm == names[0] {
-            sides[0]
-        } else {
-            sides[1]
+        let (side, letter) = match run.arm == names[0] {
+            true => (sides[0], "A-"),
+            false => (sides[1], "B-"),
         };
         run.machine = side.name.to_owned();
-        run.files.clear();
+        let folder = side.place.trim_end_matches('/');
+        let own = format!("runs/{}/", run.id);
+        let inside = format!("{folder}/runs/{}/", run.id.trim_start_matches(letter));
+        for file in &mut run.files {
+            *file = file.replacen(&own, &inside, 1);
+        }
     }
 }

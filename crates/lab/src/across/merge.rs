@@ -1,8 +1,10 @@
 //! One plan that ran on several machines: more blocks, each whole on its machine.
 
+use std::collections::BTreeMap;
+
 use pgclinic_diagnose::document::ExperimentDocument;
 
-use super::{Group, Recorded, differences};
+use super::{Difference, Group, Recorded, differences};
 use crate::analysis::{About, Machine, document};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
@@ -23,6 +25,7 @@ pub fn merge(
     for other in others {
         same(first, other)?;
     }
+    each_run_once(folders)?;
     let names = unique_names(folders);
     let machines = folders.iter().zip(&names).map(|(folder, name)| Machine {
         name,
@@ -38,6 +41,28 @@ pub fn merge(
     Ok(merged)
 }
 
+/// Refuses the same run in two folders: one is the other, or a copy of it, and its runs would count twice.
+fn each_run_once(folders: &[Recorded<'_>]) -> Result<()> {
+    let mut seen: BTreeMap<(&str, u64, u64), &str> = BTreeMap::new();
+    for folder in folders {
+        for result in folder.results {
+            // No two runs of two machines begin in one second and take the same time to the nanosecond.
+            let identity = (
+                result.cell.id.as_str(),
+                result.started,
+                result.elapsed_s.to_bits(),
+            );
+            if let Some(other) = seen.insert(identity, folder.name) {
+                return Err(Error::Refused(format!(
+                    "{other} and {} hold the same run, {}: a folder and its copy count once",
+                    folder.name, result.cell.id
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn same(first: &Recorded<'_>, other: &Recorded<'_>) -> Result<()> {
     if first.plan.hash != other.plan.hash {
         return Err(Error::Refused(format!(
@@ -48,7 +73,7 @@ fn same(first: &Recorded<'_>, other: &Recorded<'_>) -> Result<()> {
     let found = differences(first, other);
     match found
         .iter()
-        .find(|difference| difference.group != Group::Machine)
+        .find(|difference| difference.group != Group::Machine && !is_a_path(difference))
     {
         Some(difference) => Err(Error::Refused(format!(
             "{} and {} differ in more than the machine: {difference}",
@@ -56,6 +81,11 @@ fn same(first: &Recorded<'_>, other: &Recorded<'_>) -> Result<()> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Where programs lie belongs to the machine; their version and build are held against each other for themselves.
+fn is_a_path(difference: &Difference) -> bool {
+    difference.what.starts_with("server_programs")
 }
 
 /// The name of each folder, made different and fit for a folder's name.

@@ -18,6 +18,8 @@ pub use merge::{merge, unique_names};
 pub struct Recorded<'a> {
     /// How the user named it.
     pub name: &'a str,
+    /// Where it is for a page that links to its raw files: relative to the page where it lies below it.
+    pub place: &'a str,
     /// What was asked.
     pub plan: &'a Plan,
     /// What was measured.

@@ -9,6 +9,7 @@ use crate::cell::RunResult;
 fn recorded<'a>(name: &'a str, plan: &'a Plan, results: &'a [RunResult]) -> Recorded<'a> {
     Recorded {
         name,
+        place: name,
         plan,
         results,
     }
@@ -64,6 +65,147 @@ fn two_differences_are_refused_by_name_unless_allowed() {
         "{refusal}"
     );
     assert!(compare(&one, &other, &[Group::Machine], &about()).is_ok());
+}
+
+/// What `compare` refuses when the second folder has these facts and the first has those.
+fn refusal(before: &[(&str, &str)], after: &[(&str, &str)]) -> Option<String> {
+    let plan = plan(1);
+    let with = |facts: &[(&str, &str)]| {
+        let begin = results(&plan, 1.0);
+        facts.iter().fold(begin, |results, (name, value)| {
+            with_fact(results, name, value)
+        })
+    };
+    let (one, other) = (with(before), with(after));
+    let sides = [recorded("a", &plan, &one), recorded("b", &plan, &other)];
+    let compared = compare(&sides[0], &sides[1], &[], &about());
+    compared.err().map(|error| error.to_string())
+}
+
+#[test]
+fn two_differences_of_one_group_are_two_causes() {
+    let settings = refusal(
+        &[("setting.jit", "off"), ("setting.work_mem", "4096 kB")],
+        &[("setting.jit", "on"), ("setting.work_mem", "65536 kB")],
+    );
+    let words = "settings: setting.jit (off, on), setting.work_mem (4096 kB, 65536 kB)";
+    assert!(settings.is_some_and(|refusal| refusal.contains(words)));
+    let machine = refusal(
+        &[("file_system.options", "rw")],
+        &[
+            ("cpu", "eight cores"),
+            ("file_system.options", "rw,noatime"),
+        ],
+    );
+    let words = "machine: cpu (two cores, eight cores), file_system.options (rw, rw,noatime)";
+    assert!(machine.is_some_and(|refusal| refusal.contains(words)));
+    // Another disk is another file system with another queue: one cause.
+    let disk = refusal(
+        &[("file_system.source", "/dev/sda1"), ("disk.rotates", "1")],
+        &[("file_system.source", "/dev/sdb1"), ("disk.rotates", "0")],
+    );
+    assert_eq!(disk, None);
+}
+
+#[test]
+fn a_fact_that_one_side_lacks_is_a_difference() {
+    let both = refusal(&[("setting.jit", "off")], &[("kernel", "6.12")]);
+    let words = "settings: setting.jit (off, as shipped); machine: kernel (not known, 6.12)";
+    assert!(
+        both.as_ref().is_some_and(|refusal| refusal.contains(words)),
+        "{both:?}"
+    );
+}
+
+#[test]
+fn facts_that_vary_between_arms_are_compared_arm_by_arm() {
+    let plan = plan(1);
+    let before = results(&plan, 1.0);
+    let mut after = with_fact(results(&plan, 1.0), "cpu", "eight cores");
+    for result in after.iter_mut().filter(|result| result.cell.arm == "14") {
+        let version = ("server_version".to_owned(), "14.9".to_owned());
+        result.environment.extend([version]);
+    }
+    let sides = [recorded("a", &plan, &before), recorded("b", &plan, &after)];
+    let refused = compare(&sides[0], &sides[1], &[], &about())
+        .expect_err("another server and another processor")
+        .to_string();
+    assert!(
+        refused.contains("server: server_version of 14 (14.1, 14.9); machine: cpu"),
+        "{refused}"
+    );
+    // What a version ships is no setting of anybody's: it came with the version.
+    let programs = |mut results: Vec<RunResult>, setting: bool| {
+        for result in &mut results {
+            let programs = ("server_programs".to_owned(), "/opt".to_owned());
+            result.environment.extend([programs]);
+            let shared = ("setting.shared_buffers".to_owned(), "16384 8kB".to_owned());
+            result.environment.extend(setting.then_some(shared));
+            result.environment.remove("cpu");
+        }
+        results
+    };
+    let (before, after) = (programs(before, true), programs(after, false));
+    let sides = [recorded("a", &plan, &before), recorded("b", &plan, &after)];
+    let found = differences(&sides[0], &sides[1]);
+    let of_14 = found.iter().filter(|one| one.what.ends_with("of 14"));
+    assert!(of_14.clone().count() == 2 && of_14.clone().all(|one| one.group == Group::Server));
+    let of_13 = found.iter().filter(|one| one.what.ends_with("of 13"));
+    assert!(of_13.clone().all(|one| one.group == Group::Settings));
+}
+
+#[test]
+fn what_was_brought_is_compared_too() {
+    let plan = plan(1);
+    let mut brought = plan.clone();
+    brought.yours.ddl = Some("CREATE TEMP TABLE t ()".to_owned());
+    let results = results(&plan, 1.0);
+    let (one, other) = (
+        recorded("a", &plan, &results),
+        recorded("b", &brought, &results),
+    );
+    let refusal = compare(&one, &other, &[], &about()).expect_err("other statements");
+    assert!(
+        refusal
+            .to_string()
+            .contains("the statements of --ddl differ"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn a_comparison_names_the_raw_files_where_they_are() {
+    let plan = plan(1);
+    let (one, other) = (results(&plan, 1.0), results(&plan, 0.5));
+    let sides = [
+        recorded("lab/a/", &plan, &one),
+        recorded("lab/b", &plan, &other),
+    ];
+    let document = compare(&sides[0], &sides[1], &[], &about()).expect("comparable");
+    let first = &plan.cells[0].id;
+    let named = |id: &str| {
+        let run = document.runs.iter().find(|run| run.id == id);
+        run.and_then(|run| run.files.first().cloned())
+    };
+    for (letter, folder) in [("A", "lab/a"), ("B", "lab/b")] {
+        assert_eq!(
+            named(&format!("{letter}-{first}")),
+            Some(format!("{folder}/runs/{first}/run.json"))
+        );
+    }
+}
+
+#[test]
+fn a_folder_and_its_copy_count_once() {
+    let plan = plan(1);
+    let results = results(&plan, 1.0);
+    let folders = [
+        recorded("lab", &plan, &results),
+        recorded("copy", &plan, &results[3..]),
+    ];
+    let refused = merge(&Made, &folders, &about()).expect_err("one of them is a copy");
+    let words = format!("lab and copy hold the same run, {}", results[3].cell.id);
+    assert!(refused.to_string().contains(&words), "{refused}");
 }
 
 #[test]

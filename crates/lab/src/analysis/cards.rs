@@ -65,7 +65,7 @@ fn card(study: &Study<'_>, comparison: &Comparison) -> Option<DecisionCard> {
         blocks: study.blocks,
         are_paired: study.design == Design::Blocks,
         alpha: alpha(study),
-        margin: study.margin,
+        margin: study.judge.margin,
         minutes_a_block: minutes_a_block(study),
     };
     let mut card = decide(&question);
@@ -83,7 +83,7 @@ fn card(study: &Study<'_>, comparison: &Comparison) -> Option<DecisionCard> {
 /// The right to err is shared among the cards of a page, so that more cards do not mean more errors.
 fn alpha(study: &Study<'_>) -> f64 {
     let cards = u32::try_from(study.comparisons.len().max(1)).unwrap_or(u32::MAX);
-    study.alpha / f64::from(cards)
+    study.judge.alpha / f64::from(cards)
 }
 
 fn minutes_a_block(study: &Study<'_>) -> f64 {

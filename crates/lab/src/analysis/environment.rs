@@ -30,10 +30,13 @@ pub(super) fn arms(plan: &Plan, machines: &[Machine<'_>]) -> Vec<ArmSummary> {
         let mut environment = constant(of_arm());
         environment.retain(|name, _| !everywhere.contains_key(name));
         environment.extend(arm.parameters.clone());
-        let version = of_arm().find_map(|result| result.environment.get("server_version"));
+        let version = |result: &'_ RunResult| result.environment.get("server_version").cloned();
+        let versions: BTreeSet<String> = of_arm().filter_map(version).collect();
+        let versions: Vec<String> = versions.into_iter().collect();
         ArmSummary {
             name: arm.name.clone(),
-            version: version.map(|version| format!("PostgreSQL {version}")),
+            version: (!versions.is_empty())
+                .then(|| format!("PostgreSQL {}", versions.join(" and "))),
             settings: arm.settings.clone(),
             environment,
         }
@@ -41,8 +44,31 @@ pub(super) fn arms(plan: &Plan, machines: &[Machine<'_>]) -> Vec<ArmSummary> {
     arms.collect()
 }
 
+/// What a reader must know of machines that are none of their own.
+pub(super) fn beneath(machines: &[Machine<'_>]) -> Vec<String> {
+    let is_guest = |result: &RunResult| {
+        let said = result.environment.get("virtual_machine");
+        said.is_some_and(|said| said.starts_with("yes"))
+    };
+    let guests = machines
+        .iter()
+        .filter(|machine| machine.results.iter().any(is_guest));
+    let names: Vec<&str> = guests.map(|machine| machine.name).collect();
+    let sentence = format!(
+        "{} a virtual machine: the cache of its host is out of reach. What is cold here may come from the host's memory all the same",
+        match names.as_slice() {
+            [one] => format!("{one} is"),
+            more => format!("{} are each", more.join(", ")),
+        }
+    );
+    (!names.is_empty())
+        .then_some(sentence)
+        .into_iter()
+        .collect()
+}
+
 /// Facts that have one and the same value in all results that name them.
-pub(crate) fn constant<'a>(results: impl Iterator<Item = &'a RunResult>) -> Facts {
+fn constant<'a>(results: impl Iterator<Item = &'a RunResult>) -> Facts {
     let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, value) in results.flat_map(|result| &result.environment) {
         values.entry(name).or_default().insert(value);

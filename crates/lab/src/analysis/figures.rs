@@ -2,7 +2,7 @@
 
 use pgclinic_diagnose::document::{
     AxisSummary, Better, Dot, EffectLine, EffectPoint, MeasuredLine, MeasuredPoint, MetricFigure,
-    MetricSummary, NoiseFloor,
+    MetricSummary, NoiseFloor, Slope,
 };
 
 use super::{Design, Study, noise};
@@ -12,13 +12,28 @@ use crate::published;
 use crate::statistics::noise::Noise;
 use crate::statistics::quantile::{median, median_interval};
 use crate::statistics::spread::{Pooled, pooled};
-use crate::statistics::{Interval, hodges_lehmann, paired, student};
+use crate::statistics::{Interval, bootstrap, hodges_lehmann, paired, student, theil_sen};
 
 /// A page with more figures of one metric is no longer read.
 const HELD_MAX: usize = 12;
 
 /// Intervals of points err this often, each for itself; decisions are made by cards.
 const ALPHA: f64 = 0.05;
+
+/// Names of latencies' quantiles begin so.
+const QUANTILE: &str = "latency_p";
+
+/// Draws of a bootstrap.
+const RESAMPLES: usize = 2_000;
+
+/// Same runs, same interval.
+const SEED: u64 = 1;
+
+/// Two places always lie on a line.
+const PLACES_MIN: usize = 3;
+
+/// No median lies farther from a line than this share of its rise.
+const OFF_MAX: f64 = 0.1;
 
 /// The metric as the document says it.
 pub(super) fn metric(metric: &cell::Metric) -> MetricSummary {
@@ -145,7 +160,14 @@ fn figure(
         }),
         published: Vec::new(),
     };
-    with_intervals(&mut figure.lines, measured.timing);
+    let of = Measure {
+        is_time: measured.timing,
+        is_quantile: measured.name.starts_with(QUANTILE),
+    };
+    with_intervals(&mut figure.lines, of);
+    for line in &mut figure.lines {
+        line.slope = slope(&line.points);
+    }
     figure.effects = effects(study, &figure.metric, &places, noise);
     figure.published = published::lines(&study.plan.experiment, &figure);
     figure
@@ -204,16 +226,51 @@ fn line(study: &Study<'_>, metric: &str, arm: &str, places: &Places<'_>) -> Meas
     MeasuredLine {
         arm: arm.to_owned(),
         points: points.collect(),
+        slope: None,
     }
+}
+
+/// What one more of the axis adds, where the axis is one of numbers and the medians lie on a line that rises or falls.
+fn slope(points: &[MeasuredPoint]) -> Option<Slope> {
+    let at = |point: &MeasuredPoint| point.x.parse::<f64>().ok();
+    let places: Option<Vec<f64>> = points.iter().map(at).collect();
+    let places = places.filter(|places| places.len() >= PLACES_MIN)?;
+    let runs = points.iter().zip(&places).flat_map(|(point, x)| {
+        let dots = point.dots.iter();
+        dots.map(move |dot| [*x, dot.value])
+    });
+    let estimate = theil_sen::slope_interval(&runs.collect::<Vec<_>>(), ALPHA)?;
+    let is_level = estimate.interval.contains(0.0);
+    let medians = points.iter().zip(&places);
+    let above: Vec<f64> = medians
+        .map(|(point, x)| point.median - estimate.value * x)
+        .collect();
+    let start = median(&above)?;
+    let off = above
+        .iter()
+        .map(|rest| (rest - start).abs())
+        .fold(0.0, f64::max);
+    let length = estimate.value.abs() * (places.last()? - places.first()?).abs();
+    (!is_level && off <= length * OFF_MAX).then_some(Slope {
+        each: estimate.value,
+        interval: [estimate.interval.low, estimate.interval.high],
+    })
 }
 
 fn values(dots: &[Dot]) -> Vec<f64> {
     dots.iter().map(|dot| dot.value).collect()
 }
 
-/// Intervals of the medians: by ranks where there are enough runs, else by the spread that all points of the figure share.
+/// What kind of metric a figure shows.
+#[derive(Clone, Copy)]
+struct Measure {
+    is_time: bool,
+    is_quantile: bool,
+}
+
+/// Intervals of the medians: of a latency's quantile by bootstrap where there are ten runs, else by ranks where there are enough runs, else by the spread that all points of the figure share.
 /// A count that came out the same in every run is exact: the spread of other points says nothing of it.
-fn with_intervals(lines: &mut [MeasuredLine], is_time: bool) {
+fn with_intervals(lines: &mut [MeasuredLine], of: Measure) {
     let points = || lines.iter().flat_map(|line| &line.points);
     let are_ratios = points().all(|point| point.dots.iter().all(|dot| dot.value > 0.0));
     let plain = |value: f64| if are_ratios { value.ln() } else { value };
@@ -223,14 +280,26 @@ fn with_intervals(lines: &mut [MeasuredLine], is_time: bool) {
     };
     let is_exact = |point: &MeasuredPoint| {
         let same = point.dots.iter().all(|dot| dot.value == point.median);
-        !is_time && same && point.dots.len() > 1
+        !of.is_time && same && point.dots.len() > 1
     };
     let points = lines.iter_mut().flat_map(|line| &mut line.points);
     for point in points.filter(|point| !is_exact(point)) {
-        let interval = median_interval(&values(&point.dots), ALPHA)
+        let interval = by_bootstrap(point)
+            .filter(|_| of.is_quantile)
+            .or_else(|| median_interval(&values(&point.dots), ALPHA))
             .or_else(|| by_shared_spread(point, shared, are_ratios));
         point.interval = interval.filter(|i| i.low < i.high).map(|i| [i.low, i.high]);
     }
+}
+
+/// A quantile of latency is skewed and has gaps: its ends come from the runs themselves.
+fn by_bootstrap(point: &MeasuredPoint) -> Option<Interval> {
+    let middle = |samples: &[Vec<f64>]| {
+        let values = samples.first().map(Vec::as_slice).unwrap_or_default();
+        median(values).unwrap_or(f64::NAN)
+    };
+    let sample = values(&point.dots);
+    bootstrap::interval(&[sample], &middle, ALPHA, RESAMPLES, SEED).map(|found| found.interval)
 }
 
 fn by_shared_spread(point: &MeasuredPoint, shared: Pooled, are_ratios: bool) -> Option<Interval> {
@@ -328,4 +397,68 @@ fn effect(
         times: estimate.map_or(times, |estimate| estimate.value),
         interval: estimate.map(|estimate| [estimate.interval.low, estimate.interval.high]),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(x: &str, values: &[f64]) -> MeasuredPoint {
+        let dot = |value: &f64| Dot {
+            run: String::new(),
+            value: *value,
+        };
+        MeasuredPoint {
+            x: x.to_owned(),
+            median: median(values).expect("values"),
+            interval: None,
+            dots: values.iter().map(dot).collect(),
+        }
+    }
+
+    #[test]
+    fn a_line_has_a_slope_and_a_curve_has_none() {
+        let at = |x: u32, y: f64| point(&x.to_string(), &[y, y * 1.01, y * 0.99]);
+        let line: Vec<MeasuredPoint> = [10, 20, 50, 100]
+            .map(|x| at(x, 500.0 + 40.0 * f64::from(x)))
+            .into();
+        let found = slope(&line).expect("a line");
+        assert!((found.each - 40.0).abs() < 1.0, "{found:?}");
+        assert!(
+            found.interval[0] > 35.0 && found.interval[1] < 45.0,
+            "{found:?}"
+        );
+        let curve: Vec<MeasuredPoint> = [1, 10, 20, 50].map(|x| at(x, 20.0 / f64::from(x))).into();
+        assert_eq!(slope(&curve), None);
+        let level: Vec<MeasuredPoint> = [1, 10, 20, 50].map(|x| at(x, 20.0)).into();
+        assert_eq!(slope(&level), None);
+        assert_eq!(slope(&[point("on", &[1.0]), point("off", &[2.0])]), None);
+    }
+
+    #[test]
+    fn a_quantile_of_latency_with_ten_runs_has_a_bootstrap_interval() {
+        let values = [4.0, 4.2, 4.1, 4.3, 4.0, 9.0, 4.4, 4.2, 30.0, 4.1];
+        let ends = |is_quantile: bool, values: &[f64]| {
+            let mut lines = [MeasuredLine {
+                arm: "one".to_owned(),
+                points: vec![point("1", values)],
+                slope: None,
+            }];
+            let of = Measure {
+                is_time: true,
+                is_quantile,
+            };
+            with_intervals(&mut lines, of);
+            lines[0].points[0].interval
+        };
+        let bootstrapped = by_bootstrap(&point("1", &values)).expect("ten runs");
+        assert_eq!(
+            ends(true, &values),
+            Some([bootstrapped.low, bootstrapped.high])
+        );
+        let by_ranks = ends(false, &values).expect("ten runs");
+        assert_ne!([bootstrapped.low, bootstrapped.high], by_ranks);
+        let few = &values[..9];
+        assert_eq!(ends(true, few), ends(false, few), "too few for a bootstrap");
+    }
 }

@@ -5,13 +5,15 @@
 //!                                      ├─► noise.rs         control runs against what they repeat
 //!                                      ├─► figures.rs       medians, intervals, effects, every dot
 //!                                      ├─► cards.rs         the experiment's comparisons, decided
-//!                                      └─► environment.rs   what was equal, what differs between arms
+//!                                      ├─► environment.rs   what was equal, what differs between arms
+//!                                      └─► mixed.rs         runs on another server than the first of their arm
 //! ```
 
 mod cards;
 mod command;
 mod environment;
 mod figures;
+mod mixed;
 mod noise;
 mod observations;
 mod summary;
@@ -25,7 +27,6 @@ use crate::plan::Plan;
 use crate::published;
 
 pub use command::again;
-pub(crate) use environment::constant;
 pub use observations::Machine;
 pub(crate) use observations::{Observation, Observations};
 
@@ -35,6 +36,24 @@ pub const ALPHA: f64 = 0.05;
 /// Differences that do not matter when the user does not say: two percent.
 pub const MARGIN: f64 = 0.02;
 
+/// How results are judged.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Judge {
+    /// Accepted share of wrong decisions, over all cards of the page.
+    pub alpha: f64,
+    /// Differences below this share do not matter.
+    pub margin: f64,
+}
+
+impl Default for Judge {
+    fn default() -> Self {
+        Self {
+            alpha: ALPHA,
+            margin: MARGIN,
+        }
+    }
+}
+
 /// What the document says beside the results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct About {
@@ -42,10 +61,8 @@ pub struct About {
     pub folder: String,
     /// The command that runs it again.
     pub command: String,
-    /// Accepted share of wrong decisions, over all cards of the page.
-    pub alpha: f64,
-    /// Differences below this share do not matter.
-    pub margin: f64,
+    /// How results are judged.
+    pub judge: Judge,
 }
 
 /// Whether values of one block belong together.
@@ -64,8 +81,7 @@ pub(crate) struct Study<'a> {
     pub(crate) comparisons: Vec<Comparison>,
     pub(crate) design: Design,
     pub(crate) blocks: u32,
-    pub(crate) alpha: f64,
-    pub(crate) margin: f64,
+    pub(crate) judge: Judge,
 }
 
 /// The document of an experiment that ran on one or more machines.
@@ -82,8 +98,7 @@ pub fn document(
         comparisons: experiment.comparisons(&plan.matrix),
         design: Design::Blocks,
         blocks: plan.matrix.blocks.saturating_mul(machine_count.max(1)),
-        alpha: about.alpha,
-        margin: about.margin,
+        judge: about.judge,
     };
     let results: Vec<RunResult> = machines
         .iter()
@@ -92,6 +107,8 @@ pub fn document(
     let mut remarks = experiment.remarks(&results);
     remarks.extend(published::without_series(&plan.experiment).map(str::to_owned));
     remarks.extend(summary::left_out(plan));
+    remarks.extend(mixed::remarks(machines));
+    remarks.extend(environment::beneath(machines));
     let mut document = compose(experiment.question(), &study, machines, about, remarks);
     document.cards.splice(0..0, experiment.verdicts(&results));
     document
@@ -117,8 +134,8 @@ pub(crate) fn compose(
             seed: plan.seed,
             scale: plan.scale.name().into(),
             blocks: study.blocks,
-            alpha: about.alpha,
-            margin: about.margin,
+            alpha: about.judge.alpha,
+            margin: about.judge.margin,
         },
         folder: about.folder.clone(),
         command: about.command.clone(),

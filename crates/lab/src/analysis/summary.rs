@@ -4,6 +4,7 @@ use pgclinic_diagnose::document::{RunSummary, RunWord};
 use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
 
 use super::Machine;
+use super::mixed::mixed;
 use crate::cell::{Cell, Outcome, RunResult};
 use crate::plan::Plan;
 
@@ -11,6 +12,7 @@ use crate::plan::Plan;
 pub(super) fn runs(plan: &Plan, machines: &[Machine<'_>]) -> Vec<RunSummary> {
     let mut runs = Vec::new();
     for machine in machines {
+        let mixed = mixed(machine);
         for cell in &plan.cells {
             let result = machine
                 .results
@@ -18,7 +20,12 @@ pub(super) fn runs(plan: &Plan, machines: &[Machine<'_>]) -> Vec<RunSummary> {
                 .find(|result| result.cell.id == cell.id);
             // A spare run that nobody needed is none that is missing.
             if result.is_some() || !plan.is_spare(cell) {
-                runs.push(run(machine, cell, result));
+                let mut run = run(machine, cell, result);
+                let other = mixed.get(&cell.id);
+                run.overlaps.extend(
+                    other.map(|other| format!("another server than the arm's first run: {other}")),
+                );
+                runs.push(run);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::{DecisionWord, RunWord};
+use pgclinic_diagnose::document::{DecisionWord, RunSummary, RunWord};
 
 use super::*;
 use crate::bench::Bench;
@@ -96,8 +96,7 @@ pub(crate) fn about() -> About {
     About {
         folder: "/tmp/lab".into(),
         command: "pgclinic lab run analyze-prefetch".into(),
-        alpha: ALPHA,
-        margin: MARGIN,
+        judge: Judge::default(),
     }
 }
 
@@ -202,4 +201,52 @@ fn what_failed_or_did_not_run_stays_visible() {
     assert_eq!(count(RunWord::Done), 4);
     assert_eq!(count(RunWord::NotRun), plan(1).cells.len() - 5);
     assert_eq!(document.cards[0].word, DecisionWord::Undecided);
+}
+
+#[test]
+fn runs_on_another_server_than_the_first_of_their_arm_are_flagged() {
+    let mut results = results(&plan(1), 1.0);
+    let own = |result: &&mut RunResult| result.cell.arm == "14" && result.cell.block == 4;
+    let mut ids = Vec::new();
+    for result in results.iter_mut().filter(own) {
+        result
+            .environment
+            .insert("server_version".into(), "14.7".into());
+        ids.push(result.cell.id.clone());
+    }
+    let document = of(&results);
+    let is_flagged = |run: &&RunSummary| {
+        let mut overlaps = run.overlaps.iter();
+        overlaps.any(|words| {
+            words == "another server than the arm's first run: server_version (14.1, 14.7)"
+        })
+    };
+    let flagged = document.runs.iter().filter(is_flagged);
+    let flagged: Vec<&String> = flagged.map(|run| &run.id).collect();
+    assert_eq!(flagged, ids.iter().collect::<Vec<_>>());
+    let mut remarks = document.remarks.iter();
+    assert!(
+        remarks.any(|remark| remark.starts_with("3 runs had another server")),
+        "{:?}",
+        document.remarks
+    );
+    let version = document.arms[1].version.as_deref();
+    assert_eq!(version, Some("PostgreSQL 14.1 and 14.7"));
+}
+
+#[test]
+fn a_guest_is_told_that_its_hosts_cache_is_out_of_reach() {
+    let mut results = results(&plan(1), 1.0);
+    let told = |results: &[RunResult]| {
+        let remarks = of(results).remarks;
+        remarks
+            .iter()
+            .any(|remark| remark.starts_with("here is a virtual machine"))
+    };
+    assert!(!told(&results));
+    for result in &mut results {
+        let fact = ("virtual_machine".into(), "yes: QEMU".into());
+        result.environment.extend([fact]);
+    }
+    assert!(told(&results));
 }

@@ -77,6 +77,14 @@ pub enum Driver {
 
 impl Driver {
     /// `built-in` or `pgbench`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Pgbench => "pgbench",
+        }
+    }
+
+    /// The driver of this [`Driver::name`].
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "built-in" => Some(Self::BuiltIn),

@@ -1,7 +1,8 @@
 //! What the plan costs, and what of it fits into the time and the disk that the person gives.
 //!
 //! Time is saved in this order: blocks down to three, then values of the longest axis (its ends stay), then blocks
-//! down to one. What is left of the time at the end goes to the points that are still undecided.
+//! down to one. Disk is saved by making bases anew in each block, so that one lies there at a time, and then by leaving the
+//! largest values out. What is left of the time at the end goes to the points that are still undecided.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,29 +24,50 @@ pub struct LeftOut {
     pub why: String,
 }
 
+/// How long bases stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bases {
+    /// From their first run to their last: all lie side by side.
+    Kept,
+    /// In each block anew, one after the other.
+    ByBlock,
+}
+
 /// The estimate for all cells with their bases. Bases lie beside the runs; a run that has a copy needs its space again.
 pub(super) fn price(
     experiment: &dyn Experiment,
     matrix: &Matrix,
     cells: &[Cell],
     scale: Scale,
+    kept: Bases,
 ) -> Cost {
     let none = Cost::default();
     let runs = cells
         .iter()
         .fold(none, |sum, cell| sum.then(experiment.cost(cell, scale)));
     let bases = bases(experiment, matrix, cells, scale);
-    let all = bases.iter().fold(runs, |sum, (name, used_as)| {
+    let filled = bases.iter().map(|(name, used_as)| {
         let fill = experiment.fill_cost(name, scale);
         match used_as {
-            Use::Shared => sum.beside(fill),
-            Use::Copy => sum.beside(fill).beside(Cost {
+            Use::Shared => fill,
+            Use::Copy => fill.beside(Cost {
                 seconds: 0.0,
                 written_bytes: 0,
                 ..fill
             }),
         }
     });
+    let all = match kept {
+        Bases::Kept => filled.fold(runs, Cost::beside),
+        Bases::ByBlock => {
+            let mut blocks: Vec<u32> = cells.iter().map(|cell| cell.block).collect();
+            blocks.sort_unstable();
+            blocks.dedup();
+            let one_by_one = filled.fold(none, Cost::then);
+            let every_block = blocks.iter().fold(none, |sum, _| sum.then(one_by_one));
+            runs.beside(every_block)
+        }
+    };
     Cost {
         // Three decimals: more are not known, and more do not come back from JSON as they went in.
         seconds: (all.seconds * 1e3).round() / 1e3,
@@ -53,19 +75,45 @@ pub(super) fn price(
     }
 }
 
+/// What fits.
+pub(super) struct Fitted {
+    pub(super) matrix: Matrix,
+    pub(super) points: Vec<Point>,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) bases: Bases,
+}
+
 /// The matrix and the points that fit, and what was left out for it.
 pub(super) fn fit(
     experiment: &dyn Experiment,
     mut matrix: Matrix,
     options: &PlanOptions,
-) -> Result<(Matrix, Vec<Point>, Vec<LeftOut>)> {
+) -> Result<Fitted> {
     let mut left_out = Vec::new();
-    fit_disk(experiment, &mut matrix, options, &mut left_out)?;
+    let bases = fit_disk(experiment, &mut matrix, options, &mut left_out)?;
     if let Some(minutes) = options.minutes {
-        fit_time(experiment, &mut matrix, options, minutes, &mut left_out)?;
+        let ask = Ask {
+            experiment,
+            options,
+            bases,
+        };
+        fit_time(&ask, &mut matrix, minutes, &mut left_out)?;
     }
     let points = points::all(&matrix.axes);
-    Ok((matrix, points, left_out))
+    Ok(Fitted {
+        matrix,
+        points,
+        left_out,
+        bases,
+    })
+}
+
+/// Whose price is asked.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    experiment: &'a dyn Experiment,
+    options: &'a PlanOptions,
+    bases: Bases,
 }
 
 /// The first spare block, when the planned blocks are enough to judge and leave some of the time.
@@ -75,28 +123,47 @@ pub(super) fn spare_from(matrix: &Matrix, cost: &Cost, options: &PlanOptions) ->
     (leaves_some && matrix.blocks >= BLOCKS_ENOUGH).then(|| matrix.blocks.saturating_add(1))
 }
 
-fn price_of(experiment: &dyn Experiment, matrix: &Matrix, options: &PlanOptions) -> Cost {
-    let asks = |arm: &Arm, point: &Point| experiment.asks(arm, point, options.scale);
-    let cells = order::cells(matrix, &points::all(&matrix.axes), options.seed, &asks);
-    price(experiment, matrix, &cells, options.scale)
+impl Ask<'_> {
+    fn price_of(&self, matrix: &Matrix) -> Cost {
+        let (scale, seed) = (self.options.scale, self.options.seed);
+        let asks = |arm: &Arm, point: &Point| self.experiment.asks(arm, point, scale);
+        let points = points::all(&matrix.axes);
+        let cells = order::cells(matrix, &points, seed, &asks, None);
+        price(self.experiment, matrix, &cells, scale, self.bases)
+    }
 }
 
-/// Drops the largest values of the axes until what lies on disk at once fits.
+/// Makes bases anew in each block where that is enough or helps, then drops the largest values of the axes, until what lies
+/// on disk at once fits.
 fn fit_disk(
     experiment: &dyn Experiment,
     matrix: &mut Matrix,
     options: &PlanOptions,
     left_out: &mut Vec<LeftOut>,
-) -> Result<()> {
+) -> Result<Bases> {
+    let of = |bases: Bases| Ask {
+        experiment,
+        options,
+        bases,
+    };
     let Some(limit) = options.disk_bytes else {
-        return Ok(());
+        return Ok(Bases::Kept);
+    };
+    let [kept, by_block] = [Bases::Kept, Bases::ByBlock].map(|one| of(one).price_of(matrix));
+    if kept.disk_bytes <= limit {
+        return Ok(Bases::Kept);
+    }
+    let bases = match by_block.disk_bytes < kept.disk_bytes {
+        true => Bases::ByBlock,
+        false => Bases::Kept,
     };
     loop {
-        let needs = price_of(experiment, matrix, options).disk_bytes;
+        let ask = of(bases);
+        let needs = ask.price_of(matrix).disk_bytes;
         if needs <= limit {
-            return Ok(());
+            return Ok(bases);
         }
-        let Some(smaller) = cheapest_cut(experiment, matrix, options, needs) else {
+        let Some(smaller) = cheapest_cut(&ask, matrix, needs) else {
             return Err(Error::Refused(format!(
                 "the smallest plan needs {} MB of disk and {} MB are allowed: allow more with --disk, or choose a smaller --scale",
                 needs >> 20,
@@ -113,12 +180,7 @@ fn fit_disk(
 }
 
 /// The matrix without the one value whose absence saves most disk; `None` when no value does.
-fn cheapest_cut(
-    experiment: &dyn Experiment,
-    matrix: &Matrix,
-    options: &PlanOptions,
-    now: u64,
-) -> Option<(Matrix, String)> {
+fn cheapest_cut(ask: &Ask<'_>, matrix: &Matrix, now: u64) -> Option<(Matrix, String)> {
     let mut best: Option<(u64, Matrix, String)> = None;
     for (at, axis) in matrix.axes.iter().enumerate() {
         for value in axis.values.iter().filter(|_| axis.values.len() > 1) {
@@ -126,7 +188,7 @@ fn cheapest_cut(
             if let Some(axis) = without.axes.get_mut(at) {
                 axis.values.retain(|other| other != value);
             }
-            let needs = price_of(experiment, &without, options).disk_bytes;
+            let needs = ask.price_of(&without).disk_bytes;
             if needs < best.as_ref().map_or(now, |(best, _, _)| *best) {
                 best = Some((needs, without, format!("{} = {value}", axis.name)));
             }
@@ -136,16 +198,15 @@ fn cheapest_cut(
 }
 
 fn fit_time(
-    experiment: &dyn Experiment,
+    ask: &Ask<'_>,
     matrix: &mut Matrix,
-    options: &PlanOptions,
     minutes: f64,
     left_out: &mut Vec<LeftOut>,
 ) -> Result<()> {
     let why = || format!("it does not fit into {minutes} minutes");
     let asked = matrix.blocks;
     loop {
-        let seconds = price_of(experiment, matrix, options).seconds;
+        let seconds = ask.price_of(matrix).seconds;
         if seconds <= minutes * 60.0 {
             break;
         }
@@ -217,6 +278,32 @@ mod tests {
         assert!(poor.spare_from.is_none() && poor.matrix.blocks < 3);
         assert!(poor.cost.seconds <= 300.0 && !poor.left_out.is_empty());
         assert!(plan(0.01).is_err());
+    }
+
+    #[test]
+    fn bases_are_made_anew_in_each_block_where_they_would_not_lie_side_by_side() {
+        let experiment = experiment_named("large-object-dump").expect("it is in the register");
+        let plan = |disk_bytes: Option<u64>| {
+            let options = PlanOptions {
+                scale: Scale::Published,
+                disk_bytes,
+                only: vec![("object-bytes".to_owned(), vec!["0".to_owned()])],
+                ..PlanOptions::default()
+            };
+            Plan::make(experiment, None, &options).expect("a plan")
+        };
+        let all = plan(None);
+        let less = plan(Some(all.cost.disk_bytes - 1));
+        assert!(!all.bases_by_block && less.bases_by_block);
+        assert!(less.left_out.is_empty(), "every value still fits");
+        assert_eq!(less.cells.len(), all.cells.len());
+        assert!(less.cost.disk_bytes < all.cost.disk_bytes);
+        assert!(
+            less.cost.seconds > all.cost.seconds,
+            "bases are filled again"
+        );
+        let read = Plan::from_json(&serde_json::to_vec(&less).expect("JSON"));
+        assert_eq!(read.expect("the same plan"), less);
     }
 
     #[test]

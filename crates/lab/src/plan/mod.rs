@@ -21,6 +21,7 @@ use crate::prepared_folder::PreparedFolder;
 use crate::yours::Yours;
 
 pub use budget::LeftOut;
+use budget::{Bases, Fitted};
 pub use order::block_seed;
 
 /// The schema of `plan.json`.
@@ -93,6 +94,9 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// The estimate for all of it.
     pub cost: Cost,
+    /// Bases are made anew in each block and removed after their runs, so that the disk holds one at a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bases_by_block: bool,
     /// The budget in seconds, when one was given; what the plan leaves of it goes to the undecided points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
@@ -112,15 +116,23 @@ impl Plan {
     ) -> Result<Self> {
         let matrix = points::chosen(matrix(experiment, options)?, options)?;
         points::check_names(&matrix)?;
-        let (mut matrix, points, left_out) = budget::fit(experiment, matrix, options)?;
+        let Fitted {
+            mut matrix,
+            points,
+            left_out,
+            bases,
+        } = budget::fit(experiment, matrix, options)?;
         let asks = |arm: &Arm, point: &Point| experiment.asks(arm, point, options.scale);
-        let cells = order::cells(&matrix, &points, options.seed, &asks);
-        let cost = budget::price(experiment, &matrix, &cells, options.scale);
+        let cells = order::cells(&matrix, &points, options.seed, &asks, None);
+        let cost = budget::price(experiment, &matrix, &cells, options.scale, bases);
         let spare_from = budget::spare_from(&matrix, &cost, options);
         if spare_from.is_some() {
             matrix.blocks = matrix.blocks.saturating_mul(2);
         }
-        let cells = order::cells(&matrix, &points, options.seed, &asks);
+        let bases_by_block = bases == Bases::ByBlock;
+        let base_of = |cell: &Cell| base_name(experiment, &matrix, cell, options.scale);
+        let base_of: Option<order::BaseOf<'_>> = if bases_by_block { Some(&base_of) } else { None };
+        let cells = order::cells(&matrix, &points, options.seed, &asks, base_of);
         let mut plan = Self {
             schema: PLAN_SCHEMA.to_owned(),
             experiment: experiment.name().to_owned(),
@@ -133,6 +145,7 @@ impl Plan {
             cells,
             left_out,
             cost,
+            bases_by_block,
             spare_from,
             budget_s: options.minutes.map(|minutes| minutes * 60.0),
             hash: String::new(),
@@ -189,6 +202,28 @@ impl Plan {
         self.cells.iter().filter(required).count()
     }
 
+    /// What these of its cells cost with their bases, on an empty site.
+    pub(crate) fn price_of(&self, experiment: &dyn Experiment, cells: &[Cell]) -> Cost {
+        let bases = match self.bases_by_block {
+            true => Bases::ByBlock,
+            false => Bases::Kept,
+        };
+        budget::price(experiment, &self.matrix, cells, self.scale, bases)
+    }
+
+    /// The plan without this planned block and all that follow, with the reason among what is left out.
+    pub(crate) fn without_blocks_from(&self, first: u32, why: String) -> Self {
+        let planned = self.planned_blocks();
+        let mut plan = self.clone();
+        plan.cells.retain(|cell| cell.block < first);
+        plan.matrix.blocks = first.saturating_sub(1);
+        plan.spare_from = None;
+        let gone = planned.saturating_sub(plan.matrix.blocks);
+        let what = format!("{gone} of {planned} blocks");
+        plan.left_out.push(LeftOut { what, why });
+        plan
+    }
+
     /// The metric that decides.
     pub fn primary(&self) -> Option<&Metric> {
         self.metrics.first()
@@ -207,6 +242,15 @@ fn matrix(experiment: &dyn Experiment, options: &PlanOptions) -> Result<Matrix> 
         })?;
     }
     Ok(matrix)
+}
+
+/// The name of a cell's base; cells of other servers or other `initdb` arguments have others.
+fn base_name(experiment: &dyn Experiment, matrix: &Matrix, cell: &Cell, scale: Scale) -> String {
+    let arm = matrix.arms.iter().find(|arm| arm.name == cell.arm);
+    arm.map_or_else(String::new, |arm| {
+        let base = experiment.base(cell, arm, scale);
+        format!("{:?} {:?} {}", arm.version, arm.initdb, base.name)
+    })
 }
 
 /// The bases that cells need, each once: (server, base, `initdb` arguments) with whether runs share it.

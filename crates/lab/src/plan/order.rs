@@ -6,6 +6,8 @@
 //!                         block 1  A B   B A   A B         block 2  B A   A B   B A      ABBA at every point
 //! ```
 //!
+//! Where bases are made anew in each block, a block takes the bases in shuffled order and the runs of each base side by side.
+//!
 //! The baseline runs twice at the first, the middle and the last point of a block. The second is the control: what
 //! differs between equal runs is the noise floor.
 
@@ -17,8 +19,17 @@ use crate::experiment::Matrix;
 /// Whether an arm is run at a point.
 pub(super) type Asks<'a> = &'a dyn Fn(&Arm, &Point) -> bool;
 
-/// All cells of all blocks, in the order in which they run.
-pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64, asks: Asks<'_>) -> Vec<Cell> {
+/// Which base a cell runs on, by name.
+pub(super) type BaseOf<'a> = &'a dyn Fn(&Cell) -> String;
+
+/// All cells of all blocks, in the order in which they run; those of one base side by side where bases are told.
+pub(super) fn cells(
+    matrix: &Matrix,
+    points: &[Point],
+    seed: u64,
+    asks: Asks<'_>,
+    base_of: Option<BaseOf<'_>>,
+) -> Vec<Cell> {
     let mut order = Vec::new();
     let mut last: Vec<Cell> = Vec::new();
     for block in 1..=matrix.blocks {
@@ -26,7 +37,8 @@ pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64, asks: Asks<'_>
         let mut runs = if backwards {
             last.iter().rev().cloned().collect()
         } else {
-            shuffled(matrix, points, asks, block_seed(seed, block))
+            let runs = shuffled(matrix, points, asks, block_seed(seed, block));
+            base_of.map_or_else(|| runs.clone(), |base_of| side_by_side(&runs, base_of))
         };
         for cell in &mut runs {
             cell.block = block;
@@ -36,6 +48,21 @@ pub(super) fn cells(matrix: &Matrix, points: &[Point], seed: u64, asks: Asks<'_>
         last = runs;
     }
     order
+}
+
+/// Runs of one base together, bases in the order in which they first come.
+fn side_by_side(runs: &[Cell], base_of: BaseOf<'_>) -> Vec<Cell> {
+    let mut bases: Vec<String> = Vec::new();
+    for base in runs.iter().map(base_of) {
+        if !bases.contains(&base) {
+            bases.push(base);
+        }
+    }
+    let of_base = |base: &String| {
+        let own = runs.iter().filter(|cell| base_of(cell) == *base);
+        own.cloned().collect::<Vec<_>>()
+    };
+    bases.iter().flat_map(of_base).collect()
 }
 
 /// The seed of a block's data: its runs work on the same data, other blocks on other data.
@@ -144,7 +171,7 @@ mod tests {
     }
 
     fn order(matrix: &Matrix, seed: u64) -> Vec<Cell> {
-        cells(matrix, &points::all(&matrix.axes), seed, &|_, _| true)
+        cells(matrix, &points::all(&matrix.axes), seed, &|_, _| true, None)
     }
 
     #[test]
@@ -153,7 +180,7 @@ mod tests {
         let asks = |arm: &Arm, point: &Point| {
             arm.name != "a" || ["2", "4"].contains(&point["rows"].as_str())
         };
-        let cells = cells(&matrix, &points::all(&matrix.axes), 7, &asks);
+        let cells = cells(&matrix, &points::all(&matrix.axes), 7, &asks, None);
         let of = |arm: &str, is_control: bool| -> Vec<&str> {
             let found = cells
                 .iter()
@@ -196,6 +223,26 @@ mod tests {
                 .collect()
         };
         assert_ne!(arms(1), arms(2));
+    }
+
+    #[test]
+    fn runs_of_one_base_are_side_by_side_where_bases_are_made_anew() {
+        let matrix = matrix(&["a", "b", "c"], &[1, 2, 3, 4], 3);
+        let base_of = |cell: &Cell| cell.at("rows").to_owned();
+        let points = points::all(&matrix.axes);
+        let cells = cells(&matrix, &points, 7, &|_, _| true, Some(&base_of));
+        let mut same = order(&matrix, 7);
+        let by_id = |one: &Cell, other: &Cell| one.id.cmp(&other.id);
+        let mut sorted = cells.clone();
+        same.sort_by(by_id);
+        sorted.sort_by(by_id);
+        assert_eq!(sorted, same, "the same runs");
+        for block in 1..=3 {
+            let of_block = cells.iter().filter(|cell| cell.block == block);
+            let mut bases: Vec<String> = of_block.map(base_of).collect();
+            bases.dedup();
+            assert_eq!(bases.len(), 4, "each base once: {bases:?}");
+        }
     }
 
     #[test]

@@ -8,9 +8,12 @@ use crate::cell::{Cell, RunResult};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::runner::journal::{self, Entry};
-use crate::servers_of_arms::refuse_data_directory;
+use crate::runner::overrun;
+use crate::runner::site::KeptSite;
+use crate::servers_of_arms::{SiteOptions, refuse_data_directory};
 
 const PLAN: &str = "plan.json";
+const SITE: &str = "site.json";
 const JOURNAL: &str = "journal.jsonl";
 const LOCK: &str = "lock";
 const RUNS: &str = "runs";
@@ -95,6 +98,47 @@ impl RunFolder {
         &self.plan
     }
 
+    /// The servers and places that this folder was begun with; `None` before its first run.
+    pub fn kept_site(&self) -> Result<Option<KeptSite>> {
+        let path = self.path.join(SITE);
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(Error::io("read", &path))?,
+        };
+        let kept = serde_json::from_slice(&bytes)
+            .map_err(|error| Error::Refused(format!("{} cannot be read: {error}", path.display())));
+        kept.map(Some)
+    }
+
+    /// Where to go on: as this folder was begun, or as it is said now where nothing was begun.
+    ///
+    /// # Errors
+    /// When a word that is said now contradicts the folder, with both.
+    pub fn site(&self, said: &SiteOptions) -> Result<SiteOptions> {
+        match self.kept_site()? {
+            Some(kept) => kept.with(said, &self.path),
+            None => Ok(said.clone()),
+        }
+    }
+
+    /// Keeps the servers and places of the first run for all that follow.
+    pub(super) fn keep_site(&self, options: &SiteOptions) -> Result<()> {
+        if self.path.join(SITE).exists() {
+            return Ok(());
+        }
+        let kept = KeptSite::of(options)?;
+        let text = serde_json::to_vec_pretty(&kept).expect("plain data can be written as JSON");
+        write_whole(&self.path, SITE, &text)
+    }
+
+    /// The plan as it was carried out: without the blocks that the budget did not hold.
+    pub fn plan_as_run(&self) -> Plan {
+        match overrun::dropped(&self.history()) {
+            Some((first, why)) => self.plan.without_blocks_from(first, why),
+            None => self.plan.clone(),
+        }
+    }
+
     /// The folder of a run, whether it is there or not.
     pub fn run_folder(&self, id: &str) -> PathBuf {
         self.path.join(RUNS).join(id)
@@ -131,7 +175,7 @@ impl RunFolder {
         if self.path.join(JOURNAL).exists() || std::fs::remove_dir(self.path.join(RUNS)).is_err() {
             return;
         }
-        for file in [PLAN, LOCK] {
+        for file in [PLAN, SITE, LOCK] {
             let _ = std::fs::remove_file(self.path.join(file));
         }
         if self.is_new {

@@ -22,6 +22,8 @@ pub enum Event {
     RunBegan,
     /// A run has its result in its folder.
     RunEnded,
+    /// Planned blocks were dropped: the budget does not hold them.
+    Dropped,
     /// Nothing is left to run.
     Ended,
 }
@@ -36,7 +38,10 @@ pub struct Entry {
     /// The run it happened to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<String>,
-    /// How the run ended.
+    /// The first block that was dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
+    /// How the run ended, or why blocks were dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
@@ -47,6 +52,7 @@ impl Entry {
             at: now(),
             event,
             cell: None,
+            block: None,
             outcome: None,
         }
     }
@@ -55,6 +61,14 @@ impl Entry {
         Self {
             cell: Some(cell.id.clone()),
             ..Self::new(event)
+        }
+    }
+
+    pub(super) fn of_blocks(first: u32, why: &str) -> Self {
+        Self {
+            block: Some(first),
+            outcome: Some(why.to_owned()),
+            ..Self::new(Event::Dropped)
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! FOLDER/plan.json        what is asked, with its hash
+//!        site.json        servers and places of the first run, for all that follow
 //!        journal.jsonl    what happened when, appended and synced
 //!        lock             held while somebody works here
 //!        runs/<id>/       run.json, server.log, raw files: whole or not there
@@ -13,12 +14,15 @@ mod enough;
 mod folder;
 mod journal;
 mod one_run;
+mod overrun;
+mod site;
 mod skips;
 mod spare;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::analysis::Judge;
 use crate::by_url;
 use crate::cell::{Cell, RunResult};
 use crate::error::{Error, Result};
@@ -29,6 +33,8 @@ use crate::servers_of_arms::{Site, SiteOptions};
 pub use calm::CalmOptions;
 pub use folder::{RunFolder, Unreadable};
 pub use journal::{Entry, Event};
+pub use site::KeptSite;
+pub(crate) use site::quoted;
 pub use skips::skipped_here;
 
 /// Who hears how it goes.
@@ -50,6 +56,8 @@ pub struct RunOptions {
     pub calm: CalmOptions,
     /// Run again what failed, was empty or was skipped.
     pub again: bool,
+    /// When a decision counts as open, for the runs of the spare blocks.
+    pub judge: Judge,
 }
 
 /// The servers' site, once it is known that the experiment may run there and that the machine holds the plan.
@@ -65,7 +73,7 @@ fn open_site(
     }
     let mut site = Site::open(options.site.clone(), interrupted)?;
     if todo.iter().any(|(_, cell)| !plan.is_spare(cell)) {
-        enough::check(plan, &mut site)?;
+        enough::check(experiment, plan, &mut site)?;
     }
     Ok(site)
 }
@@ -80,6 +88,10 @@ pub fn carry_out(
 ) -> Result<Vec<RunResult>> {
     let _lock = folder.lock()?;
     folder.clean()?;
+    let options = &RunOptions {
+        site: folder.site(&options.site)?,
+        ..options.clone()
+    };
     let done = folder.results()?.0;
     let counts = |result: &RunResult| result.is_done() || !options.again;
     let plan = folder.plan();
@@ -102,11 +114,15 @@ pub fn carry_out(
     } else {
         Event::Resumed
     };
+    folder.keep_site(&options.site)?;
     folder.journal(&Entry::new(event))?;
-    let mut spare = spare::Spare::default();
-    for (at, cell) in todo {
+    let mut overrun = overrun::Overrun::default();
+    let mut spare = spare::Spare::new(options.judge);
+    for (done, (at, cell)) in todo.iter().copied().enumerate() {
         site.check_interrupted()?;
-        if plan.is_spare(cell) && !spare.wants(experiment, folder, cell)? {
+        if overrun.drops(experiment, folder, cell, &mut |words| audience.tell(words))?
+            || (plan.is_spare(cell) && !spare.wants(experiment, folder, cell)?)
+        {
             continue;
         }
         audience.begins(at, plan.required_runs().max(at), cell);
@@ -114,6 +130,8 @@ pub fn carry_out(
         let result = one_run::make(experiment, folder, cell, &mut site, &options.calm, audience)?;
         folder.journal(&Entry::of_result(&result))?;
         audience.ends(&result);
+        let left = todo.iter().skip(done + 1).map(|(_, cell)| *cell);
+        one_run::drop_bases(experiment, plan, &mut site, cell, left);
     }
     folder.journal(&Entry::new(Event::Ended))?;
     let (results, unreadable) = folder.results()?;

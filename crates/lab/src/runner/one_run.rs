@@ -1,10 +1,13 @@
 //! One run, from the first look at its server to a folder that counts.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use pgclinic_servers::Installation;
+
 use crate::bench::Bench;
-use crate::cell::{Arm, Cell, Outcome, RunResult};
+use crate::cell::{Arm, Cell, Metric, Outcome, RunResult};
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Measured};
 use crate::plan::{Plan, block_seed};
@@ -71,6 +74,18 @@ fn outcome_of(error: Error) -> Result<Outcome> {
     }
 }
 
+/// A server that gave up, as on a full disk, has told its clients nothing: its log says why.
+fn with_last_words(error: Error, log: &str) -> Error {
+    let mut last = log.lines().rev();
+    let words = last.find_map(|line| Some(line.split_once("PANIC:  ")?.1));
+    match (error, words) {
+        (Error::Sql { what, source }, Some(words)) => Error::Refused(format!(
+            "{what}: {source}; the server's log: PANIC:  {words}"
+        )),
+        (error, _) => error,
+    }
+}
+
 /// A server's log has lines, and a reason is one sentence.
 fn in_one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -91,7 +106,7 @@ fn measure(
         .arm(&cell.arm)
         .ok_or_else(|| Error::Refused(format!("the plan has no arm {}", cell.arm)))?;
     let mut bench = open_bench(experiment, plan, &cell, arm, site, audience, part)?;
-    if plan.primary().is_some_and(|metric| metric.timing) {
+    if decides_on_time(experiment, plan) {
         let busy = calm::wait(calm, &mut |_| bench.check_interrupted())?;
         bench.overlaps.extend(busy);
     }
@@ -103,9 +118,60 @@ fn measure(
     bench.keep("server.log", bench.log.as_bytes())?;
     // A server that was stopped under the run makes it fail in a hundred ways; none of them is its result.
     interrupted?;
-    let measured = measured?;
+    let measured = measured.map_err(|error| with_last_words(error, &bench.log))?;
     finished?;
     take(plan, measured, result)
+}
+
+/// Whether a decision of this plan leans on a metric that depends on the machine's speed.
+fn decides_on_time(experiment: &dyn Experiment, plan: &Plan) -> bool {
+    let compared = experiment.comparisons(&plan.matrix);
+    let decides = |metric: &&Metric| {
+        let mut names = compared.iter().map(|comparison| &comparison.metric);
+        names.any(|name| *name == metric.name)
+    };
+    let mut deciding = plan.metrics.iter().filter(decides).chain(plan.primary());
+    deciding.any(|metric| metric.timing)
+}
+
+/// Removes the bases that no run needs that is left: none of the whole plan, or, where bases are made anew in each block,
+/// none of this block.
+pub(super) fn drop_bases<'a>(
+    experiment: &dyn Experiment,
+    plan: &Plan,
+    site: &mut Site,
+    after: &Cell,
+    left: impl Iterator<Item = &'a Cell>,
+) {
+    let mut needed = BTreeSet::new();
+    let left = left.filter(|cell| !plan.bases_by_block || cell.block == after.block);
+    for cell in left {
+        let known = plan.arm(&cell.arm).and_then(|arm| {
+            let installation = site.known_installation(arm)?;
+            Some((arm, installation))
+        });
+        if let Some((arm, installation)) = known {
+            needed.insert(wish(experiment, plan, cell, arm, installation).key());
+        }
+    }
+    site.keep_bases(&needed);
+}
+
+fn wish<'a>(
+    experiment: &'a dyn Experiment,
+    plan: &Plan,
+    cell: &Cell,
+    arm: &'a Arm,
+    installation: &'a Installation,
+) -> Wish<'a> {
+    Wish {
+        experiment,
+        installation,
+        arm,
+        base: experiment.base(cell, arm, plan.scale),
+        scale: plan.scale,
+        seed: plan.seed,
+    }
 }
 
 /// A run must give its deciding metric, and every number must be one.
@@ -131,21 +197,11 @@ fn open_bench<'a>(
     part: &Path,
 ) -> Result<Bench<'a>> {
     let installation = site.installation(arm, &mut |words| audience.tell(words))?;
-    let wish = Wish {
-        experiment,
-        installation: &installation,
-        arm,
-        base: experiment.base(cell, arm, plan.scale),
-        scale: plan.scale,
-        seed: plan.seed,
-    };
     site.learn(&installation)?;
     if let Some(features) = site.known_features(&installation) {
         let needs = experiment.needs(cell, arm);
-        let missing = needs.iter().find_map(|need| {
-            let words = need.missing(features, &installation)?;
-            Some(words + &need.elsewhere(&installation))
-        });
+        let mut needs = needs.iter();
+        let missing = needs.find_map(|need| need.missing_here(features, &installation));
         if let Some(missing) = missing {
             return Err(Error::Skip(missing));
         }
@@ -162,7 +218,7 @@ fn open_bench<'a>(
             settings_of(wanted, installation.major, connections)
         }
     };
-    let data = site.data(&wish)?;
+    let data = site.data(&wish(experiment, plan, cell, arm, &installation))?;
     Ok(Bench {
         site,
         cell,
@@ -229,7 +285,42 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use pgclinic_servers::SqlError;
+
     use super::*;
+    use crate::experiments::experiment_named;
+    use crate::plan::PlanOptions;
+
+    #[test]
+    fn the_last_words_of_a_server_stand_in_the_reason() {
+        let log = "LOG:  starting\nPANIC:  could not write to file \"pg_wal/1\": No space left on device\nLOG:  gone\n";
+        let lost = || Error::Sql {
+            what: "the statement of [run]".to_owned(),
+            source: SqlError::Gone,
+        };
+        let told = with_last_words(lost(), log).to_string();
+        assert!(
+            told.ends_with("PANIC:  could not write to file \"pg_wal/1\": No space left on device"),
+            "{told}"
+        );
+        let silent = with_last_words(lost(), "LOG:  starting\n").to_string();
+        assert_eq!(silent, lost().to_string());
+        let skipped = with_last_words(Error::Skip("no".to_owned()), log);
+        assert_eq!(skipped.to_string(), "no");
+    }
+
+    #[test]
+    fn a_second_metric_that_decides_on_time_waits_for_a_calm_machine_too() {
+        let waits = |name: &str| {
+            let experiment = experiment_named(name).expect("it is registered");
+            let plan = Plan::make(experiment, None, &PlanOptions::default()).expect("a plan");
+            let first = plan.primary().is_some_and(|metric| metric.timing);
+            (first, decides_on_time(experiment, &plan))
+        };
+        assert_eq!(waits("uuid-keys"), (false, true));
+        assert_eq!(waits("analyze-prefetch"), (true, true));
+        assert_eq!(waits("duplicate-inserts"), (false, false));
+    }
 
     #[test]
     fn a_clock_that_was_set_is_noted_and_one_that_was_not_is_silent() {

@@ -1,5 +1,6 @@
 //! What a plan would skip on this machine, told before it is run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -41,10 +42,16 @@ pub fn skipped_here(
                 let Some(features) = site.known_features(&installation) else {
                     continue;
                 };
+                // Looking for it elsewhere takes its time: cells of an arm need the same.
+                let mut asked: BTreeMap<String, Option<String>> = BTreeMap::new();
                 skips.extend(own.filter_map(|cell| {
                     let needs = experiment.needs(cell, arm);
-                    let mut missing = needs.iter();
-                    let why = missing.find_map(|need| need.missing(features, &installation))?;
+                    let why = needs.iter().find_map(|need| {
+                        let asked = asked.entry(format!("{need:?}"));
+                        let answer =
+                            asked.or_insert_with(|| need.missing_here(features, &installation));
+                        answer.clone()
+                    })?;
                     Some(Skip { cell, why })
                 }));
             }

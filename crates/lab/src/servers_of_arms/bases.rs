@@ -1,6 +1,6 @@
 //! Bases: clusters that are made and filled once, then copied for each run or shared by runs that only read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pgclinic_servers::{
@@ -8,13 +8,10 @@ use pgclinic_servers::{
     initdb,
 };
 
-use crate::cell::Arm;
+use crate::cell::{Arm, FOLDER};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Scale, Use};
 use crate::servers_of_arms::Site;
-
-/// The parameter of an arm that names the folder of its data.
-const FOLDER: &str = "folder";
 
 /// Where the data of one run is.
 #[derive(Debug)]
@@ -57,7 +54,7 @@ pub(crate) struct Wish<'a> {
 
 impl Wish<'_> {
     /// Tells bases apart.
-    fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!(
             "{} {} {:?} {:?} {} {}",
             self.experiment.name(),
@@ -126,6 +123,11 @@ impl Site {
         self.fill_base(wish, &pgdata)?;
         self.bases.insert(key, (scratch, pgdata.clone()));
         Ok(pgdata)
+    }
+
+    /// Removes all bases but these, by their keys; one that is needed again is made again.
+    pub(crate) fn keep_bases(&mut self, keys: &BTreeSet<String>) {
+        self.bases.retain(|key, _| keys.contains(key));
     }
 
     /// A cluster that nobody has used, made once for each installation and arguments of `initdb`.

@@ -24,6 +24,12 @@ impl Site {
         }
     }
 
+    /// The installation that an arm has run on.
+    pub(crate) fn known_installation(&self, arm: &Arm) -> Option<&Installation> {
+        let key = arm.version.clone().unwrap_or_default();
+        self.installations.get(&key)?.as_ref().ok()
+    }
+
     /// The installation for an arm, if it is given, installed, or was fetched before.
     pub(crate) fn installation_here(&self, arm: &Arm) -> Result<Option<Installation>> {
         let (major, minor) = numbers(arm.version.as_deref())?;

@@ -44,8 +44,8 @@ pub struct SiteOptions {
     pub run_as: Option<String>,
     /// Where data directories lie; by default in pgclinic's cache folder.
     pub data_folder: Option<PathBuf>,
-    /// Who makes the load of experiments that have one.
-    pub driver: Driver,
+    /// Who makes the load of experiments that have one; the laboratory's own clients when nobody said.
+    pub driver: Option<Driver>,
     /// Run on this server instead of starting any.
     pub url: Option<GivenServer>,
 }
@@ -107,7 +107,7 @@ impl Site {
 
     /// Who makes the load.
     pub(crate) fn driver(&self) -> Driver {
-        self.options.driver
+        self.options.driver.unwrap_or_default()
     }
 
     /// A new scratch folder where data directories lie.

@@ -4,10 +4,12 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pgclinic_lab::analysis::About;
+use pgclinic_lab::analysis::{About, Judge};
 use pgclinic_lab::learned::look;
 use pgclinic_lab::load::{Driver, Target};
-use pgclinic_lab::{GivenServer, Plan, PlanOptions, PreparedFolder, Scale, SiteOptions, Yours};
+use pgclinic_lab::{
+    GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, Yours,
+};
 
 use super::experiment::{Known, find};
 use crate::args::size;
@@ -145,6 +147,13 @@ impl JudgeArgs {
         About {
             folder,
             command,
+            judge: self.judge(),
+        }
+    }
+
+    /// For the runs that are made only where the decision is open.
+    pub(super) fn judge(&self) -> Judge {
+        Judge {
             alpha: (100.0 - self.confidence) / 100.0,
             margin: self.margin / 100.0,
         }
@@ -173,9 +182,9 @@ pub(super) struct SiteArgs {
     /// With --url: the server may suffer, for experiments that do more than work in a schema of their own
     #[arg(long, requires = "url")]
     this_is_not_production: bool,
-    /// Who makes the load, for experiments that have one
-    #[arg(long, value_enum, value_name = "DRIVER", default_value_t = DriverName::BuiltIn)]
-    driver: DriverName,
+    /// Who makes the load, for experiments that have one; the laboratory's own clients
+    #[arg(long, value_enum, value_name = "DRIVER")]
+    driver: Option<DriverName>,
 }
 
 /// A driver by name.
@@ -197,6 +206,23 @@ impl From<DriverName> for Driver {
 }
 
 impl SiteArgs {
+    /// For the laboratory, in a folder that may have been begun with servers and places of its own.
+    pub(super) fn options_in(
+        &self,
+        folder: &RunFolder,
+        world: &mut World<'_>,
+    ) -> Result<SiteOptions, Failure> {
+        let mut options = folder.site(&self.options(world))?;
+        if self.url.is_none() {
+            let given = options.url.take();
+            options.url = given.map(|given| GivenServer {
+                target: world.with_password(given.target),
+                ..given
+            });
+        }
+        Ok(options)
+    }
+
     /// For the laboratory.
     pub(super) fn options(&self, world: &mut World<'_>) -> SiteOptions {
         SiteOptions {
@@ -204,7 +230,7 @@ impl SiteArgs {
             major: self.pg,
             run_as: self.run_as.clone(),
             data_folder: self.data_folder.clone(),
-            driver: self.driver.into(),
+            driver: self.driver.map(Driver::from),
             url: self.url.clone().map(|target| GivenServer {
                 target: world.with_password(target),
                 is_not_production: self.this_is_not_production,

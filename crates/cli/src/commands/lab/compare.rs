@@ -1,6 +1,6 @@
 //! `lab compare`: two folders of one experiment, with one thing changed in between.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::RunFolder;
@@ -21,6 +21,8 @@ enum GroupName {
     Settings,
     /// What the arms are told apart by
     Arms,
+    /// Who makes the load, and how
+    Load,
     /// Processor, memory, disk, kernel, mount options
     Machine,
 }
@@ -31,6 +33,7 @@ impl From<GroupName> for Group {
             GroupName::Server => Group::Server,
             GroupName::Settings => Group::Settings,
             GroupName::Arms => Group::Arms,
+            GroupName::Load => Group::Load,
             GroupName::Machine => Group::Machine,
         }
     }
@@ -42,7 +45,7 @@ pub(super) struct Arguments {
     before: PathBuf,
     /// Another one of the same experiment: what there is now
     after: PathBuf,
-    /// Differences that are known not to matter; by themselves, more than one kind is refused
+    /// Kinds of difference that are known not to matter; more than one difference is refused otherwise
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     allow: Vec<GroupName>,
     #[command(flatten)]
@@ -61,19 +64,50 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     let allowed: Vec<Group> = arguments.allow.iter().copied().map(Group::from).collect();
     let command = format!("pgclinic lab compare {} {}", names[0], names[1]);
     let about = arguments.judge.about(names.join(", "), command);
-    let side = |name, plan, results| Recorded {
-        name,
-        plan,
-        results,
+    let places = folders.map(|folder| seen_from_the_page(folder, arguments.output.output.as_deref()));
+    let before = Recorded {
+        name: &names[0],
+        place: &places[0],
+        plan: one.plan(),
+        results: &results_one,
     };
-    let document = compare(
-        &side(names[0].as_str(), one.plan(), results_one.as_slice()),
-        &side(names[1].as_str(), other.plan(), results_other.as_slice()),
-        &allowed,
-        &about,
-    )?;
+    let after = Recorded {
+        name: &names[1],
+        place: &places[1],
+        plan: other.plan(),
+        results: &results_other,
+    };
+    let document = compare(&before, &after, &allowed, &about)?;
     arguments
         .output
         .write(&Document::Experiment(document), world)?;
     Ok(Exit::Healthy)
+}
+
+/// A folder relative to the page, where it lies below the page's folder; else its whole path. On stdout the page belongs to
+/// the current folder.
+fn seen_from_the_page(folder: &Path, page: Option<&Path>) -> String {
+    let whole = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let home = page
+        .and_then(Path::parent)
+        .filter(|home| !home.as_os_str().is_empty());
+    let (folder, home) = (whole(folder), whole(home.unwrap_or(Path::new("."))));
+    let below = folder.strip_prefix(&home).unwrap_or(&folder);
+    below.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_below_the_page_is_named_from_there() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("lab/run");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let seen = |page: &Path| seen_from_the_page(&folder, Some(page));
+        assert_eq!(seen(&home.path().join("page.html")), "lab/run");
+        let elsewhere = home.path().join("lab/run/inside/page.html");
+        assert!(Path::new(&seen(&elsewhere)).is_absolute());
+    }
 }

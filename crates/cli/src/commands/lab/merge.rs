@@ -38,6 +38,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     }
     let recorded = opened.iter().map(|(name, folder, results)| Recorded {
         name,
+        place: name,
         plan: folder.plan(),
         results,
     });
@@ -48,9 +49,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     let known = of_plan(first.plan)?;
     let experiment = known.experiment();
     let into = &arguments.into;
-    let about = arguments
-        .judge
-        .about(into.display().to_string(), again(experiment, first.plan));
+    let command = again(experiment, first.plan, None);
+    let about = arguments.judge.about(into.display().to_string(), command);
     let document = Document::Experiment(merge(experiment, &recorded, &about)?);
     let sources = opened.iter().map(|(_, folder, _)| folder.path());
     gather(sources.zip(unique_names(&recorded)), into)?;

@@ -1,6 +1,7 @@
 //! `lab plan`: what would be run, and what it costs, before anything is started.
 
 use clap::Args;
+use serde::Serialize;
 use pgclinic_lab::{Cost, Plan, skipped_here};
 
 use super::arguments::{PlanArgs, SiteArgs};
@@ -15,26 +16,46 @@ pub(super) struct Arguments {
     plan: PlanArgs,
     #[command(flatten)]
     site: SiteArgs,
-    /// The plan as JSON, with every run in its order
+    /// The plan as JSON, with every run in its order and what would be skipped
     #[arg(long)]
     json: bool,
+}
+
+/// A plan, and what of it this machine would skip.
+#[derive(Serialize)]
+struct Planned<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    skipped: Vec<Skip>,
+}
+
+/// An arm, a value of an axis, or a run.
+#[derive(Serialize)]
+struct Skip {
+    what: String,
+    why: String,
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let (known, plan) = arguments.plan.plan(&arguments.name, world)?;
     let experiment = known.experiment();
+    let interrupted = std::sync::Arc::clone(&world.interrupted);
+    let skipped = skipped_here(
+        experiment,
+        &plan,
+        &arguments.site.options(world),
+        interrupted,
+    )?;
     let text = if arguments.json {
-        let mut text = serde_json::to_string_pretty(&plan)?;
+        let skips = skipped.into_iter().map(|(what, why)| Skip { what, why });
+        let planned = Planned {
+            plan: &plan,
+            skipped: skips.collect(),
+        };
+        let mut text = serde_json::to_string_pretty(&planned)?;
         text.push('\n');
         text
     } else {
-        let interrupted = std::sync::Arc::clone(&world.interrupted);
-        let skipped = skipped_here(
-            experiment,
-            &plan,
-            &arguments.site.options(world),
-            interrupted,
-        )?;
         let skipped = skipped
             .iter()
             .map(|(what, why)| (what.as_str(), why.as_str()));
@@ -72,6 +93,11 @@ fn words(question: &str, plan: &Plan) -> String {
             "what is left of {:.0} minutes goes to the cells whose decision is still open, in at most {blocks} more blocks\n",
             budget / 60.0
         ));
+    }
+    if plan.bases_by_block {
+        text.push_str(
+            "filled clusters are made anew in each block and removed after their runs, so that the disk holds one at a time\n",
+        );
     }
     let arms = plan.matrix.arms.iter();
     text.push_str(&table(

@@ -40,14 +40,14 @@ pub(super) fn of(
     let (results, unreadable) = folder.results()?;
     let about = judge.about(
         folder.path().display().to_string(),
-        again(experiment, folder.plan()),
+        again(experiment, folder.plan(), folder.kept_site()?.as_ref()),
     );
     let machine = Machine {
         name: host(&results),
         prefix: "",
         results: &results,
     };
-    let mut made = document(experiment, folder.plan(), &[machine], &about);
+    let mut made = document(experiment, &folder.plan_as_run(), &[machine], &about);
     made.remarks.extend(unreadable.iter().map(|one| {
         format!(
             "{} cannot be read and does not count: {}",

@@ -85,7 +85,8 @@ fn work(
         ));
     }
     let mut options = RunOptions {
-        site: arguments.site.options(world),
+        site: arguments.site.options_in(folder, world)?,
+        judge: arguments.judge.judge(),
         again: arguments.again,
         ..RunOptions::default()
     };

@@ -455,7 +455,11 @@ fn numbers(
             out.write_all(b"</td></tr>\n")?;
         }
     }
-    out.write_all(b"</tbody></table></div>\n</details>\n")
+    out.write_all(b"</tbody></table></div>\n</details>\n")?;
+    for words in figure.lines.iter().filter_map(|line| measured::slope(figure, line)) {
+        writeln!(out, "<p class=q>{}</p>", Esc(words))?;
+    }
+    Ok(())
 }
 
 fn run_value(

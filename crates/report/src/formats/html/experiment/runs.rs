@@ -129,6 +129,12 @@ fn row(
 ) -> io::Result<()> {
     write!(out, "<tr data-mark=\"{}\"><td>", marks(run))?;
     named(document, &run.id, out)?;
+    for file in run.files.iter().skip(1) {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        if let Some(link) = measured::link(file) {
+            write!(out, " <a class=q href=\"{}\">{}</a>", Esc(link), Esc(name))?;
+        }
+    }
     let machine = if document.machines.len() > 1 {
         format!(" on {}", run.machine)
     } else {
