@@ -72,6 +72,7 @@ question = "Are scripts drawn by weight?"
 blocks = 1
 [setup]
 sql = "CREATE TABLE seen (what text);"
+before = "ALTER SYSTEM SET max_locks_per_transaction = 77"
 restart = true
 [[arm]]
 name = "mixed"
@@ -90,6 +91,9 @@ script = "INSERT INTO seen VALUES ('seldom');"
 name = "often_share"
 sql = "SELECT coalesce(avg((what = 'often')::integer), 0) FROM seen"
 [[metric]]
+name = "locks"
+sql = "SELECT current_setting('max_locks_per_transaction')"
+[[metric]]
 name = "seldom_share"
 sql = "SELECT coalesce(avg((what = 'seldom')::integer), 0) FROM seen"
 [[metric]]
@@ -99,6 +103,8 @@ sql = "SELECT coalesce(avg((what = 'own')::integer), 0) FROM seen"
     let (results, _) = run(text);
     let of = |arm: &str, name: &str| metric(&results, arm, &[], name);
     assert_eq!(of("own", "own_share"), 1.0);
+    // What only a restart takes up was set before the run.
+    assert_eq!(of("own", "locks"), 77.0);
     let (often, seldom) = (of("mixed", "often_share"), of("mixed", "seldom_share"));
     assert!((often + seldom - 1.0).abs() < 1e-9, "{often} and {seldom}");
     // Nine of ten; a thousand draws stray by less than a tenth of that.

@@ -67,6 +67,7 @@ impl Experiment for CatalogChurn {
          again. The longest stall of the probe is the incident of the article: a SELECT that waits because VACUUM cuts the end \
          off pg_attribute. The arm no-truncate sets vacuum_truncate off on the catalogs (18 has it as a setting of the server). \
          The stall grows with the size of what is cut off and with shared_buffers, which are searched for its pages.\n\n\
+         The arms no-truncate and reuse are run at the rate max without a held snapshot, where they differ from the baseline.\n\n\
          Published: a reporting table writes 62 rows into pg_attribute, 27 into pg_attrdef and 9 into pg_class. For the shop \
          173, 3 and 32 are published, but the article's own addends give 230 rows in pg_attribute, and real servers 232. \
          --ddl FILE runs statements of your own as the cycle; its rows are counted where there are most of them. --traffic \

@@ -43,7 +43,7 @@ impl Experiment for ConnectionMemory {
          and is only shown.\n\n\
          Idle means connected and nothing else. A sort leaves behind what the allocator did not give back. Reading a table \
          as large as the shared buffers fills the page tables; huge pages make them small, where the machine has some \
-         reserved (vm.nr_hugepages)."
+         reserved (vm.nr_hugepages), and are tried for that arm only."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {

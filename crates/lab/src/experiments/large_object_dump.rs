@@ -106,7 +106,7 @@ impl Experiment for LargeObjectDump {
         let formats = Axis::new("format", "", &["custom", "directory"]);
         let hundreds: &[u64] = scale.pick(
             &[5],
-            &[50, 200],
+            &[50, 150],
             &[10, 500, 1_000, 2_000, 5_000, 10_000, 15_000],
         );
         let mut counts: Vec<u64> = hundreds.iter().map(|count| count * 100).collect();

@@ -46,7 +46,7 @@ impl Experiment for LockContention {
         ];
         let clients = scale.pick(
             vec![1, 8],
-            vec![1, 4, 16, 64, 128, 256, 512, 1024],
+            vec![1, 16, 64, 128, 256, 512, 1024],
             published.to_vec(),
         );
         Matrix {

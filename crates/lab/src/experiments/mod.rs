@@ -53,6 +53,26 @@ mod tests {
     }
 
     #[test]
+    fn combinations_that_nobody_asks_are_told_and_are_no_plan_alone() {
+        let experiment = experiment_named("connection-memory").expect("it is registered");
+        let mut options = PlanOptions::default();
+        let whole = Plan::make(experiment, None, &options).expect("a plan");
+        let told: Vec<&str> = whole
+            .left_out
+            .iter()
+            .map(|left| left.what.as_str())
+            .collect();
+        assert_eq!(told, ["15 of 36 combinations"]);
+        options.arms = vec!["idle".to_owned()];
+        options.only = vec![("huge-pages".to_owned(), vec!["on".to_owned()])];
+        let refused = Plan::make(experiment, None, &options).expect_err("nothing to run");
+        assert!(
+            refused.to_string().contains("none of these arms"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn what_is_decided_is_also_run() {
         for experiment in EXPERIMENTS {
             let plan = Plan::make(*experiment, None, &PlanOptions::default()).expect("a plan");

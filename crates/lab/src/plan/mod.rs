@@ -119,11 +119,18 @@ impl Plan {
         let Fitted {
             mut matrix,
             points,
-            left_out,
+            mut left_out,
             bases,
         } = budget::fit(experiment, matrix, options)?;
         let asks = |arm: &Arm, point: &Point| experiment.asks(arm, point, options.scale);
         let cells = order::cells(&matrix, &points, options.seed, &asks, None);
+        if cells.is_empty() {
+            return Err(Error::Refused(format!(
+                "none of these arms is run at these values; `pgclinic lab plan {}` without --arm and --only says what is",
+                experiment.name()
+            )));
+        }
+        left_out.extend(holes(&matrix, &points, &asks));
         let cost = budget::price(experiment, &matrix, &cells, options.scale, bases);
         let spare_from = budget::spare_from(&matrix, &cost, options);
         if spare_from.is_some() {
@@ -228,6 +235,17 @@ impl Plan {
     pub fn primary(&self) -> Option<&Metric> {
         self.metrics.first()
     }
+}
+
+/// What of a matrix is not run whatever the budget.
+fn holes(matrix: &Matrix, points: &[Point], asks: order::Asks<'_>) -> Option<LeftOut> {
+    let of_arm = |arm: &Arm| points.iter().filter(|point| !asks(arm, point)).count();
+    let holes: usize = matrix.arms.iter().map(of_arm).sum();
+    let all = matrix.arms.len() * points.len();
+    (holes > 0).then(|| LeftOut {
+        what: format!("{holes} of {all} combinations"),
+        why: "they ask nothing that the others do not answer".to_owned(),
+    })
 }
 
 /// The experiment's own matrix, or its arms made from folders.

@@ -45,6 +45,9 @@ pub(super) struct Setup {
     pub(super) cold: bool,
     #[serde(default)]
     pub(super) warm: Vec<String>,
+    /// SQL before each run.
+    #[serde(default)]
+    pub(super) before: String,
     #[serde(default)]
     pub(super) restart: bool,
     #[serde(default)]

@@ -205,9 +205,7 @@ impl Experiment for OwnExperiment {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
         let (point, arm) = (bench.cell().point.clone(), bench.arm().name.clone());
-        if self.file.setup.restart {
-            bench.restart()?;
-        }
+        self.prepare(bench, &point)?;
         if !self.file.setup.warm.is_empty() {
             let relations: Vec<&str> = self.file.setup.warm.iter().map(String::as_str).collect();
             bench.warm(&relations)?;
@@ -274,6 +272,22 @@ impl Experiment for OwnExperiment {
 }
 
 impl OwnExperiment {
+    /// What the file asks for on the server of each run, before anything is warm or measured.
+    fn prepare(&self, bench: &mut Bench<'_>, point: &Point) -> Result<()> {
+        let before = statements(&fill_in(&self.file.setup.before, point));
+        if !before.is_empty() {
+            let mut session = bench.connect()?;
+            for statement in before {
+                let done = session.execute(&statement);
+                done.map_err(Error::sql("before in [setup]"))?;
+            }
+        }
+        match self.file.setup.restart {
+            true => bench.restart(),
+            false => Ok(()),
+        }
+    }
+
     /// The settings and statements of an arm that says no advice of its own.
     fn what_makes(&self, arm: &Arm) -> String {
         let mut lines: Vec<String> = arm
