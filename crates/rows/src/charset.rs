@@ -112,6 +112,24 @@ impl Charset {
         String::from_utf8(text.to_vec()).ok()
     }
 
+    /// How many of these bytes are whole characters, where the text goes on behind them.
+    pub(crate) fn whole_bytes(self, text: &[u8]) -> usize {
+        match self {
+            Charset::Utf8 => {
+                let lead = text.iter().rposition(|byte| byte & 0xC0 != 0x80);
+                let start = lead.unwrap_or(0);
+                let last = text.get(start..).unwrap_or_default();
+                let is_cut = |error: std::str::Utf8Error| error.error_len().is_none();
+                match std::str::from_utf8(last).is_err_and(is_cut) {
+                    true => start,
+                    false => text.len(),
+                }
+            }
+            Charset::Euc(euc) => euc.whole_bytes(text),
+            _ => text.len(),
+        }
+    }
+
     /// The text in UTF-8, in `memory` where it had to be changed. An error holds it with marks in the place of bytes
     /// that stand for nothing.
     #[inline]
@@ -190,6 +208,33 @@ impl Charset {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Text that comes in parts of any size is the text that comes at once.
+    #[test]
+    fn parts_end_between_characters() {
+        let utf8 = "aé中\u{1F418}z".as_bytes();
+        let japanese = b"a\xC6\xFC\xCB\xDC\x8E\xB1\x8F\xB0\xA1z\xC6\xFC";
+        for (charset, text) in [
+            (Charset::Utf8, utf8),
+            (Charset::to_utf8(Some(1)), japanese.as_slice()),
+            (Charset::Latin1, b"n\xE4h".as_slice()),
+        ] {
+            let whole = charset.text(text).expect("text");
+            for size in 1..text.len() {
+                let (mut found, mut open) = (String::new(), Vec::new());
+                for part in text.chunks(size) {
+                    open.extend_from_slice(part);
+                    let rest = open.split_off(charset.whole_bytes(&open));
+                    found += &charset.text(&open).expect("whole characters");
+                    open = rest;
+                }
+                assert_eq!((found.as_str(), open.len()), (whole.as_str(), 0), "{size}");
+            }
+        }
+        // What is no text is not waited for.
+        assert_eq!(Charset::Utf8.whole_bytes(b"ab\x80\x80\x80\x80\x80"), 7);
+        assert_eq!(Charset::Utf8.whole_bytes(b"ab\xFF"), 3);
+    }
 
     #[test]
     fn what_is_no_text_is_marked_and_said() {

@@ -10,7 +10,7 @@ use crate::charset::Charset;
 use crate::shape::Column;
 use crate::values::{Fault, FaultKind};
 use packing::Packing;
-pub(crate) use packing::{Refusal, fields_of};
+pub(crate) use packing::{Refusal, below_domains, fields_of};
 
 /// Prints the values of one table, for one thread.
 pub struct Texts {

@@ -53,7 +53,8 @@ pub use running::{remove_all, stop_all};
 pub use scratch::Scratch;
 pub use server::{Server, StartOptions, StopMode};
 pub use session::{
-    Archive, BackupOptions, BaseBackup, ConnectOptions, Login, Proof, Prover, Session, TextRow,
+    Archive, BackupOptions, BaseBackup, ConnectOptions, CopyIn, Login, Proof, Prover, Session,
+    TextRow,
 };
 pub use sweep::{Swept, sweep, sweep_in};
 pub use target::{Address, Target, Tls};

@@ -14,6 +14,7 @@ mod proof;
 
 pub use base_backup::{Archive, BackupOptions, BaseBackup};
 pub use bearer::Login;
+pub use copy_in::CopyIn;
 pub use proof::{Proof, Prover};
 
 /// Notices of one session that are kept; a damaged relation can cause one for each page.

@@ -13,6 +13,8 @@ const CELL_BYTES: usize = 3;
 /// The bytes 0xA1 to 0xFE.
 const CELLS: usize = 94;
 const FIRST: u8 = 0xA1;
+/// No character has more bytes.
+const BYTES_MAX: usize = 4;
 /// Behind the last character.
 const PAIRS: u32 = 0x11_0000;
 
@@ -106,6 +108,21 @@ impl Euc {
             }
         }
         is_whole
+    }
+
+    /// How many of these bytes are whole characters, where the text goes on behind them.
+    pub(super) fn whole_bytes(&self, text: &[u8]) -> usize {
+        // A byte of ASCII is never part of another character.
+        let ascii = text.iter().rposition(u8::is_ascii);
+        let mut at = ascii.map_or(0, |last| last + 1);
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            at += match self.character(rest) {
+                Some((_, behind)) => rest.len() - behind.len(),
+                None if rest.len() < BYTES_MAX => break,
+                None => 1,
+            };
+        }
+        at
     }
 
     /// The one or two characters that the text begins with, and what is behind them.

@@ -29,19 +29,42 @@ impl Form for CopyText {
             if column > 0 {
                 out.push(b'\t');
             }
-            let printed = row
-                .value(column)
-                .map(|value| texts.print(column, value, out));
-            match printed {
-                Some(Some(Printed::Plain)) => {}
-                Some(Some(Printed::Text(text))) => escape(text, out),
-                Some(None) | None => out.extend_from_slice(b"\\N"),
-            }
+            value(row, column, texts, out);
         }
         out.push(b'\n');
     }
 
     fn tail(&self, _out: &mut Vec<u8>) {}
+}
+
+fn value(row: &Row<'_>, column: usize, texts: &mut Texts, out: &mut Vec<u8>) {
+    let printed = row
+        .value(column)
+        .map(|value| texts.print(column, value, out));
+    match printed {
+        Some(Some(Printed::Plain)) => {}
+        Some(Some(Printed::Text(text))) => escape(text, out),
+        Some(None) | None => out.extend_from_slice(b"\\N"),
+    }
+}
+
+/// A row without these columns' values, which come by themselves: what stands before the first of them, between them, and
+/// behind the last.
+pub(crate) fn around(row: &Row<'_>, columns: &[usize], texts: &mut Texts) -> Vec<Vec<u8>> {
+    let mut parts = Vec::new();
+    let mut open = Vec::new();
+    for column in 0..row.len() {
+        if column > 0 {
+            open.push(b'\t');
+        }
+        match columns.contains(&column) {
+            true => parts.push(std::mem::take(&mut open)),
+            false => value(row, column, texts, &mut open),
+        }
+    }
+    open.push(b'\n');
+    parts.push(open);
+    parts
 }
 
 /// Appends text with a backslash before what COPY reads otherwise.

@@ -80,7 +80,7 @@ pub fn salvage_live(
     progress: &dyn Progress,
 ) -> Result<Account, SalvageError> {
     let Destination::Folder(path) = &options.destination else {
-        let why = "from one server into another: salvage into a folder first, and load that";
+        let why = "rows of a running server go into a folder: salvage them there first";
         return Err(SalvageError::Unsuitable(why.into()));
     };
     let rows = way_of_rows(options)?;

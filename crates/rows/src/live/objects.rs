@@ -120,7 +120,7 @@ fn gather<'a>(
         }
     });
     read.map_err(|error| work.file.cannot_read(error))??;
-    objects.lose(work.account.places);
+    objects.lose(relation.oid, work.account.places);
     Ok(work.log)
 }
 

@@ -168,6 +168,18 @@ pub struct LargeObjectsAccount {
     /// Where something was lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<LossPlace>,
+    /// Where something was lost, the objects that may have had it, the first 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubtful: Vec<DoubtfulObject>,
+}
+
+/// A large object that may not be whole.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DoubtfulObject {
+    /// Its number.
+    pub object: u32,
+    /// What is missing of it.
+    pub why: String,
 }
 
 /// A table in the account.

@@ -8,6 +8,7 @@ use pgclinic_format::index_page::AccessMethod;
 use super::error::SalvageError;
 use super::fitting;
 use super::folder::Folder;
+use super::lines::To;
 use super::plan::{Planned, account_of, not_salvaged};
 use super::{Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account};
 use crate::charset::Charset;
@@ -47,13 +48,20 @@ pub fn salvage_file(
         Encoding::Utf8 => Charset::Utf8,
     };
     fitting::hold(cluster, &table, charset)?;
-    let Destination::Folder(path) = &options.destination else {
-        let why = "one file has no schema to be made on a server: name a folder";
-        return Err(SalvageError::Unsuitable(why.into()));
+    let folder;
+    let to = match &options.destination {
+        Destination::Folder(path) => {
+            folder = Folder::prepare(path, options.durability)?;
+            To::Folder(&folder)
+        }
+        Destination::Stream(stream) => To::Stream(stream, &options.spill_folder),
+        Destination::Server(_) => {
+            let why = "one file has no schema to be made on a server: name a folder";
+            return Err(SalvageError::Unsuitable(why.into()));
+        }
     };
-    let folder = Folder::prepare(path, options.durability)?;
     let to = FolderWork {
-        folder: &folder,
+        to,
         options,
         progress,
         finished: None,

@@ -1,4 +1,4 @@
-//! A value that is larger than memory allows, in a file of its own beside the table's: chunk by chunk, unpacked on the way.
+//! A value that is larger than memory allows, chunk by chunk and unpacked on the way: in a file of its own beside the table's.
 //!
 //! ```text
 //! <schema>.<table>.large_value.<block>.<item>.<column>   the bytes of the value, without a header
@@ -14,8 +14,8 @@ use super::folder::Folder;
 use crate::file_names::encoded;
 use crate::values::{ChunkReader, Found, Partial};
 
-/// Bytes that are gathered before they are written.
-const WRITE_BYTES: usize = 1 << 20;
+/// Bytes of a part, about.
+const PART_BYTES: usize = 1 << 20;
 /// Stored compressed data begins with the word of raw size and method.
 const WORD_BYTES: usize = 4;
 
@@ -61,16 +61,41 @@ fn write(
     chunks: &mut ChunkReader<'_>,
     partial: Partial,
 ) -> Result<Written, SalvageError> {
+    let mut file = folder.begin(name)?;
+    let ending = in_parts(pointer, chunks, &mut |bytes| file.write(bytes))?;
+    let bytes = file.bytes();
+    match ending {
+        Ending::Whole => file.finish().map(|_| Written::Whole),
+        Ending::Broken(_) if partial == Partial::Kept && bytes > 0 => {
+            file.finish().map(|_| Written::Beginning(bytes))
+        }
+        Ending::Broken(why) => Ok(Written::Nothing(why)),
+    }
+}
+
+/// How a value ended that came in parts.
+pub(super) enum Ending {
+    /// All of it came.
+    Whole,
+    /// What came is its beginning; why there is no more.
+    Broken(String),
+}
+
+/// Gives the bytes of a value, a mebibyte or so at a time; the first error of the taker ends it.
+pub(super) fn in_parts<E>(
+    pointer: ToastPointer,
+    chunks: &mut ChunkReader<'_>,
+    give: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<Ending, E> {
     let raw_size = u64::from(pointer.va_rawsize.saturating_sub(4));
     let mut unpacker = match pointer.is_compressed() {
         false => None,
         true => match Unpacker::new(pointer.method, raw_size) {
             Ok(unpacker) => Some(unpacker),
-            Err(error) => return Ok(Written::Nothing(error.to_string())),
+            Err(error) => return Ok(Ending::Broken(error.to_string())),
         },
     };
-    let mut file = folder.begin(name)?;
-    let (mut raw, mut skipped) = (Vec::new(), 0);
+    let (mut raw, mut skipped, mut bytes) = (Vec::new(), 0, 0);
     let (mut failure, mut broken) = (None, None::<DecompressError>);
     let found = chunks.fetch_each(pointer, &mut |data| {
         if failure.is_some() || broken.is_some() {
@@ -86,28 +111,25 @@ fn write(
                 broken = fed.err();
             }
         }
-        if raw.len() >= WRITE_BYTES {
-            failure = file.write(&raw).err();
+        if raw.len() >= PART_BYTES {
+            bytes += raw.len() as u64;
+            failure = give(&raw).err();
             raw.clear();
         }
     });
     if let Some(failure) = failure {
         return Err(failure);
     }
-    file.write(&raw)?;
-    let bytes = file.bytes();
-    let why = match (broken, found) {
-        (Some(error), _) => error.to_string(),
-        (None, Found::UpTo { missing, expected }) => {
-            format!("chunk {missing} of its {expected} is missing in TOAST")
-        }
-        (None, Found::Whole) if bytes == raw_size => {
-            return file.finish().map(|_| Written::Whole);
-        }
-        (None, Found::Whole) => format!("it has {bytes} bytes, not the {raw_size} of its pointer"),
-    };
-    match partial {
-        Partial::Kept if bytes > 0 => file.finish().map(|_| Written::Beginning(bytes)),
-        _ => Ok(Written::Nothing(why)),
-    }
+    bytes += raw.len() as u64;
+    give(&raw)?;
+    Ok(match (broken, found) {
+        (Some(error), _) => Ending::Broken(error.to_string()),
+        (None, Found::UpTo { missing, expected }) => Ending::Broken(format!(
+            "chunk {missing} of its {expected} is missing in TOAST"
+        )),
+        (None, Found::Whole) if bytes == raw_size => Ending::Whole,
+        (None, Found::Whole) => Ending::Broken(format!(
+            "it has {bytes} bytes, not the {raw_size} of its pointer"
+        )),
+    })
 }

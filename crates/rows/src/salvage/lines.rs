@@ -1,12 +1,14 @@
 //! Files that several threads fill in order: each piece of a table is written when all before it are.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_columnar::{ColumnarError, Packer, PackerPlan};
 
 use super::error::SalvageError;
 use super::folder::{Folder, PartFile};
+use super::stream::{Stream, StreamFile};
 
 /// Where the writing of one file stands.
 #[derive(Default)]
@@ -20,6 +22,45 @@ struct Line {
     is_void: bool,
 }
 
+/// Where files go.
+#[derive(Clone, Copy)]
+pub(crate) enum To<'a> {
+    Folder(&'a Folder),
+    /// To whoever takes it; a file that may have to be written anew is held in this folder first.
+    Stream(&'a Stream, &'a Path),
+}
+
+impl To<'_> {
+    fn begin(&self, of: &LineOf) -> Result<Sink, SalvageError> {
+        Ok(match self {
+            To::Folder(folder) => Sink::Part(folder.begin(&of.name)?),
+            To::Stream(stream, _) if of.packer.is_none() => Sink::Stream(StreamFile::begin(stream)),
+            To::Stream(stream, folder) => Sink::Stream(StreamFile::held_in(stream, folder)?),
+        })
+    }
+}
+
+enum Sink {
+    Part(PartFile),
+    Stream(StreamFile),
+}
+
+impl Sink {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SalvageError> {
+        match self {
+            Sink::Part(file) => file.write(bytes),
+            Sink::Stream(file) => file.write(bytes),
+        }
+    }
+
+    fn finish(self) -> Result<u64, SalvageError> {
+        match self {
+            Sink::Part(file) => file.finish(),
+            Sink::Stream(file) => file.finish(),
+        }
+    }
+}
+
 /// A file that is to be written.
 pub(crate) struct LineOf {
     pub(crate) name: String,
@@ -31,17 +72,17 @@ pub(crate) struct LineOf {
 
 /// A file that is being written.
 struct OpenFile {
-    file: PartFile,
+    file: Sink,
     packer: Option<Packer>,
     packed: Vec<u8>,
 }
 
 impl OpenFile {
-    fn begin(folder: &Folder, of: &LineOf) -> Result<Self, SalvageError> {
+    fn begin(to: To<'_>, of: &LineOf) -> Result<Self, SalvageError> {
         let packer = of.packer.as_ref().map(Packer::new).transpose();
         Ok(OpenFile {
             packer: packer.map_err(|error| unpacked(&of.name, error))?,
-            file: folder.begin(&of.name)?,
+            file: to.begin(of)?,
             packed: Vec::new(),
         })
     }
@@ -82,7 +123,7 @@ struct State {
 
 /// The files of one database's tables.
 pub(crate) struct Lines<'a> {
-    folder: &'a Folder,
+    to: To<'a>,
     names: Vec<String>,
     files: Vec<LineOf>,
     waiting_max: usize,
@@ -92,15 +133,11 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// A file for each table.
-    pub(crate) fn new(
-        folder: &'a Folder,
-        files: impl Iterator<Item = LineOf>,
-        threads: usize,
-    ) -> Self {
+    pub(crate) fn new(to: To<'a>, files: impl Iterator<Item = LineOf>, threads: usize) -> Self {
         let files: Vec<LineOf> = files.collect();
         let lines = files.iter().map(|_| Line::default()).collect();
         Lines {
-            folder,
+            to,
             names: files.iter().map(|file| file.name.clone()).collect(),
             files,
             waiting_max: threads * 2,
@@ -146,9 +183,12 @@ impl<'a> Lines<'a> {
         std::mem::take(&mut self.lock().fresh)
     }
 
-    /// The folder, and the name of a table's file.
+    /// The folder, if there is one, and the name of a table's file.
     pub(crate) fn file(&self, table: usize) -> Option<(&Folder, &str)> {
-        Some((self.folder, self.names.get(table)?))
+        match self.to {
+            To::Folder(folder) => Some((folder, self.names.get(table)?)),
+            To::Stream(..) => None,
+        }
     }
 
     /// The files' names.
@@ -267,7 +307,7 @@ impl<'a> Lines<'a> {
         let of = self.files.get(table).expect("a line has its file");
         let mut file = match file {
             Some(file) => file,
-            None => OpenFile::begin(self.folder, of)?,
+            None => OpenFile::begin(self.to, of)?,
         };
         file.write(of, bytes)?;
         Ok(file)

@@ -13,6 +13,7 @@ mod folder;
 mod key_cells;
 mod large_object_columns;
 pub(crate) mod large_objects;
+mod large_row;
 mod large_value;
 mod lines;
 mod lost_keys;
@@ -23,6 +24,7 @@ mod reading;
 mod sampling;
 pub(crate) mod sequences;
 mod server;
+mod stream;
 mod without_catalogs;
 mod worker;
 
@@ -32,8 +34,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use account::{
-    Account, CheckAccount, ColumnAs, LargeObjectsAccount, LossPlace, LostKeys, Outcome, PLACES_MAX,
-    ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount, TableAccount,
+    Account, CheckAccount, ColumnAs, DoubtfulObject, LargeObjectsAccount, LossPlace, LostKeys,
+    Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
@@ -43,6 +45,7 @@ pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub(crate) use plan::not_salvaged;
 pub use sampling::guess_columns;
+pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
 use pgclinic_cluster::wal::Replayed;
@@ -65,7 +68,7 @@ use crate::text_settings::TextStyle;
 use crate::texts::fields_of;
 use crate::values::Partial;
 use crew::Crew;
-use lines::{LineOf, Lines};
+use lines::{LineOf, Lines, To};
 use outlet::Outlet;
 use plan::Plan;
 
@@ -94,6 +97,8 @@ pub enum Destination {
     Folder(PathBuf),
     /// A database in which no schema of the source holds anything.
     Server(Box<Target>),
+    /// Whoever takes it: the rows of one table, and nothing beside them.
+    Stream(Stream),
 }
 
 /// What to do.
@@ -151,7 +156,7 @@ pub fn salvage(
             true => Folder::resume(path, options.durability)?,
             false => Folder::prepare(path, options.durability)?,
         }),
-        Destination::Server(_) => None,
+        Destination::Server(_) | Destination::Stream(_) => None,
     };
     // Half of the memory is left for reading.
     let replayed = match cluster.needs_recovery() {
@@ -182,16 +187,25 @@ pub fn salvage(
                 &mut account,
             )?;
         }
+        (Destination::Stream(stream), _) => {
+            let to = FolderWork {
+                to: To::Stream(stream, &options.spill_folder),
+                options,
+                progress,
+                finished: None,
+            };
+            to.write_one(cluster, &replaying, &mut account)?;
+        }
         (Destination::Folder(_), folder) => {
             let folder = folder.expect("made above");
             let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;
             let to = FolderWork {
-                folder: &folder,
+                to: To::Folder(&folder),
                 options,
                 progress,
                 finished: Some(&finished),
             };
-            to.write(cluster, &replaying, &mut account)?;
+            to.write(&folder, cluster, &replaying, &mut account)?;
         }
     }
     if let Some(path) = &options.ddl {
@@ -220,9 +234,9 @@ struct Replaying<'a> {
     not_applied: &'a BTreeMap<FileNumber, u64>,
 }
 
-/// Writing into a folder.
+/// Writing files.
 struct FolderWork<'a> {
-    folder: &'a Folder,
+    to: To<'a>,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
     finished: Option<&'a FinishedTables<'a>>,
@@ -252,6 +266,7 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
 impl FolderWork<'_> {
     fn write(
         &self,
+        folder: &Folder,
         cluster: &Cluster,
         replaying: &Replaying<'_>,
         account: &mut Account,
@@ -260,7 +275,7 @@ impl FolderWork<'_> {
         for (database, name) in databases(cluster, &options.selection) {
             let catalog = cluster.catalog(database);
             if options.without_catalogs || catalog.is_blind() {
-                self.write_blind(cluster, database, &name, replaying, account)?;
+                self.write_blind(folder, cluster, database, &name, replaying, account)?;
                 if account.interrupted {
                     break;
                 }
@@ -268,15 +283,7 @@ impl FolderWork<'_> {
             }
             let mut plan = plan_of(cluster, &catalog, &name, options);
             let files = MainForks::of_database(cluster, database);
-            beside_tables(
-                cluster,
-                &catalog,
-                &files,
-                options,
-                self.folder,
-                &name,
-                account,
-            )?;
+            beside_tables(cluster, &catalog, &files, options, folder, &name, account)?;
             plan.count_not_replayed(replaying.not_applied);
             account.not_salvaged.extend(plan.not_salvaged);
             if let Some(finished) = self.finished {
@@ -302,7 +309,7 @@ impl FolderWork<'_> {
             for table in &mut tables {
                 table.settle();
                 if lost_keys::is_hurt(table) && !self.progress.is_interrupted() {
-                    search.of_table(self.folder, table)?;
+                    search.of_table(folder, table)?;
                 }
             }
             if options.verify {
@@ -354,9 +361,46 @@ impl FolderWork<'_> {
         Ok(done)
     }
 
+    /// The rows of the one table that fits, and nothing beside them.
+    fn write_one(
+        &self,
+        cluster: &Cluster,
+        replaying: &Replaying<'_>,
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        let options = self.options;
+        let mut found = Vec::new();
+        for (database, name) in databases(cluster, &options.selection) {
+            let catalog = cluster.catalog(database);
+            let is_blind = options.without_catalogs || catalog.is_blind();
+            let mut plan = match is_blind {
+                true => without_catalogs::plan(cluster, database, &name, options).0,
+                false => plan_of(cluster, &catalog, &name, options),
+            };
+            plan.count_not_replayed(replaying.not_applied);
+            account.not_salvaged.append(&mut plan.not_salvaged);
+            let tables = plan.tables.into_iter();
+            found.extend(tables.map(|planned| (database, is_blind, planned)));
+        }
+        let (database, is_blind, planned) = only_table(found, &account.not_salvaged)?;
+        let charset = charset_of(cluster, database, options);
+        account
+            .not_salvaged
+            .extend(kept_encoding(cluster, database, options));
+        let planned = vec![planned];
+        let style = match is_blind {
+            true => Arc::clone(&options.text.style),
+            false => style_of(cluster, &cluster.catalog(database), options, &planned),
+        };
+        account.tables = self.write_tables(cluster, planned, charset, &style)?;
+        account.interrupted = self.progress.is_interrupted();
+        Ok(())
+    }
+
     /// A database whose catalogs cannot be read, or are not to be.
     fn write_blind(
         &self,
+        folder: &Folder,
         cluster: &Cluster,
         database: Oid,
         name: &str,
@@ -371,7 +415,7 @@ impl FolderWork<'_> {
             let file = format!("{name}/large_objects");
             if let Some(objects) = objects {
                 let known = without_catalogs::name_of(cluster, database);
-                let written = large_objects::write(objects, known, options, self.folder, &file)?;
+                let written = large_objects::write(objects, known, options, folder, &file)?;
                 account.large_objects.push(written);
             }
         }
@@ -431,7 +475,7 @@ impl FolderWork<'_> {
                     pieces,
                     packer,
                 });
-                Outlet::Files(Lines::new(self.folder, files, threads))
+                Outlet::Files(Lines::new(self.to, files, threads))
             },
         )
     }
@@ -512,6 +556,30 @@ fn only_database(cluster: &Cluster, selection: &Selection) -> Result<Oid, Salvag
             let names = names.join(", ");
             let why =
                 format!("one database goes into one database: name it with --database ({names})");
+            Err(SalvageError::Unsuitable(why))
+        }
+    }
+}
+
+/// The table of a stream.
+fn only_table<T>(
+    mut found: Vec<(Oid, T, plan::Planned)>,
+    not_salvaged: &[NotChecked],
+) -> Result<(Oid, T, plan::Planned), SalvageError> {
+    let count = found.len();
+    if let (1, Some(only)) = (count, found.pop()) {
+        return Ok(only);
+    }
+    match not_salvaged.first() {
+        None if count == 0 => Err(SalvageError::NothingSelected),
+        Some(told) if count == 0 => {
+            let why = format!("{}: {}", told.what, told.why);
+            Err(SalvageError::Unsuitable(why))
+        }
+        _ => {
+            let why = format!(
+                "a stream holds one table, and {count} fit: name one with --database and --relation"
+            );
             Err(SalvageError::Unsuitable(why))
         }
     }

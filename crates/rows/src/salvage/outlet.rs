@@ -7,7 +7,7 @@ use super::error::SalvageError;
 use super::folder::Folder;
 use super::key_cells::KeysOfTable;
 use super::lines::Lines;
-use super::server::Loads;
+use super::server::{GiveRow, Loads, Streamed};
 
 /// What became of one table's rows behind the threads.
 #[derive(Default, Debug)]
@@ -88,6 +88,19 @@ impl Outlet<'_> {
             Outlet::Memory(memory) => memory.add(&std::mem::take(bytes)),
             Outlet::Keys(keys) => keys.add(&std::mem::take(bytes)),
         }
+    }
+
+    /// A row with values larger than memory goes by itself into a server; nothing where rows do not go to one.
+    pub(super) fn stream(&self, table: usize, give: GiveRow<'_>) -> Option<Streamed> {
+        match self {
+            Outlet::Server(loads) => Some(loads.stream(table, give)),
+            Outlet::Files(_) | Outlet::Memory(_) | Outlet::Keys(_) => None,
+        }
+    }
+
+    /// Rows go into a server.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self, Outlet::Server(_))
     }
 
     /// The folder in which tables have files, and the name of this one's.

@@ -10,6 +10,8 @@ use pgclinic_format::wal::FileNumber;
 
 use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
+use super::{encoding_of, fitting};
+use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, Holding, MainForks, Table};
@@ -124,10 +126,20 @@ impl Plan {
         choice: ColumnChoice,
         cluster: &Cluster,
     ) {
-        let table = match self.description(catalog, relation, files, cluster) {
+        let described = self.description(catalog, relation, files, cluster);
+        let is_given = |given: &GivenTable| given.confidence.is_none();
+        let is_given = described.as_ref().is_some_and(is_given);
+        let mut table = match described {
             Some(given) => Table::of_given(files, catalog, relation, choice, &given),
             None => Table::of(files, catalog, relation, choice),
         };
+        if is_given {
+            let charset = Charset::to_utf8(encoding_of(cluster, catalog.database));
+            table = table.and_then(|table| match fitting::hold(cluster, &table, charset) {
+                Ok(()) => Ok(table),
+                Err(error) => Err(error.to_string()),
+            });
+        }
         match table {
             Ok(mut table) => {
                 let unlogged = relation.persistence == Persistence::Unlogged;

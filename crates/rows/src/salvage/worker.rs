@@ -2,24 +2,22 @@
 
 use std::mem::take;
 
-use pgclinic_cluster::fork_path;
 use pgclinic_format::datum::Limits;
-use pgclinic_format::page::{HEADER_BYTES, PD_ALL_VISIBLE};
+use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::types::Tid;
-use pgclinic_format::visibility_map::heap_blocks_per_page;
-use pgclinic_format::{BlockNo, Fork, HeapTuple, LpFlags, Page};
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
 
 use super::Rows;
 use super::account::{LossPlace, Tally};
 use super::coverage::{Coverage, Covered};
 use super::crew::{Crew, Job, TableWork};
 use super::error::SalvageError;
+use super::large_row::{Fates, LargeRow};
 use super::large_value;
 use super::pieces::Piece;
-use super::reading::{Of, look, pages, read_piece};
+use super::reading::{HELD_ROWS, Of, look, map_marks, pages, read_piece};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
-use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::chunk_index::{Chunk, RunGatherer, chunk_rows};
 use crate::values::{Cells, ChunkReader, Taking, needed_by_row};
@@ -112,7 +110,7 @@ impl<'c> Worker<'c> {
         gatherer: &mut RunGatherer,
         tally: &mut Tally,
     ) {
-        let (state, why) = look(self.crew, page, block);
+        let (state, why) = look(self.crew.cluster, page, block);
         if let Some(why) = why {
             tally.damaged_pages += 1;
             tally.lose(LossPlace {
@@ -201,7 +199,7 @@ impl<'c> Worker<'c> {
     }
 
     fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
-        let (state, why) = look(self.crew, page, block);
+        let (state, why) = look(self.crew.cluster, page, block);
         if let Some(why) = why {
             printing.tally.damaged_pages += 1;
             printing.tally.doubt_block(block);
@@ -329,23 +327,11 @@ impl<'c> Worker<'c> {
     /// A page of zeros is legal, unless the visibility map says that it held rows.
     fn note_empty(&self, block: BlockNo, printing: &mut Printing<'c>) {
         printing.tally.empty_pages += 1;
-        if self.map_marks(&printing.work.table, block) {
-            let why = "the page is all zeros, and the visibility map says that it held rows";
+        if map_marks(self.crew.cluster, &printing.work.table, block) {
             printing.tally.damaged_pages += 1;
             printing.tally.doubt_block(block);
-            printing.tally.lose(LossPlace::page(block, why));
+            printing.tally.lose(LossPlace::page(block, HELD_ROWS));
         }
-    }
-
-    fn map_marks(&self, table: &Table, block: BlockNo) -> bool {
-        let page_bytes = u64::from(self.crew.cluster.build.block_size);
-        let per_page = heap_blocks_per_page(usize::try_from(page_bytes).unwrap_or(8192));
-        let (map_page, within) = (u64::from(block) / per_page, u64::from(block) % per_page);
-        let path = fork_path(&table.files.home.folder, table.files.filenode, Fork::Vm, 0);
-        let at = map_page * page_bytes + HEADER_BYTES as u64 + within / 4;
-        let mut byte = [0];
-        let read = self.crew.cluster.source().read_at(&path, at, &mut byte);
-        read == Ok(1) && byte[0] >> (within % 4 * 2) & 3 != 0
     }
 
     fn print_row(
@@ -379,12 +365,29 @@ impl<'c> Worker<'c> {
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
         let row = self.cells.row(tuple);
-        crew.options.form.row(
-            &printing.work.table,
-            &row,
-            &mut bench.texts,
-            &mut printing.out,
-        );
+        let large = self.cells.too_large();
+        let (is_loaded, fates) = match crew.outlet.is_server() && !large.is_empty() {
+            false => (false, Fates::new()),
+            true => {
+                let row = LargeRow {
+                    crew,
+                    table: printing.table,
+                    columns,
+                    row,
+                    texts: &mut bench.texts,
+                    chunks: bench.chunks.as_mut(),
+                };
+                row.load(large)
+            }
+        };
+        if !is_loaded {
+            crew.options.form.row(
+                &printing.work.table,
+                &row,
+                &mut bench.texts,
+                &mut printing.out,
+            );
+        }
         printing.tally.rows.written += 1;
         crew.refuse(printing.table, bench.texts.take_refusals());
         if is_large || printing.out.len() > AHEAD_BYTES {
@@ -395,10 +398,18 @@ impl<'c> Worker<'c> {
         let faults = self.cells.faults().iter().cloned();
         let mut is_partial = false;
         for fault in faults.chain(bench.texts.take_faults()) {
+            let fate = fates.get(&fault.column);
+            if fate == Some(&None) {
+                // It came in parts, and stands in its row.
+                continue;
+            }
             is_partial = true;
             let column = columns.get(fault.column);
             let name = column.map_or("", |column| column.name.as_str());
             let mut why = fault.kind.to_string();
+            if let Some(Some(more)) = fate {
+                why.push_str(more);
+            }
             let mut left = self.cells.too_large().iter();
             if let Some((_, pointer)) = left.find(|(column, _)| *column == fault.column) {
                 let chunks = bench.chunks.as_mut();

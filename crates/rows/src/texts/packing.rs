@@ -138,7 +138,8 @@ fn nearest(ty: &TypeInfo, typmod: i32) -> Option<Kind> {
     }
 }
 
-fn below_domains(ty: &TypeInfo) -> &TypeInfo {
+/// The type that a domain is over.
+pub(crate) fn below_domains(ty: &TypeInfo) -> &TypeInfo {
     let mut ty = ty;
     // Domains over domains.
     for _ in 0..64 {

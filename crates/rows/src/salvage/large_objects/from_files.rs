@@ -7,6 +7,7 @@ use super::super::SalvageOptions;
 use super::super::account::LossPlace;
 use super::super::error::SalvageError;
 use super::super::pieces::Pieces;
+use super::super::reading::{HELD_ROWS, look, map_marks};
 use super::{Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use crate::carve::{self, PageState, Probe};
 use crate::schema::given::columns_in;
@@ -64,13 +65,15 @@ fn gather(
         let Some(table) = table else { continue };
         let mut places = Vec::new();
         each_row(cluster, &table, &mut places, &mut |row| match oid {
-            PG_LARGEOBJECT => objects.add_page(row.oid, row.number, row.data),
+            PG_LARGEOBJECT if row.number.is_some() => {
+                objects.add_page(row.oid, row.number.unwrap_or(0), row.data)
+            }
             _ => {
                 objects.add(row.oid);
                 Ok(())
             }
         })?;
-        objects.lose(places);
+        objects.lose(oid, places);
     }
     Ok(Some(objects).filter(|objects| !objects.is_empty()))
 }
@@ -78,7 +81,8 @@ fn gather(
 /// A row of either table.
 struct ObjectRow<'a> {
     oid: Oid,
-    number: u32,
+    /// None where the row lost it: there is a fault, and nobody knows where its bytes belong.
+    number: Option<u32>,
     data: &'a [u8],
 }
 
@@ -103,6 +107,12 @@ fn each_row(
                 continue;
             }
         };
+        if count < buffer.len() || !count.is_multiple_of(page_bytes) {
+            let behind = u32::try_from(count / page_bytes).unwrap_or(u32::MAX);
+            let block = piece.first_block.saturating_add(behind);
+            let why = "the file ends before this block does";
+            places.push(LossPlace::page(block, why));
+        }
         let pages = buffer
             .get(..count)
             .unwrap_or_default()
@@ -131,7 +141,7 @@ fn each_row(
                 let Some(oid) = number(0) else { continue };
                 each(ObjectRow {
                     oid,
-                    number: number(1).unwrap_or(0),
+                    number: number(1),
                     data: row.value(2).unwrap_or_default(),
                 })?;
             }
@@ -147,23 +157,31 @@ fn rows_of<'p>(
     block: BlockNo,
     places: &mut Vec<LossPlace>,
 ) -> Vec<(HeapTuple<'p>, Tid)> {
-    if PageState::of(page) == PageState::Empty {
+    let (state, why) = look(cluster, page, block);
+    places.extend(why.map(|why| LossPlace::page(block, why)));
+    if state == PageState::Empty {
+        if map_marks(cluster, table, block) {
+            places.push(LossPlace::page(block, HELD_ROWS));
+        }
         return Vec::new();
     }
-    if PageState::of(page) == PageState::Sound {
+    if state == PageState::Sound {
         let normal = page
             .line_pointers()
             .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
-        let rows = normal.filter_map(|(offset, pointer)| {
-            let tuple = HeapTuple::parse(page.item(pointer)?)?;
-            Some((tuple, Tid { block, offset }))
-        });
-        return rows.collect();
+        let mut rows = Vec::new();
+        for (offset, pointer) in normal {
+            let place = Tid { block, offset };
+            match page.item(pointer).and_then(HeapTuple::parse) {
+                Some(tuple) => rows.push((tuple, place)),
+                None => {
+                    let why = "the line pointer names bytes that are no row";
+                    places.push(LossPlace::row(place, why));
+                }
+            }
+        }
+        return rows;
     }
-    places.push(LossPlace::page(
-        block,
-        "the header of the page makes no sense",
-    ));
     let mut fits = |_: usize, _: &[u8]| true;
     let mut probe = Probe::new(&table.layouts, u64::MAX, &cluster.transactions, &mut fits);
     let found = carve::of_broken_page(page, block, &mut probe);

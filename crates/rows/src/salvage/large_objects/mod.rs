@@ -13,7 +13,7 @@ use pgclinic_format::Oid;
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use super::SalvageOptions;
-use super::account::{LargeObjectsAccount, LossPlace};
+use super::account::{DoubtfulObject, LargeObjectsAccount, LossPlace};
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::large_object_columns::Columns;
@@ -69,6 +69,7 @@ pub(crate) fn write(
         objects: sizes.len() as u64,
         bytes: sizes.values().sum(),
         places,
+        doubtful: pages.into_doubtful(),
     })
 }
 
@@ -119,10 +120,18 @@ impl Objects {
         Ok(())
     }
 
-    /// Something was lost there.
-    pub(crate) fn lose(&mut self, places: impl IntoIterator<Item = LossPlace>) {
+    /// Something was lost there, in one of the two relations.
+    pub(crate) fn lose(&mut self, relation: Oid, places: impl IntoIterator<Item = LossPlace>) {
+        let name = match relation {
+            PG_LARGEOBJECT => "pg_largeobject",
+            _ => "pg_largeobject_metadata",
+        };
         let room = super::PLACES_MAX.saturating_sub(self.places.len());
-        self.places.extend(places.into_iter().take(room));
+        let places = places.into_iter().take(room).map(|place| LossPlace {
+            why: format!("{name}: {}", place.why),
+            ..place
+        });
+        self.places.extend(places);
     }
 
     /// There is none, and nothing of any was lost.
@@ -134,6 +143,7 @@ impl Objects {
     pub(crate) fn in_order(self) -> Result<InOrder, SalvageError> {
         let records = self.pages.finish();
         let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
+        let doubtful = (!self.places.is_empty()).then(|| without_pages(&self.sizes));
         Ok(InOrder {
             sizes: self.sizes,
             places: self.places,
@@ -141,9 +151,23 @@ impl Objects {
                 records: records.peekable(),
                 page_bytes: self.page_bytes,
                 spill_folder: self.spill_folder,
+                before: (0, 0),
+                doubtful,
             },
         })
     }
+}
+
+/// Objects of which nothing was found, where something was lost.
+fn without_pages(sizes: &BTreeMap<Oid, u64>) -> Vec<DoubtfulObject> {
+    let empty = sizes.iter().filter(|(_, size)| **size == 0);
+    let told = empty
+        .take(super::PLACES_MAX)
+        .map(|(oid, _)| DoubtfulObject {
+            object: *oid,
+            why: "no page of it was found: it is empty, or lost".into(),
+        });
+    told.collect()
 }
 
 /// All objects, to be taken one by one.
@@ -165,6 +189,10 @@ pub(crate) struct Pages {
     records: Peekable<SortedRecords>,
     page_bytes: u64,
     spill_folder: PathBuf,
+    /// The object whose page came last, and where that ended.
+    before: (Oid, u64),
+    /// Objects that may not be whole; none where nothing was lost, so that a gap is one that somebody left.
+    doubtful: Option<Vec<DoubtfulObject>>,
 }
 
 /// A page of an object.
@@ -188,9 +216,33 @@ impl Pages {
         let (key, data) = record.map_err(|source| cannot_sort(&self.spill_folder, source))?;
         let number = key.get(4..).and_then(|key| key.first_chunk());
         let number = number.map_or(0, |number| u32::from_be_bytes(*number));
-        Ok(Some(ObjectPage {
-            start: u64::from(number) * self.page_bytes,
-            data,
-        }))
+        let start = u64::from(number) * self.page_bytes;
+        self.doubt_gap(oid, start);
+        Ok(Some(ObjectPage { start, data }))
+    }
+
+    /// Notes what is missing between the page before and the one that begins at `start`.
+    fn doubt_gap(&mut self, oid: Oid, start: u64) {
+        let Some(doubtful) = &mut self.doubtful else {
+            return;
+        };
+        let end = match self.before {
+            (before, end) if before == oid => end,
+            _ => 0,
+        };
+        if start > end && doubtful.len() < super::PLACES_MAX {
+            doubtful.push(DoubtfulObject {
+                object: oid,
+                why: format!("bytes {end} to {start} were not found, and read as zeros"),
+            });
+        }
+        self.before = (oid, start + self.page_bytes);
+    }
+
+    /// The objects that may not be whole, by number.
+    pub(crate) fn into_doubtful(self) -> Vec<DoubtfulObject> {
+        let mut doubtful = self.doubtful.unwrap_or_default();
+        doubtful.sort_by_key(|object| object.object);
+        doubtful
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pgclinic_servers::{Session, SqlError, Target};
+use pgclinic_servers::{CopyIn, Session, SqlError, Target};
 
 use super::super::error::SalvageError;
 use super::super::outlet::Finished;
@@ -24,6 +24,11 @@ pub(super) struct LoadTable {
     pub(super) left: u64,
 }
 
+/// A value needs more memory than the server has.
+const OUT_OF_MEMORY: &str = "53200";
+/// What the server says of a request for more memory than it ever asks for.
+const INTERNAL_ERROR: &str = "XX000";
+
 /// Where the loading of one table stands.
 struct Loading {
     table: LoadTable,
@@ -32,6 +37,20 @@ struct Loading {
     /// The server takes nothing for this table.
     has_failed: bool,
 }
+
+/// What became of a row whose values came in parts.
+pub(crate) enum Streamed {
+    /// It is there, or nothing is loaded any more.
+    Taken,
+    /// The value of this column did not come to its end.
+    Broken(usize, String),
+    /// The server did not take it.
+    Refused(String),
+}
+
+/// Writes a row into a COPY; says which column's value did not come to its end, and why.
+pub(crate) type GiveRow<'g> =
+    &'g mut dyn FnMut(&mut CopyIn<'_>) -> Result<Option<(usize, String)>, SqlError>;
 
 struct State {
     tables: Vec<Loading>,
@@ -115,11 +134,61 @@ impl<'a> Loads<'a> {
         }
     }
 
+    /// Loads one row, which `give` writes.
+    pub(crate) fn stream(&self, table: usize, give: GiveRow<'_>) -> Streamed {
+        let mut streamed = Streamed::Taken;
+        let Some(copy) = self.copy_of(table) else {
+            return streamed;
+        };
+        self.with_session(|session| {
+            let mut copying = match session.begin_copy_in(&copy) {
+                Ok(copying) => copying,
+                Err(error) => return self.refused(table, error, &mut streamed),
+            };
+            let broken = give(&mut copying)?;
+            let bytes = copying.sent_bytes();
+            let ended = match &broken {
+                None => copying.finish(),
+                Some(_) => copying.cancel(),
+            };
+            match (ended, broken) {
+                (Ok(()), None) => self.book(table, |loading| loading.bytes += bytes),
+                (Ok(()), Some((column, why))) => streamed = Streamed::Broken(column, why),
+                (Err(error), _) => return self.refused(table, error, &mut streamed),
+            }
+            Ok(())
+        });
+        streamed
+    }
+
+    /// The server did not take a row that came in parts. For want of memory it does not take that one, and may take others.
+    fn refused(
+        &self,
+        table: usize,
+        error: SqlError,
+        streamed: &mut Streamed,
+    ) -> Result<(), SqlError> {
+        let state = error.message().map(|message| message.sqlstate.clone());
+        let is_memory = matches!(state.as_deref(), Some(OUT_OF_MEMORY | INTERNAL_ERROR));
+        match trouble(&error) {
+            Trouble::Session if !is_memory => return Err(error),
+            Trouble::Table if !is_memory => self.book(table, |loading| loading.fail(&error)),
+            _ => *streamed = Streamed::Refused(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// The statement that loads a table; none where the server takes nothing for it.
+    fn copy_of(&self, table: usize) -> Option<String> {
+        let state = self.lock();
+        let loading = state.tables.get(table)?;
+        (!loading.has_failed).then(|| loading.table.copy.clone())
+    }
+
     /// Loads whole rows.
     fn load(&self, session: &mut Session, table: usize, bytes: &[u8]) -> Result<(), SqlError> {
-        let copy = match self.lock().tables.get(table) {
-            Some(loading) if !loading.has_failed => loading.table.copy.clone(),
-            _ => return Ok(()),
+        let Some(copy) = self.copy_of(table) else {
+            return Ok(());
         };
         let mut open = vec![bytes];
         while let Some(rows) = open.pop().filter(|rows| !rows.is_empty()) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::Oid;
-use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
+use pgclinic_servers::{ConnectOptions, Message, Session, SqlError, Target};
 
 use super::crew::Crew;
 use super::error::SalvageError;
@@ -28,7 +28,7 @@ use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;
 use ledger::Stage;
 use loads::LoadTable;
-pub(crate) use loads::Loads;
+pub(crate) use loads::{GiveRow, Loads, Streamed};
 
 /// One batch may take long on a busy server.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
@@ -243,6 +243,9 @@ fn run_steps<'s>(
         let Some(message) = error.message().filter(|_| !session.is_over()) else {
             return Err(SalvageError::server(&step.what, error));
         };
+        if is_of_the_server(message) {
+            return Err(SalvageError::server(&step.what, error));
+        }
         let is_there = IS_THERE.contains(&message.sqlstate.as_str());
         if !is_there {
             account
@@ -251,6 +254,13 @@ fn run_steps<'s>(
         }
     }
     Ok(())
+}
+
+/// The server wants room, memory or somebody's hand: the same statement may pass later, so that the work is to be gone on with.
+/// Classes of SQLSTATE: 53 is resources, 57 and 58 the server itself.
+fn is_of_the_server(message: &Message) -> bool {
+    let class = message.sqlstate.get(..2);
+    class.is_some_and(|class| matches!(class, "53" | "57" | "58"))
 }
 
 /// What stood in a tablespace that is not there stands in the usual one.
@@ -312,7 +322,7 @@ fn empty(session: &mut Session, tables: &[Planned]) -> Result<(), SalvageError> 
     for planned in tables {
         let truncate = format!("TRUNCATE ONLY {}", quoted(&planned.table));
         match session.execute(&truncate) {
-            Err(error) if error.message().is_none() => {
+            Err(error) if error.message().is_none_or(is_of_the_server) => {
                 return Err(SalvageError::server("empty a table", error));
             }
             // A table that is not there is told when its rows are refused.
@@ -360,13 +370,13 @@ fn set_sequences(
         match session.execute(&script) {
             Ok(()) => {}
             Err(error) => match error.message() {
-                Some(message) => {
+                Some(message) if !is_of_the_server(message) => {
                     let what = format!("sequence {}.{}", sequence.schema, sequence.sequence);
                     account
                         .not_salvaged
                         .push(not_salvaged(&what, &message.message));
                 }
-                None => return Err(SalvageError::server("set sequences", error)),
+                _ => return Err(SalvageError::server("set sequences", error)),
             },
         }
     }

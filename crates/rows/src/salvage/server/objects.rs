@@ -12,7 +12,7 @@ use super::super::account::{Account, LargeObjectsAccount};
 use super::super::error::SalvageError;
 use super::super::large_objects::{InOrder, Objects};
 use super::super::plan::not_salvaged;
-use super::{IS_THERE, ledger};
+use super::{IS_THERE, is_of_the_server, ledger};
 use crate::schema::each_object_detail;
 
 /// Bytes of objects that go in one statement, and about as many in one transaction.
@@ -57,6 +57,7 @@ pub(super) fn load(
         objects: 0,
         bytes: 0,
         places,
+        doubtful: Vec::new(),
     };
     let mut batch = Batch::new(session);
     let mut refused = Vec::new();
@@ -89,6 +90,7 @@ pub(super) fn load(
         batch.commit(*last)?;
     }
     told.file_bytes = told.bytes;
+    told.doubtful = pages.into_doubtful();
     if let Some(first) = refused.first() {
         let what = format!("{} large objects, the first of them {first}", refused.len());
         let why = "the destination has objects with these numbers, and they are left as they are";
@@ -223,6 +225,9 @@ fn run(
         let Some(message) = error.message().filter(|_| !session.is_over()) else {
             return Err(failed(error));
         };
+        if is_of_the_server(message) {
+            return Err(failed(error));
+        }
         if !IS_THERE.contains(&message.sqlstate.as_str()) {
             account
                 .not_salvaged
