@@ -1,44 +1,8 @@
-//! Experiments that need the program itself, and what a person brings to one on the command line.
+//! What a person brings to an experiment on the command line.
 
 mod common;
 
 use common::{pgclinic, text};
-
-/// Results of one arm as `run.json` has them.
-fn metric(folder: &std::path::Path, run: &str, name: &str) -> f64 {
-    let file = folder.join("runs").join(run).join("run.json");
-    let json = std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let run: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
-    let value = run["metrics"][name].as_f64();
-    value.unwrap_or_else(|| panic!("no {name} in {run}"))
-}
-
-#[test]
-fn salvage_writes_every_large_object_into_one_file() {
-    let home = tempfile::tempdir().expect("a folder");
-    let folder = home.path().join("run");
-    let line = [
-        "lab",
-        "run",
-        "large-object-dump",
-        "--scale",
-        "smallest",
-        "--arm",
-        "salvage",
-        "--only",
-        "format=custom",
-        "--into",
-        text(&folder),
-        "--wait-for-calm",
-        "0",
-        "--quiet",
-    ];
-    pgclinic(&line).exits(0);
-    let run = "b01-salvage-format_custom-objects_500-object-bytes_0-owners_one";
-    assert_eq!(metric(&folder, run, "entries"), 500.0);
-    assert_eq!(metric(&folder, run, "files"), 1.0);
-    assert!(metric(&folder, run, "peak_memory_kb") > 0.0);
-}
 
 #[test]
 fn a_named_folder_is_an_arm_and_two_on_one_disk_are_told() {
