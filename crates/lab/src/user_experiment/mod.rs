@@ -80,10 +80,8 @@ impl OwnExperiment {
             .map(|arm| self.file.scripts(&arm.name))
             .collect();
         let check = |point: &Point| {
-            let each = arms
-                .iter()
-                .map(|scripts| make_load(load, scripts, point, 1));
-            each.map(|made| made.map(|_| ())).collect::<Result<()>>()
+            let mut each = arms.iter();
+            each.try_for_each(|scripts| make_load(load, scripts, point, 1).map(|_| ()))
         };
         let first = |axis: &crate::cell::Axis| {
             (
