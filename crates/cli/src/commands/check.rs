@@ -239,7 +239,8 @@ impl Arguments {
             |world: &World<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         if let Some(url) = url {
             if has_state || self.since.is_some() || !self.chain.incremental.is_empty() {
-                let why = "--state, --since and --incremental are for files, not for a running server";
+                let why =
+                    "--state, --since and --incremental are for files, not for a running server";
                 return Err(Failure::new(why));
             }
             let server = world.server(url)?;
@@ -249,9 +250,8 @@ impl Arguments {
             bar.finish();
             return checked.map(Some);
         }
-        let is_plain = self.load.rate.is_none()
-            && self.since.is_none()
-            && self.chain.incremental.is_empty();
+        let is_plain =
+            self.load.rate.is_none() && self.since.is_none() && self.chain.incremental.is_empty();
         let archive = target::archive_of(&self.target);
         let Some(archive) =
             archive.filter(|_| is_plain && !has_state && self.level == LevelName::Pages)

@@ -64,7 +64,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     let allowed: Vec<Group> = arguments.allow.iter().copied().map(Group::from).collect();
     let command = format!("pgclinic lab compare {} {}", names[0], names[1]);
     let about = arguments.judge.about(names.join(", "), command);
-    let places = folders.map(|folder| seen_from_the_page(folder, arguments.output.output.as_deref()));
+    let places =
+        folders.map(|folder| seen_from_the_page(folder, arguments.output.output.as_deref()));
     let before = Recorded {
         name: &names[0],
         place: &places[0],

@@ -1,8 +1,8 @@
 //! `lab plan`: what would be run, and what it costs, before anything is started.
 
 use clap::Args;
-use serde::Serialize;
 use pgclinic_lab::{Cost, Plan, skipped_here};
+use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
 use crate::exit::{Exit, Failure};

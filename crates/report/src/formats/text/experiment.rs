@@ -108,7 +108,11 @@ fn measurements(figure: &MetricFigure, sheet: &mut Sheet<'_>) -> io::Result<()> 
     let axis = clean(axis);
     let header = ["arm", axis.as_str(), "median", "from", "to", "runs"];
     table(&header, &[0], rows.collect(), sheet)?;
-    for words in figure.lines.iter().filter_map(|line| measured::slope(figure, line)) {
+    for words in figure
+        .lines
+        .iter()
+        .filter_map(|line| measured::slope(figure, line))
+    {
         sheet.text(2, &clean(&words))?;
     }
     for effect in &figure.effects {

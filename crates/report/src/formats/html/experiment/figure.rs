@@ -456,7 +456,11 @@ fn numbers(
         }
     }
     out.write_all(b"</tbody></table></div>\n</details>\n")?;
-    for words in figure.lines.iter().filter_map(|line| measured::slope(figure, line)) {
+    for words in figure
+        .lines
+        .iter()
+        .filter_map(|line| measured::slope(figure, line))
+    {
         writeln!(out, "<p class=q>{}</p>", Esc(words))?;
     }
     Ok(())
