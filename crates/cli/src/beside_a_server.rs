@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use pgclinic_diagnose::{AskedPage, Bystander, ServerSays};
 
 use crate::asked_server::AskedServer;
+use crate::world::World;
 
 /// A page that a server began to write is whole long before.
 const WAIT: Duration = Duration::from_millis(500);
@@ -42,9 +43,16 @@ impl Bystander for BesideAServer {
     }
 }
 
+/// Lets the reads of others go first where this is wanted, as far as the system does.
+pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut World<'_>) {
+    if is_wanted && let Err(why) = lower_io_priority() {
+        world.say(&format!("pgclinic: reads have their usual priority: {why}"));
+    }
+}
+
 /// Puts the reads of this thread, and of those that it starts from now on, into the system's idle class: they wait for everybody
 /// else's. The system call is out of reach without `unsafe`, so `ionice` of util-linux makes it. Says what went wrong.
-pub(crate) fn lower_io_priority() -> Result<(), String> {
+fn lower_io_priority() -> Result<(), String> {
     let mut command = Command::new("ionice");
     command
         .args(["-c", "3", "-p"])

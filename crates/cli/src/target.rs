@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgclinic_cluster::{Build, Cluster, ForkFiles, Home, RelationFileName, Segment, Trouble};
+use pgclinic_cluster::{
+    Build, Cluster, ForkFiles, Home, OpenError, RelationFileName, Segment, Trouble,
+};
 use pgclinic_diagnose::Level;
 use pgclinic_diagnose::check::ForkCx;
 use pgclinic_diagnose::document::{Kind, Target};
@@ -56,6 +58,14 @@ impl Clock for RealClock {
     }
 }
 
+/// What becomes of a data directory on which a server is at work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtWork {
+    Refused,
+    ReadOnce,
+    ReadAgain,
+}
+
 /// How a target is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
@@ -64,7 +74,7 @@ pub(crate) struct Opening<'a> {
     /// Where packed archives are unpacked, unless the person says otherwise.
     temp_folder: &'a Path,
     interrupted: &'a AtomicBool,
-    beside_a_server: bool,
+    server: AtWork,
     /// Incremental backups that build on what is opened.
     incremental: &'a [PathBuf],
 }
@@ -75,15 +85,23 @@ impl<'a> Opening<'a> {
             load,
             temp_folder: &world.temp_folder,
             interrupted: &world.interrupted,
-            beside_a_server: false,
+            server: AtWork::Refused,
             incremental: &[],
         }
     }
 
-    /// A server may be at work on the data directory.
+    /// A server may be at work on the data directory: its files are read as they are at each moment.
     pub(crate) fn beside_a_server(self) -> Self {
         Opening {
-            beside_a_server: true,
+            server: AtWork::ReadOnce,
+            ..self
+        }
+    }
+
+    /// The same; pages that are not sound are read again before anybody sees them.
+    pub(crate) fn reading_again(self) -> Self {
+        Opening {
+            server: AtWork::ReadAgain,
             ..self
         }
     }
@@ -214,8 +232,9 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
         )));
     }
     let server = running_server(path);
-    if let Some(pid) = server.filter(|_| !opening.beside_a_server) {
-        let why = "only check and inspect read beside a server at work. Stop it, or take a copy (a base backup, a file system snapshot)";
+    let refused = opening.server == AtWork::Refused;
+    if let Some(pid) = server.filter(|_| refused) {
+        let why = "this would tell nothing beside a server at work. Stop it, or take a copy (a base backup, a file system snapshot)";
         return Err(Failure::new(format!(
             "the server with process {pid} is running on {}: {why}",
             path.display()
@@ -225,10 +244,21 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
         None => Cluster::open(limited(Arc::new(DataDirectory::open(path)?), opening.load)),
         Some(_) => {
             let source = DataDirectory::open_beside_a_server(path)?;
-            Cluster::open_running(limited(Arc::new(source), opening.load))
+            open_running(limited(Arc::new(source), opening.load), opening)
         }
     };
     opened.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+fn open_running(source: Arc<dyn Source>, opening: Opening<'_>) -> Result<Cluster, OpenError> {
+    let cluster = Cluster::open_running(source)?;
+    match opening.server {
+        AtWork::ReadAgain => {
+            let clock = RealClock::starting(Instant::now());
+            cluster.reading_again(Arc::new(clock))
+        }
+        AtWork::Refused | AtWork::ReadOnce => Ok(cluster),
+    }
 }
 
 fn limited(source: Arc<dyn Source>, load: Option<&LoadArgs>) -> Arc<dyn Source> {

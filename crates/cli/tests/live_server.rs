@@ -2,12 +2,11 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use common::{Ran, count, hold_ledger, pgclinic, text, told};
+use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{TempCopy, all_majors, as_primary, copy_of, seed, server};
@@ -45,24 +44,6 @@ fn execute(server: &Server, sql: &str) {
 fn overwrite(path: &Path, offset: u64) {
     let file = File::options().write(true).open(path).expect("a file");
     file.write_all_at(&[0x5a; 64], offset).expect("a write");
-}
-
-type Seen = BTreeSet<(String, String, Option<u32>, Option<String>)>;
-
-/// Rule, file, block and relation of what is more than a note.
-fn seen(document: &CheckDocument) -> Seen {
-    let worth = document.findings.iter();
-    let worth = worth.filter(|finding| finding.severity != Severity::Note);
-    let key = |finding: &pgclinic_diagnose::Finding| {
-        let place = &finding.place;
-        (
-            finding.rule.clone(),
-            place.path.clone(),
-            place.block,
-            place.relation.clone(),
-        )
-    };
-    worth.map(key).collect()
 }
 
 #[test]

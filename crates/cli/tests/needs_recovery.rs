@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use common::{check_json, count, pgclinic, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
+use pgclinic_testkit::{TempCopy, all_majors, catch_up, copy_of, seed, standby};
 
 /// Transactions that must lie between the last checkpoint and the end.
 const XIDS: u64 = 20_000;
@@ -146,43 +146,6 @@ fn a_crash_of_18_is_no_damage() {
     a_crash_is_no_damage(18);
 }
 
-/// A copy of the primary that follows it.
-fn start_standby(copy: &TempCopy, primary: &Server) -> Server {
-    std::fs::write(copy.pgdata.join("standby.signal"), "").expect("a file");
-    let from = format!(
-        "host={} port=5432 user=postgres",
-        primary.socket_folder().display()
-    );
-    let options = options()
-        .with("primary_conninfo", &from)
-        .with("max_wal_senders", "4");
-    copy.start_with(&options).expect("a standby")
-}
-
-/// Waits until the standby has replayed what the primary has written.
-fn catch_up(primary: &mut Session, standby: &Server) {
-    let written = primary
-        .query_value("SELECT pg_current_wal_lsn()")
-        .expect("an LSN");
-    let sql = format!(
-        "SELECT pg_last_wal_replay_lsn() >= '{}'",
-        written.expect("an LSN")
-    );
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        let session = standby.connect("postgres");
-        let answer = session.and_then(|mut session| session.query_value(&sql));
-        if answer
-            .as_ref()
-            .is_ok_and(|caught| caught.as_deref() == Some("t"))
-        {
-            return;
-        }
-        assert!(Instant::now() < end, "{answer:?}\n{}", standby.log());
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn a_standby_that_was_stopped_in_good_order_is_no_damage() {
     let installation = all_majors().pop().expect("the newest");
@@ -192,7 +155,7 @@ fn a_standby_that_was_stopped_in_good_order_is_no_damage() {
         .with("max_wal_senders", "4")
         .with("wal_keep_size", "1GB");
     let mut primary = first.start_with(&senders).expect("a primary");
-    let mut standby = start_standby(&second, &primary);
+    let mut standby = standby(&second, &primary, options());
     let mut session = primary.connect("clinic").expect("a session");
     let load = TURNS.replace("100000", "3000");
     session

@@ -2,13 +2,12 @@
 
 mod common;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use common::{check_json, count, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
+use common::{check_json, count, pgclinic, seen, text, told};
+use pgclinic_diagnose::Severity;
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
 use pgclinic_testkit::{as_primary, base_backup, copy_of, run_as, seed, server};
 
@@ -28,24 +27,6 @@ fn archives(server: &Server, scratch: &Scratch) -> Vec<PathBuf> {
         folder
     });
     made.to_vec()
-}
-
-type Seen = BTreeSet<(String, String, Option<u32>, Option<String>)>;
-
-/// Rule, file, block and relation of what is more than a note.
-fn seen(document: &CheckDocument) -> Seen {
-    let worth = document.findings.iter();
-    let worth = worth.filter(|finding| finding.severity != Severity::Note);
-    let key = |finding: &pgclinic_diagnose::Finding| {
-        let place = &finding.place;
-        (
-            finding.rule.clone(),
-            place.path.clone(),
-            place.block,
-            place.relation.clone(),
-        )
-    };
-    worth.map(key).collect()
 }
 
 /// Overwrites bytes of a relation's file under the server.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
-use pgclinic_format::{ControlFile, Fork, Layout, MultiXactId, Oid, RelationMap, Xid};
-use pgclinic_source::{Source, SourceErrorKind, read_all};
+use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
+use pgclinic_source::{Clock, Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
 use crate::chain::Link;
@@ -17,12 +17,15 @@ use crate::files::{ForkFiles, Home, homes, list_folder};
 use crate::heap_rows::HeapRows;
 use crate::manifest::ManifestState;
 use crate::multixact::MultiXacts;
-use crate::transaction_log::TransactionLog;
+use crate::read_again::ReadAgain;
+use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
 use crate::visibility::{RowState, row_state};
-use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
+use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey};
 
 /// `DATABASE_RELATION_ID`.
 const PG_DATABASE: Oid = 1262;
+/// How often a look that met a file on its way is taken anew.
+const LOOKS_MAX: usize = 4;
 
 /// What could be made of `global/pg_control`.
 #[derive(Clone, PartialEq, Debug)]
@@ -183,6 +186,9 @@ pub struct Cluster {
     /// Checksums of files that were made when they passed by, as the manifest sums them.
     pub known_sums: BTreeMap<String, Vec<u8>>,
     is_replayed: bool,
+    replayed_to: Option<Lsn>,
+    /// Of a server at work, the files of `pg_xact` that it writes to, as they were before the end of its WAL was looked for.
+    pub(crate) status_before: BTreeMap<String, Vec<u8>>,
     recovered: Option<Recovered>,
     recovery: OnceLock<Option<Recovery>>,
     replay: OnceLock<Option<Replay>>,
@@ -214,6 +220,33 @@ impl Cluster {
             collator: self.collator.clone(),
             ..newer
         })
+    }
+
+    /// The same cluster of a server at work; pages that are not sound are read again before anybody sees them.
+    pub fn reading_again(self, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let checksums = self.checksums();
+        let again = ReadAgain::new(self.source, self.build, checksums, clock);
+        Self::open_as(Arc::new(again), Server::AtWork)
+    }
+
+    /// A newer look at a cluster whose server is at work, taken anew while it meets files on their way.
+    pub fn steady(&self) -> Result<Self, OpenError> {
+        let mut newest = self.reopened()?;
+        for _ in 1..LOOKS_MAX {
+            if newest.is_steady() {
+                break;
+            }
+            newest = self.reopened()?;
+        }
+        Ok(newest)
+    }
+
+    /// Control file and WAL were read as of one moment.
+    pub fn is_steady(&self) -> bool {
+        let whole = |stop| matches!(stop, Stop::End | Stop::Elsewhere);
+        let replay = self.replay();
+        self.troubles.is_empty()
+            && replay.is_some_and(|replay| whole(replay.stop) && replay.troubles.is_empty())
     }
 
     /// What was opened before, seen anew.
@@ -256,7 +289,28 @@ impl Cluster {
             ..Cluster::unknown(source, layout, control, build)
         };
         cluster.databases = cluster.read_databases();
+        if running {
+            cluster.status_before = cluster.status_now();
+        }
         Ok(cluster)
+    }
+
+    /// The files of `pg_xact` to which a server at work writes. What committed before the redo point of the control file is in
+    /// them; what commits from now on has its record in WAL that is read later.
+    fn status_now(&self) -> BTreeMap<String, Vec<u8>> {
+        let Some(control) = self.control.trusted() else {
+            return BTreeMap::new();
+        };
+        let bytes_max = u64::from(self.build.block_size) * PAGES_PER_FILE;
+        let per_file = u32::try_from(bytes_max * XIDS_PER_BYTE).unwrap_or(u32::MAX);
+        let next = control.checkpoint.next_xid();
+        let before = Xid(next.0.wrapping_sub(per_file));
+        let paths = [before, next].map(|xid| self.transactions.file_of(xid));
+        let read = |path: String| {
+            let bytes = read_all(self.source.as_ref(), &path, bytes_max).ok()?;
+            Some((path, bytes))
+        };
+        paths.into_iter().filter_map(read).collect()
     }
 
     /// Stands for the unknown cluster of some relation files: pages have this layout and size. Of transactions only what rows
@@ -312,6 +366,8 @@ impl Cluster {
             wal_is_elsewhere: false,
             known_sums: BTreeMap::new(),
             is_replayed: false,
+            replayed_to: None,
+            status_before: BTreeMap::new(),
             recovered: None,
             recovery: OnceLock::new(),
             replay: OnceLock::new(),
@@ -330,6 +386,7 @@ impl Cluster {
             self.multixacts = MultiXacts::new(source(), page_bytes, Some(next_multi));
         }
         self.is_replayed = true;
+        self.replayed_to = replay.is_complete().then_some(replay.end.record);
         self
     }
 
@@ -348,6 +405,12 @@ impl Cluster {
     /// Its files show what a recovery in memory made of them.
     pub fn is_replayed(&self) -> bool {
         self.is_replayed
+    }
+
+    /// Up to where the records of all WAL that there is were followed. Of a server at work this is the moment which the status
+    /// of its transactions is of.
+    pub fn replayed_to(&self) -> Option<Lsn> {
+        self.replayed_to
     }
 
     /// Its catalogs and status files are those that a complete recovery leaves.

@@ -19,6 +19,7 @@ mod index;
 mod manifest;
 mod multixact;
 mod order;
+mod read_again;
 mod relation;
 mod settings;
 mod status_files;

@@ -71,6 +71,12 @@ impl MultiXacts {
             .collect()
     }
 
+    /// The number has not been given out, as far as the limits are known.
+    pub fn is_future(&self, multi: MultiXactId) -> bool {
+        let next = self.next.map(|(next, _)| next);
+        next.is_some_and(|next| !multi.precedes(next))
+    }
+
     /// The transaction that changed the row, if a member did.
     pub fn updater(&self, multi: MultiXactId) -> Option<Option<Xid>> {
         let members = self.members(multi)?;

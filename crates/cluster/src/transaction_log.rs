@@ -11,6 +11,8 @@ use pgclinic_source::Source;
 
 /// Pages in one file of an SLRU.
 pub(crate) const PAGES_PER_FILE: u64 = 32;
+/// Transactions in a byte of `pg_xact`.
+pub(crate) const XIDS_PER_BYTE: u64 = 4;
 /// Pages kept in memory.
 const KEPT_PAGES: usize = 256;
 

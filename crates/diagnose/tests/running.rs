@@ -12,9 +12,11 @@ use pgclinic_diagnose::{
 };
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
-use pgclinic_servers::{Checksums, Server, Session, StopMode};
+use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_source::{DataDirectory, Entry, Result, Source, SourceSpec};
-use pgclinic_testkit::{Quiet, TempCopy, all_majors, copy_of, seed, server};
+use pgclinic_testkit::{
+    Quiet, TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby,
+};
 
 const PAGE: u64 = 8192;
 
@@ -198,6 +200,37 @@ fn a_server_that_ends_or_crashes_meanwhile_leaves_no_damage() {
         });
         healthy(&check(&copy.pgdata, &path, Level::Structure, stop));
     }
+}
+
+/// A standby becomes a server of its own, on a timeline of its own, with files that come and go behind it.
+fn a_promotion_is_no_damage(major: u16) {
+    let mut all = all_majors().into_iter();
+    let installation = all.find(|one| one.major == major).expect("a major");
+    let seeded = seed(&installation, Checksums::On);
+    for level in [Level::Pages, Level::Structure, Level::Full] {
+        let (first, copy) = (copy_of(&seeded), copy_of(&seeded));
+        let primary = first.start_with(&as_primary()).expect("a primary");
+        let follower = standby(&copy, &primary, StartOptions::default());
+        let mut session = clinic(&primary);
+        session
+            .execute("UPDATE public.chains SET id = id; CHECKPOINT")
+            .expect("changes");
+        catch_up(&mut session, &follower);
+        let path = path_of(&mut session, "public.docs");
+        let deeds = "SELECT pg_promote(); UPDATE public.docs SET id = id; VACUUM FULL public.chains; CHECKPOINT";
+        let document = check(&copy.pgdata, &path, level, run(clinic(&follower), deeds));
+        assert_eq!(told(&document), "Healthy", "{major} {level:?}");
+    }
+}
+
+#[test]
+fn a_promotion_of_13_is_no_damage() {
+    a_promotion_is_no_damage(13);
+}
+
+#[test]
+fn a_promotion_of_18_is_no_damage() {
+    a_promotion_is_no_damage(18);
 }
 
 #[test]

@@ -42,9 +42,7 @@ pub fn headline(document: &CheckDocument) -> Headline {
 pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headline {
     let mut beside = Vec::new();
     beside.extend(document.needs_recovery.then_some("needs recovery"));
-    let state = document.target.state.as_deref();
-    let running = state.is_some_and(|state| state.starts_with("running"));
-    beside.extend(running.then_some("running"));
+    beside.extend(words::is_running(&document.target).then_some("running"));
     beside.extend(document.interrupted.then_some("interrupted"));
     let word = match document.verdict {
         Verdict::Healthy => "HEALTHY",

@@ -209,6 +209,20 @@ pub(crate) fn target(target: &Target) -> String {
     parts.join(", ")
 }
 
+/// A server was at work on the files.
+pub(crate) fn is_running(target: &Target) -> bool {
+    let state = target.state.as_deref();
+    state.is_some_and(|state| state.starts_with("running"))
+}
+
+/// What stands behind the word of the first line.
+pub(crate) fn beside(target: &Target) -> &'static str {
+    match is_running(target) {
+        true => " (running)",
+        false => "",
+    }
+}
+
 /// What the server did, in a word.
 pub(crate) fn answer(answer: Option<&ServerAnswer>) -> &'static str {
     match answer {

@@ -1,7 +1,8 @@
 //! Which row versions a new transaction would see, exactly as the server decides it.
 //!
 //! Truth: `HeapTupleSatisfiesMVCC` in `src/backend/access/heap/heapam_visibility.c`, for a server on which nothing runs:
-//! a transaction that is not known as committed never will be.
+//! a transaction that is not known as committed never will be. Beside a server at work the status files are those of the end of
+//! the WAL that was followed: what committed later does not count, whatever hint bits say of it since.
 
 use pgclinic_cluster::{Cluster, LogReader, MultiXacts, XactStatus};
 use pgclinic_format::heap_tuple::{
@@ -55,10 +56,20 @@ impl Verdict {
     }
 }
 
+/// What hint bits are worth beside the status files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hints {
+    /// The server goes by them.
+    Count,
+    /// They may be of a later moment than the status files.
+    MayBeLater,
+}
+
 /// Decides for one thread.
 pub struct Judge<'a> {
     log: LogReader<'a>,
     multixacts: &'a MultiXacts,
+    hints: Hints,
 }
 
 impl<'a> Judge<'a> {
@@ -67,7 +78,17 @@ impl<'a> Judge<'a> {
         Judge {
             log: cluster.transactions.reader(),
             multixacts: &cluster.multixacts,
+            hints: match cluster.is_running() && cluster.replayed_to().is_some() {
+                true => Hints::MayBeLater,
+                false => Hints::Count,
+            },
         }
+    }
+
+    /// On a page that says so all rows are seen without a look at their transactions, as the server does; where that may have been
+    /// written later, each row tells.
+    pub(crate) fn trusts_all_visible(&self) -> bool {
+        self.hints == Hints::Count
     }
 
     /// The verdict on one version.
@@ -90,7 +111,7 @@ impl<'a> Judge<'a> {
     #[inline]
     pub fn contradiction(&self, tuple: HeapTuple<'_>) -> Option<&'static str> {
         if tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() {
-            if self.committed(tuple.t_xmin()) == Some(false) {
+            if self.denies(tuple.t_xmin()) {
                 return Some(
                     "its hint bits say that xmin committed, and pg_xact says that it did not",
                 );
@@ -115,7 +136,7 @@ impl<'a> Judge<'a> {
         if tuple.xmax_is_locked_only() {
             return None;
         }
-        if tuple.has(HEAP_XMAX_COMMITTED) && self.committed(tuple.t_xmax()) == Some(false) {
+        if tuple.has(HEAP_XMAX_COMMITTED) && self.denies(tuple.t_xmax()) {
             return Some("its hint bits say that xmax committed, and pg_xact says that it did not");
         }
         if tuple.has(HEAP_XMAX_INVALID) && self.committed(tuple.t_xmax()) == Some(true) {
@@ -126,12 +147,33 @@ impl<'a> Judge<'a> {
         None
     }
 
+    /// The status files say that the transaction did not commit, though a hint says that it did.
+    fn denies(&self, xid: Xid) -> bool {
+        match self.hints {
+            Hints::Count => self.committed(xid) == Some(false),
+            Hints::MayBeLater => self.log.status(xid) == Some(XactStatus::Aborted),
+        }
+    }
+
+    /// A hint says that the transaction committed: whether it had.
+    fn had_committed(&self, xid: Xid) -> bool {
+        match self.hints {
+            Hints::Count => !self.log.is_future(xid),
+            Hints::MayBeLater => {
+                let status = self.log.status(xid);
+                status.is_none_or(|status| {
+                    matches!(status, XactStatus::Committed | XactStatus::Aborted)
+                })
+            }
+        }
+    }
+
     fn inserted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
         if tuple.xmin_is_frozen() {
             return Some(true);
         }
         if tuple.has(HEAP_XMIN_COMMITTED) {
-            return Some(!self.log.is_future(tuple.t_xmin()));
+            return Some(self.had_committed(tuple.t_xmin()));
         }
         if tuple.has(HEAP_XMIN_INVALID) {
             return Some(false);
@@ -150,13 +192,17 @@ impl<'a> Judge<'a> {
             return Some(false);
         }
         if tuple.has(HEAP_XMAX_IS_MULTI) {
-            return match self.multixacts.updater(MultiXactId(tuple.t_xmax().0))? {
+            let multi = MultiXactId(tuple.t_xmax().0);
+            if self.hints == Hints::MayBeLater && self.multixacts.is_future(multi) {
+                return Some(false);
+            }
+            return match self.multixacts.updater(multi)? {
                 Some(xid) => self.committed(xid),
                 None => Some(false),
             };
         }
         if tuple.has(HEAP_XMAX_COMMITTED) {
-            return Some(!self.log.is_future(tuple.t_xmax()));
+            return Some(self.had_committed(tuple.t_xmax()));
         }
         self.committed(tuple.t_xmax())
     }

@@ -11,11 +11,13 @@
 mod backups;
 mod checkup;
 mod seeds;
+mod standbys;
 mod temp_copy;
 
 pub use backups::{as_primary, base_backup, plain_backup, streamed_backup, with_summaries};
 pub use checkup::{Quiet, checked, checked_only, directory, open};
 pub use seeds::{Seeded, seed};
+pub use standbys::{catch_up, standby};
 pub use temp_copy::{TempCopy, copy_of};
 
 use pgclinic_servers::{Installation, MAJORS, RunAs, Wanted, fetched, find};

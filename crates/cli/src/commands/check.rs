@@ -201,9 +201,7 @@ impl Arguments {
             IoPriority::Idle => true,
             IoPriority::Usual => false,
         };
-        if idle && let Err(why) = beside_a_server::lower_io_priority() {
-            world.say(&format!("pgclinic: reads have their usual priority: {why}"));
-        }
+        beside_a_server::let_others_go_first(idle, world);
     }
 
     /// The options with what `--since` says.

@@ -9,6 +9,7 @@ use pgclinic_diagnose::{DiffOptions, diff_clusters};
 use pgclinic_report::Document;
 
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::beside_a_server::{self, BesideAServer};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
@@ -18,7 +19,7 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// One copy: a data directory whose server is stopped, or a base backup (a folder, or base.tar)
+    /// One copy: a data directory, whose server may be running, or a base backup (a folder, or base.tar)
     #[arg(value_name = "A")]
     a: PathBuf,
     /// The other one
@@ -49,7 +50,7 @@ impl Command for Diff {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Compares two copies of one cluster block by block: which is older, which is sound, and whether WAL explains it")
-            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction or an unsound copy; 3 something could not be compared.")
+            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction or an unsound copy; 3 something could not be compared.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -62,10 +63,11 @@ impl Command for Diff {
         let chain_b = chain(&arguments.incremental_b);
         let open = |path, chain| {
             let opening = Opening::new(world, Some(&arguments.load)).with_chain(chain);
-            target::open_cluster(path, opening)
+            target::open_cluster(path, opening.reading_again())
         };
         let a = open(&arguments.a, &chain_a)?;
         let b = open(&arguments.b, &chain_b)?;
+        beside_a_server::let_others_go_first(a.is_running() || b.is_running(), world);
         let options = DiffOptions {
             threads: arguments.load.threads(),
             selection: arguments.selection.selection(),
@@ -73,7 +75,8 @@ impl Command for Diff {
             spec_b: target::spec_of_chain(&arguments.b, &chain_b),
         };
         let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-        let compared = diff_clusters(&a, &b, &options, &bar);
+        let beside = BesideAServer::new(&world.interrupted, None);
+        let compared = diff_clusters(&a, &b, &options, &bar, &beside);
         bar.finish();
         let mut document = compared?;
         document.elapsed_s = start.elapsed().as_secs_f64();

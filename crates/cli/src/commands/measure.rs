@@ -14,6 +14,7 @@ use pgclinic_diagnose::{MeasureOptions, measure_cluster};
 use pgclinic_report::Document;
 
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::beside_a_server;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
@@ -23,7 +24,7 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, or a base backup: a folder, or base.tar
+    /// A data directory, whose server may be running, or a base backup: a folder, or base.tar
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
@@ -62,8 +63,8 @@ impl Command for MeasureCommand {
             .subcommand(catalog_cost)
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true)
-            .about("Measures bloat and index layout exactly, from a stopped cluster's files")
-            .after_help("Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry their names and are equal to theirs. Exit code 0 everything was measured, 3 something could not be.")
+            .about("Measures bloat and index layout exactly, from a cluster's files")
+            .after_help("Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry their names and are equal to theirs. A server may be at work on the files: then figures are those of the moment in which each relation was read. Exit code 0 everything was measured, 3 something could not be.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -75,8 +76,11 @@ impl Command for MeasureCommand {
         let start = Instant::now();
         let cluster = target::open_cluster(
             &arguments.target,
-            Opening::new(world, Some(&arguments.load)).with_chain(&arguments.chain),
+            Opening::new(world, Some(&arguments.load))
+                .with_chain(&arguments.chain)
+                .reading_again(),
         )?;
+        beside_a_server::let_others_go_first(cluster.is_running(), world);
         let options = MeasureOptions {
             threads: arguments.load.threads(),
             selection: arguments.selection.selection(),
@@ -109,7 +113,7 @@ impl Command for MeasureCommand {
             .any(|own| own.pages_not_measured > 0);
         let exit = match (
             document.interrupted,
-            broken || !document.coverage.not_checked.is_empty(),
+            broken || has_gaps(&document),
         ) {
             (true, _) => Exit::Interrupted,
             (false, true) => Exit::Incomplete,
@@ -120,6 +124,12 @@ impl Command for MeasureCommand {
             .write(&Document::Measure(document), world)?;
         Ok(exit)
     }
+}
+
+/// Something that is there could not be measured.
+fn has_gaps(document: &MeasureDocument) -> bool {
+    let mut gaps = document.coverage.not_checked.iter();
+    gaps.any(|gap| !gap.inherent)
 }
 
 /// Time that only goes forward.

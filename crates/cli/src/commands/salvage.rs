@@ -22,6 +22,7 @@ use pgclinic_servers::Target;
 use text_settings::TextArgs;
 
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::beside_a_server;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::in_flight::is_url;
@@ -51,7 +52,7 @@ enum EncodingName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server is stopped, or what is left of it: a folder with base/, or with the files of one database; a
+    /// A data directory, whose server may be running, or what is left of one: a folder with base/, or with the files of one database; a
     /// base backup, its folder or base.tar; one relation file, with --columns or --schema; or a database of a running server, postgres://user:password@host:port/name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
@@ -153,7 +154,7 @@ impl Command for Salvage {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Gets the rows out of files that no server opens, and accounts for what it could not get")
-            .after_help("Nothing is written to the target. Exit code 0 whole, 1 something is lost, partial, carved or uncertain, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
+            .after_help("Nothing is written to the target. Beside a server at work rows are those of the end of the write-ahead log on disk. Exit code 0 whole, 1 something is lost, partial, carved or uncertain, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -195,7 +196,7 @@ fn salvaged(
     server: Option<Target>,
     mut options: SalvageOptions,
     progress: &dyn Progress,
-    world: &World<'_>,
+    world: &mut World<'_>,
 ) -> Result<Account, Failure> {
     let is_chain = !arguments.chain.incremental.is_empty();
     if is_chain && (server.is_some() || arguments.recover) {
@@ -228,8 +229,11 @@ fn salvaged(
     let pgdata = recovered
         .as_ref()
         .map_or(&arguments.target, |copy| &copy.pgdata);
-    let opening = Opening::new(world, Some(&arguments.load)).with_chain(&arguments.chain);
+    let opening = Opening::new(world, Some(&arguments.load))
+        .with_chain(&arguments.chain)
+        .reading_again();
     let cluster = folder::open(pgdata, opening)?;
+    beside_a_server::let_others_go_first(cluster.is_running(), world);
     if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
         let why =
             "without catalogs there is no schema to be made on a server: salvage into a folder";

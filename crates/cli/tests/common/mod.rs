@@ -1,7 +1,7 @@
 //! Running the program inside the test, and what most of these tests ask of its answers.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +106,24 @@ pub(crate) fn told(document: &CheckDocument) -> String {
 pub(crate) fn count(document: &CheckDocument, severity: Severity) -> usize {
     let of = |finding: &&pgclinic_diagnose::Finding| finding.severity == severity;
     document.findings.iter().filter(of).count()
+}
+
+pub(crate) type Seen = BTreeSet<(String, String, Option<u32>, Option<String>)>;
+
+/// Rule, file, block and relation of what is more than a note.
+pub(crate) fn seen(document: &CheckDocument) -> Seen {
+    let worth = document.findings.iter();
+    let worth = worth.filter(|finding| finding.severity != Severity::Note);
+    let key = |finding: &pgclinic_diagnose::Finding| {
+        let place = &finding.place;
+        (
+            finding.rule.clone(),
+            place.path.clone(),
+            place.block,
+            place.relation.clone(),
+        )
+    };
+    worth.map(key).collect()
 }
 
 pub(crate) fn text(path: &Path) -> &str {

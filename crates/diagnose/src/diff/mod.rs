@@ -1,6 +1,7 @@
 //! Two copies of one cluster, compared block by block: which blocks differ, which copy is sound, which is older, and whether
 //! its WAL explains it.
 
+mod again;
 mod judge;
 mod mask;
 mod pairs;
@@ -15,7 +16,7 @@ use pgclinic_cluster::Cluster;
 use crate::document::{
     Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Tool,
 };
-use crate::walker::{Progress, Selection, target_of};
+use crate::walker::{Bystander, Progress, Selection, target_of};
 use judge::Side;
 use position::Position;
 
@@ -76,14 +77,19 @@ impl fmt::Display for NoCopies {
 
 impl std::error::Error for NoCopies {}
 
-/// Compares two copies. `elapsed_s` is left at 0: the clock is the caller's.
+/// Compares two copies. Where a server is at work on one of them, blocks that seem to contradict each other are looked at again
+/// while the bystander waits. `elapsed_s` is left at 0: the clock is the caller's.
 pub fn diff_clusters(
     a: &Cluster,
     b: &Cluster,
     options: &DiffOptions,
     progress: &dyn Progress,
+    bystander: &dyn Bystander,
 ) -> Result<DiffDocument, NoCopies> {
     must_be_copies(a, b)?;
+    let steady = [a, b].map(|copy| copy.is_running().then(|| copy.steady().ok()).flatten());
+    let [now_a, now_b] = &steady;
+    let (a, b) = (now_a.as_ref().unwrap_or(a), now_b.as_ref().unwrap_or(b));
     let sides = (side(a), side(b));
     let (position_a, position_b) = (sides.0.position, sides.1.position);
     let mut document = DiffDocument {
@@ -102,6 +108,9 @@ pub fn diff_clusters(
     };
     for (name, cluster) in [("A", a), ("B", b)] {
         tell_troubles(name, cluster, &mut document.coverage);
+        if cluster.is_running() {
+            document.coverage.not_checked.push(beside_a_server(name));
+        }
     }
     let databases = a.databases.keys().chain(b.databases.keys());
     let databases: std::collections::BTreeSet<u32> = databases.copied().chain([0]).collect();
@@ -110,7 +119,8 @@ pub fn diff_clusters(
             .into_iter()
             .any(|copy| options.selection.takes_database(copy, database));
         if asked && !progress.is_interrupted() {
-            pass::compare_database(sides, database, options, progress, &mut document);
+            let people = (progress, bystander);
+            pass::compare_database(sides, database, options, people, &mut document);
         }
     }
     document.interrupted = progress.is_interrupted();
@@ -124,6 +134,15 @@ pub fn diff_clusters(
     // Contradictions first, then by place.
     document.forks.sort_by_key(|fork| !fork.contradicts());
     Ok(document)
+}
+
+/// What a copy's files do not show while a server works with them.
+fn beside_a_server(name: &str) -> NotChecked {
+    NotChecked {
+        what: format!("what the server of {name} has in its memory only"),
+        why: "it is at work: each block is compared as its file had it when it was read".into(),
+        inherent: true,
+    }
 }
 
 fn must_be_copies(a: &Cluster, b: &Cluster) -> Result<(), NoCopies> {
@@ -146,7 +165,7 @@ fn must_be_copies(a: &Cluster, b: &Cluster) -> Result<(), NoCopies> {
     same.then_some(()).ok_or(NoCopies::OtherBuild)
 }
 
-fn side(cluster: &Cluster) -> Side<'_> {
+pub(crate) fn side(cluster: &Cluster) -> Side<'_> {
     Side {
         cluster,
         position: Position::of(cluster),

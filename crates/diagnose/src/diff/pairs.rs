@@ -90,7 +90,8 @@ fn forks(cluster: &Cluster, database: Oid, coverage: &mut DiffCoverage) -> Vec<F
             Err(trouble) => coverage.not_checked.push(NotChecked {
                 what: trouble.what,
                 why: trouble.why,
-                inherent: false,
+                // A server at work drops databases.
+                inherent: cluster.is_running(),
             }),
         }
     }

@@ -8,11 +8,12 @@ use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
 
 use crate::diff::DiffOptions;
+use crate::diff::again::{self, Again, Suspect};
 use crate::diff::judge::{Judge, Side};
 use crate::diff::pairs::{Names, Pair, pairs};
 use crate::document::{Copy, DiffBlock, DiffCoverage, DiffDocument, DiffFork, Difference};
 use crate::places::kind_of;
-use crate::walker::Progress;
+use crate::walker::{Bystander, Progress};
 
 /// Bytes of one read from each copy.
 const CHUNK_BYTES: u64 = 256 << 10;
@@ -32,6 +33,8 @@ struct Stretch {
 /// What was seen of one pair.
 #[derive(Default)]
 struct Seen {
+    /// Blocks that may be on their way, with how many each stands for.
+    suspects: BTreeMap<BlockNo, u64>,
     counts: BTreeMap<Difference, u64>,
     /// Contradictions first, then by number.
     blocks: BTreeMap<(bool, BlockNo), DiffBlock>,
@@ -60,7 +63,7 @@ pub(crate) fn compare_database(
     sides: (Side<'_>, Side<'_>),
     database: Oid,
     options: &DiffOptions,
-    progress: &dyn Progress,
+    (progress, bystander): (&dyn Progress, &dyn Bystander),
     document: &mut DiffDocument,
 ) {
     let names = Names::read(sides, database);
@@ -92,7 +95,7 @@ pub(crate) fn compare_database(
         shares.extend(joined);
         shares
     });
-    pass.settle(shares, document);
+    pass.settle(shares, bystander, document);
 }
 
 fn blocks_of(files: Option<&ForkFiles>, build: Build) -> u64 {
@@ -204,7 +207,11 @@ impl Pass<'_> {
             } else {
                 1
             };
-            share.pairs.entry(number).or_default().keep(told, count);
+            let seen = share.pairs.entry(number).or_default();
+            match self.is_moving() && again::is_open(told.difference) {
+                true => drop(seen.suspects.insert(told.block, count)),
+                false => seen.keep(told, count),
+            }
         }
     }
 
@@ -228,26 +235,16 @@ impl Pass<'_> {
     }
 
     fn judge(&self, pair: &Pair) -> Judge<'_> {
-        let files = pair.any();
-        let file = files.map_or(
-            FileNumber {
-                tablespace: 0,
-                database: 0,
-                filenode: 0,
-            },
-            ForkFiles::number,
-        );
-        let relation = files.and_then(|files| self.names.relation(files));
-        Judge {
-            a: self.sides.0,
-            b: self.sides.1,
-            file,
-            fork: files.map_or(Fork::Main, |files| files.fork),
-            method: relation.and_then(Relation::page_method),
-        }
+        judge_of(self.sides, self.names, pair)
     }
 
-    fn settle(&self, shares: Vec<Share>, document: &mut DiffDocument) {
+    /// A server is at work on one of the copies.
+    fn is_moving(&self) -> bool {
+        let (a, b) = self.sides;
+        a.cluster.is_running() || b.cluster.is_running()
+    }
+
+    fn settle(&self, shares: Vec<Share>, bystander: &dyn Bystander, document: &mut DiffDocument) {
         let mut all: BTreeMap<usize, Seen> = BTreeMap::new();
         for share in shares {
             document.coverage.bytes_read += share.coverage.bytes_read;
@@ -257,9 +254,32 @@ impl Pass<'_> {
                 all.entry(pair).or_default().absorb(seen);
             }
         }
-        let forks = all.into_iter();
+        self.look_again(&mut all, bystander, &mut document.coverage);
+        let forks = all.into_iter().filter(|(_, seen)| !seen.counts.is_empty());
         let forks = forks.filter_map(|(pair, seen)| self.told(self.pairs.get(pair)?, seen));
         document.forks.extend(forks);
+    }
+
+    fn look_again(
+        &self,
+        all: &mut BTreeMap<usize, Seen>,
+        bystander: &dyn Bystander,
+        coverage: &mut DiffCoverage,
+    ) {
+        let mut open = Vec::new();
+        for (pair, seen) in all.iter_mut() {
+            let suspects = std::mem::take(&mut seen.suspects).into_iter();
+            open.extend(suspects.map(|(block, count)| Suspect::new(*pair, block, count)));
+        }
+        let again = Again {
+            sides: self.sides,
+            pairs: self.pairs,
+            names: self.names,
+            bystander,
+        };
+        again.look(open, coverage, &mut |pair, told, count| {
+            all.entry(pair).or_default().keep(told, count);
+        });
     }
 
     fn told(&self, pair: &Pair, seen: Seen) -> Option<DiffFork> {
@@ -290,12 +310,33 @@ impl Pass<'_> {
     }
 }
 
+/// Who decides over the blocks of a pair.
+pub(crate) fn judge_of<'a>(sides: (Side<'a>, Side<'a>), names: &Names, pair: &Pair) -> Judge<'a> {
+    let files = pair.any();
+    let file = files.map_or(
+        FileNumber {
+            tablespace: 0,
+            database: 0,
+            filenode: 0,
+        },
+        ForkFiles::number,
+    );
+    let relation = files.and_then(|files| names.relation(files));
+    Judge {
+        a: sides.0,
+        b: sides.1,
+        file,
+        fork: files.map_or(Fork::Main, |files| files.fork),
+        method: relation.and_then(Relation::page_method),
+    }
+}
+
 /// The copy's file ends before the block.
 fn is_beyond(files: Option<&ForkFiles>, build: Build, block: BlockNo) -> bool {
     u64::from(block) >= blocks_of(files, build)
 }
 
-fn unreadable(block: BlockNo) -> DiffBlock {
+pub(crate) fn unreadable(block: BlockNo) -> DiffBlock {
     DiffBlock {
         block,
         difference: Difference::Unreadable,
@@ -323,6 +364,7 @@ impl Seen {
     }
 
     fn absorb(&mut self, other: Seen) {
+        self.suspects.extend(other.suspects);
         for (way, count) in other.counts {
             *self.counts.entry(way).or_default() += count;
         }

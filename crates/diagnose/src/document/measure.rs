@@ -39,6 +39,9 @@ pub struct MeasureDocument {
     /// The share of each large relation that was read; absent when all was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample_percent: Option<f64>,
+    /// What a person should know of all figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The run was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

@@ -37,6 +37,8 @@ pub(super) struct Job<'a> {
     picked: Mutex<Vec<Picked>>,
     tries: bool,
     keeps_places: AtomicBool,
+    /// Not all of the file is there any more.
+    moved: AtomicBool,
 }
 
 /// What was added up.
@@ -110,6 +112,7 @@ impl<'a> Job<'a> {
             tries: options.trial_clock.is_some(),
             picked: Mutex::default(),
             keeps_places: AtomicBool::new(keeps_places),
+            moved: AtomicBool::new(false),
             fork,
             groups,
             measures,
@@ -188,6 +191,16 @@ impl<'a> Job<'a> {
     /// Where its rows stand is not kept because there are so many.
     pub(super) fn is_too_large(&self) -> bool {
         self.fork.blocks > PLACES_BLOCKS_MAX || self.has_lost_places()
+    }
+
+    /// The server has removed or cut the file since it was listed.
+    pub(super) fn has_moved(&self) {
+        self.moved.store(true, Ordering::Relaxed);
+    }
+
+    /// Its figures would be of a part of it.
+    pub(super) fn is_moved(&self) -> bool {
+        self.moved.load(Ordering::Relaxed)
     }
 
     /// Takes over what was added up from this block on.

@@ -16,6 +16,7 @@ mod page_rows;
 mod percent;
 mod places;
 mod run;
+mod running;
 mod sample;
 mod sums;
 mod toasted;

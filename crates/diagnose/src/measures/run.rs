@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_source::{BufferPool, Chunk, ChunkReader, Range, for_each_chunk};
+use pgclinic_source::{BufferPool, Chunk, ChunkReader, Range, Source, for_each_chunk};
 
 use super::job::{Job, Tally};
 use super::key_order::KeyOrder;
 use super::toasted::Toasted;
-use super::{catalogs, index_hints, key_order, large_objects};
+use super::{catalogs, index_hints, key_order, large_objects, running};
 use crate::check::DatabaseCx;
 use crate::document::{
     Counters, Coverage, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredDatabase, MeasuredRelation,
@@ -43,13 +43,30 @@ pub struct MeasureOptions {
     pub trial_clock: Option<fn() -> std::time::Duration>,
 }
 
-/// Measures a cluster. `elapsed_s` is left at 0: the clock is the caller's.
+/// Measures a cluster, also one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's.
 pub fn measure_cluster(
     cluster: &Cluster,
     options: &MeasureOptions,
     progress: &dyn Progress,
 ) -> MeasureDocument {
-    let mut document = MeasureDocument {
+    let mut document = new_document(cluster, options);
+    match cluster.is_running() {
+        true => running::measure(cluster, options, progress, &mut document),
+        false => {
+            tell_troubles(cluster, &mut document.coverage);
+            for database in databases(cluster, options) {
+                if !progress.is_interrupted() {
+                    measure_database(cluster, database, options, progress, &mut document);
+                }
+            }
+        }
+    }
+    document.interrupted = progress.is_interrupted();
+    document
+}
+
+fn new_document(cluster: &Cluster, options: &MeasureOptions) -> MeasureDocument {
+    MeasureDocument {
         schema: MEASURE_SCHEMA.into(),
         tool: Tool::this(),
         target: target_of(cluster, &options.spec),
@@ -61,20 +78,23 @@ pub fn measure_cluster(
         growth: None,
         counters: counters(cluster),
         sample_percent: options.sample_percent,
+        notes: Vec::new(),
         interrupted: false,
         elapsed_s: 0.0,
-    };
+    }
+}
+
+/// Those that are asked for, with 0 for the shared relations.
+pub(super) fn databases(cluster: &Cluster, options: &MeasureOptions) -> Vec<Oid> {
+    let all = std::iter::once(0).chain(cluster.databases.keys().copied());
+    all.filter(|database| options.selection.takes_database(cluster, *database))
+        .collect()
+}
+
+pub(super) fn tell_troubles(cluster: &Cluster, coverage: &mut Coverage) {
     for trouble in &cluster.troubles {
-        let (what, why) = (trouble.what.clone(), trouble.why.clone());
-        leave_out(&mut document.coverage, what, why);
+        leave_out(coverage, trouble.what.clone(), trouble.why.clone());
     }
-    for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
-        if options.selection.takes_database(cluster, database) && !progress.is_interrupted() {
-            measure_database(cluster, database, options, progress, &mut document);
-        }
-    }
-    document.interrupted = progress.is_interrupted();
-    document
 }
 
 fn counters(cluster: &Cluster) -> Counters {
@@ -93,7 +113,7 @@ fn counters(cluster: &Cluster) -> Counters {
     }
 }
 
-fn leave_out(coverage: &mut Coverage, what: String, why: String) {
+pub(super) fn leave_out(coverage: &mut Coverage, what: String, why: String) {
     coverage.not_checked.push(NotChecked {
         what,
         why,
@@ -109,15 +129,8 @@ fn measure_database(
     document: &mut MeasureDocument,
 ) {
     let catalog = cluster.catalog(database);
-    let mut forks: Vec<ForkFiles> = Vec::new();
-    let homes = cluster.homes.iter();
-    for home in homes.filter(|home| home.database == database) {
-        match cluster.files(home) {
-            Ok(mut files) => forks.append(&mut files),
-            Err(trouble) => leave_out(&mut document.coverage, trouble.what, trouble.why),
-        }
-    }
-    for trouble in &catalog.troubles {
+    let (forks, troubles) = forks_of(cluster, database);
+    for trouble in troubles.iter().chain(&catalog.troubles) {
         let (what, why) = (trouble.what.clone(), trouble.why.clone());
         leave_out(&mut document.coverage, what, why);
     }
@@ -132,9 +145,38 @@ fn measure_database(
         .map(|files| fork_cx(&view, files, Level::Pages))
         .map(|fork| Job::new(fork, &catalog, options))
         .collect();
-    run(cluster, &jobs, options, progress, &mut document.coverage);
+    document.coverage.relations += jobs.len() as u64;
+    let source = cluster.source().as_ref();
+    run(source, &jobs, options, progress, &mut document.coverage);
+    let mut measured = figures(jobs, options, progress, &mut document.coverage);
+    if database != 0 && !progress.is_interrupted() {
+        tell_database(&view, options, &measured, document);
+    }
+    document.relations.append(&mut measured);
+}
+
+/// The forks in the folders of a database, and what cannot be listed.
+pub(super) fn forks_of(cluster: &Cluster, database: Oid) -> (Vec<ForkFiles>, Vec<Trouble>) {
+    let (mut forks, mut troubles) = (Vec::new(), Vec::new());
+    let homes = cluster.homes.iter();
+    for home in homes.filter(|home| home.database == database) {
+        match cluster.files(home) {
+            Ok(mut files) => forks.append(&mut files),
+            Err(trouble) => troubles.push(trouble),
+        }
+    }
+    (forks, troubles)
+}
+
+/// What was added up of the relations, in the order of their names.
+pub(super) fn figures(
+    jobs: Vec<Job<'_>>,
+    options: &MeasureOptions,
+    progress: &dyn Progress,
+    coverage: &mut Coverage,
+) -> Vec<MeasuredRelation> {
     let keys = key_sections(&jobs, options, progress);
-    keys_left_out(&jobs, &mut document.coverage);
+    keys_left_out(&jobs, coverage);
     let trials = trials(&jobs, options);
     let finished = jobs.into_iter().zip(keys).zip(trials);
     let mut measured: Vec<_> = finished
@@ -142,15 +184,20 @@ fn measure_database(
         .collect();
     measured
         .sort_by(|a, b| (&a.schema, &a.relation, &a.path).cmp(&(&b.schema, &b.relation, &b.path)));
-    if database != 0 && !progress.is_interrupted() {
-        document
-            .hints
-            .append(&mut index_hints::hints(&catalog, &measured));
-        document
-            .databases
-            .extend(whole_database(&view, options, &measured));
-    }
-    document.relations.append(&mut measured);
+    measured
+}
+
+/// Hints, and what is said of the database as a whole.
+pub(super) fn tell_database(
+    view: &DatabaseCx<'_>,
+    options: &MeasureOptions,
+    measured: &[MeasuredRelation],
+    document: &mut MeasureDocument,
+) {
+    let mut hints = index_hints::hints(view.catalog, measured);
+    document.hints.append(&mut hints);
+    let whole = whole_database(view, options, measured);
+    document.databases.extend(whole);
 }
 
 /// What is said of a database as a whole, where all of it was asked for.
@@ -174,7 +221,7 @@ fn whole_database(
 }
 
 /// Main forks that outlive the server's next start.
-fn is_measured(files: &ForkFiles) -> bool {
+pub(super) fn is_measured(files: &ForkFiles) -> bool {
     files.fork == Fork::Main && files.temporary.is_none() && !files.segments.is_empty()
 }
 
@@ -283,8 +330,8 @@ struct Stretch {
     first_block: u64,
 }
 
-fn run(
-    cluster: &Cluster,
+pub(super) fn run(
+    source: &dyn Source,
     jobs: &[Job<'_>],
     options: &MeasureOptions,
     progress: &dyn Progress,
@@ -293,7 +340,7 @@ fn run(
     let (stretches, files) = stretches(jobs);
     progress.expect(files.iter().map(|file| file.len).sum());
     let pool = BufferPool::new(CHUNK_BYTES, options.threads.get());
-    let reader = ChunkReader::new(cluster.source().as_ref(), &pool, files, READ_AHEAD);
+    let reader = ChunkReader::new(source, &pool, files, READ_AHEAD);
     let room = AtomicI64::new(i64::try_from(options.memory_bytes).unwrap_or(i64::MAX));
     let seen = Mutex::new(Coverage::default());
     for_each_chunk(&reader, options.threads, &|chunk| {
@@ -315,7 +362,6 @@ fn run(
         ControlFlow::Continue(())
     });
     let seen = seen.into_inner().expect("no thread panics with the books");
-    coverage.relations += jobs.len() as u64;
     coverage.pages += seen.pages;
     coverage.bytes_seen += seen.bytes_seen;
     coverage.bytes_checked += seen.bytes_checked;
@@ -366,6 +412,14 @@ fn book(chunk: &Chunk, job: &Job<'_>, first: u64, seen: &mut Coverage) {
         Err(error) => (0, error.to_string()),
     };
     let missing = chunk.range.len.saturating_sub(read);
+    if missing > 0 && job.fork.is_running() {
+        // Its file was removed or cut since it was listed: a newer look tells.
+        job.has_moved();
+        seen.bytes_seen += read;
+        seen.bytes_checked += read;
+        seen.pages += read / block;
+        return;
+    }
     seen.bytes_seen += chunk.range.len;
     seen.bytes_checked += read;
     seen.bytes_unreadable += missing;

@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::wal::Stop;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid};
@@ -114,7 +113,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn everything(&mut self, cluster: &Cluster) {
-        let newer = match is_steady(cluster) {
+        let newer = match cluster.is_steady() {
             true => None,
             false => self.newer(cluster),
         };
@@ -311,7 +310,7 @@ impl Run<'_> {
                 self.bystander.wait();
             }
             match cluster.reopened() {
-                Ok(view) if is_steady(&view) => return Some(view),
+                Ok(view) if view.is_steady() => return Some(view),
                 Ok(view) => newest = Some(view),
                 Err(error) => why = error.to_string(),
             }
@@ -418,12 +417,4 @@ fn is_dropped(view: &Cluster, catalog: &Catalog) -> bool {
     let mut homes = view.homes.iter();
     let home = homes.find(|home| home.database == catalog.database);
     home.is_some_and(|home| view.source().list(&home.folder).is_err()) && catalog.database != 0
-}
-
-/// Control file and WAL were read as of one moment.
-fn is_steady(view: &Cluster) -> bool {
-    let whole = |stop| matches!(stop, Stop::End | Stop::Elsewhere);
-    let replay = view.replay();
-    view.troubles.is_empty()
-        && replay.is_some_and(|replay| whole(replay.stop) && replay.troubles.is_empty())
 }

@@ -27,6 +27,9 @@ pub struct Account {
     pub tool: Tool,
     /// From what.
     pub target: Target,
+    /// `running` for the files of a server at work: rows are those of the end of the write-ahead log on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The form of the files.
     pub form: String,
     /// Which row versions were asked for: `live` or `all`.
@@ -215,6 +218,12 @@ pub struct TableAccount {
     /// Pages of zeros: never written, or lost without a trace.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub empty_pages: u64,
+    /// Pages that a server at work had written since the moment of which the rows are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changed_pages: u64,
+    /// A server at work moved the table each time while it was read: what is missing is not known to be lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsettled: bool,
     /// Where something was lost, the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<LossPlace>,
@@ -323,6 +332,7 @@ impl TableAccount {
         self.rows.add(&tally.rows);
         self.damaged_pages += tally.damaged_pages;
         self.empty_pages += tally.empty_pages;
+        self.changed_pages += tally.changed_pages;
         self.places_omitted += tally.places_omitted;
         self.damaged_blocks.extend(tally.damaged_blocks);
         self.places.extend(tally.places);
@@ -347,11 +357,31 @@ impl TableAccount {
         self.places_omitted += omitted as u64;
     }
 
-    fn is_whole(&self) -> bool {
+    /// Nothing of it is lost, partial, carved or uncertain.
+    pub(crate) fn is_whole(&self) -> bool {
         self.rows.is_whole()
             && self.not_replayed == 0
             && self.damaged_pages == 0
             && self.places.is_empty()
+    }
+
+    /// Another look at the table lost the same.
+    pub(crate) fn loses_as(&self, other: &TableAccount) -> bool {
+        let losses = |own: &TableAccount| {
+            let RowCounts {
+                carved,
+                mended,
+                partial,
+                uncertain,
+                lost,
+                ..
+            } = own.rows;
+            (carved, mended, partial, uncertain, lost)
+        };
+        losses(self) == losses(other)
+            && self.damaged_pages == other.damaged_pages
+            && self.places == other.places
+            && self.places_omitted == other.places_omitted
     }
 }
 
@@ -361,6 +391,7 @@ pub(crate) struct Tally {
     pub(crate) rows: RowCounts,
     pub(crate) damaged_pages: u64,
     pub(crate) empty_pages: u64,
+    pub(crate) changed_pages: u64,
     pub(crate) places: Vec<LossPlace>,
     pub(crate) places_omitted: u64,
     /// Of the table itself, each perhaps more than once.
@@ -439,13 +470,15 @@ impl Account {
             .iter()
             .any(|file| !file.places.is_empty());
         let is_broken = self.checks.iter().any(|check| check.broken > 0);
-        self.outcome =
-            if objects_lost || is_broken || self.tables.iter().any(|table| !table.is_whole()) {
-                Outcome::Damaged
-            } else if self.not_salvaged.iter().any(is_open) || self.interrupted {
-                Outcome::Incomplete
-            } else {
-                Outcome::Whole
-            };
+        // Tables of a server at work are of different moments, so that a key tells nothing for sure.
+        let breaks = is_broken && self.source.is_none();
+        let is_hurt = |table: &TableAccount| !table.is_whole() && !table.unsettled;
+        self.outcome = if objects_lost || breaks || self.tables.iter().any(is_hurt) {
+            Outcome::Damaged
+        } else if self.not_salvaged.iter().any(is_open) || self.interrupted || is_broken {
+            Outcome::Incomplete
+        } else {
+            Outcome::Whole
+        };
     }
 }

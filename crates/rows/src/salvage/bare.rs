@@ -66,7 +66,7 @@ pub fn salvage_file(
         progress,
         finished: None,
     };
-    let mut account = open_account(cluster, options);
+    let mut account = open_account(cluster, options, None);
     account.target = bare.target.clone();
     let why =
         "there is no pg_xact: rows that nobody read after their transaction ended are uncertain";

@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
-use pgclinic_format::BlockNo;
 use pgclinic_format::datum::Style;
+use pgclinic_format::{BlockNo, Lsn, Page};
 
 use super::account::{TableAccount, Tally};
 use super::finished_tables::FinishedTables;
@@ -80,6 +80,8 @@ pub(crate) struct Crew<'a> {
     only: Option<BTreeSet<BlockNo>>,
     /// Where tables are noted that are whole.
     notes: Option<&'a FinishedTables<'a>>,
+    /// The end of the write-ahead log that was followed, beside a server at work.
+    moment: Option<Lsn>,
 }
 
 impl<'a> Crew<'a> {
@@ -117,6 +119,7 @@ impl<'a> Crew<'a> {
             alone: Mutex::default(),
             only: None,
             notes: None,
+            moment: cluster.replayed_to().filter(|_| cluster.is_running()),
         }
     }
 
@@ -170,6 +173,11 @@ impl<'a> Crew<'a> {
     pub(super) fn takes_some(&self, blocks: Range<BlockNo>) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|only| only.range(blocks).next().is_some())
+    }
+
+    /// A server at work has written the page since the moment of which the rows are.
+    pub(super) fn is_later(&self, page: Page<'_>) -> bool {
+        self.moment.is_some_and(|moment| page.pd_lsn() > moment)
     }
 
     /// Values had no place in their columns: the table's file will not be of use.

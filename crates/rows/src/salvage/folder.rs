@@ -91,6 +91,11 @@ impl Folder {
         found.is_file().then_some(found.len())
     }
 
+    /// Takes a file away, if it is there.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), SalvageError> {
+        remove(&self.root.join(name))
+    }
+
     /// Adds text to a file, all of it at once.
     pub(crate) fn append(&self, name: &str, text: &str) -> Result<(), SalvageError> {
         let path = self.root.join(name);

@@ -21,6 +21,7 @@ mod outlet;
 mod pieces;
 mod plan;
 mod reading;
+mod running;
 mod sampling;
 pub(crate) mod sequences;
 mod server;
@@ -144,7 +145,7 @@ pub struct SalvageOptions {
     pub spill_folder: PathBuf,
 }
 
-/// Writes the rows of a cluster. `elapsed_s` is left at 0: the clock is the caller's, who writes the account of a folder and then
+/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who writes the account of a folder and then
 /// says [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
@@ -158,21 +159,20 @@ pub fn salvage(
         }),
         Destination::Server(_) | Destination::Stream(_) => None,
     };
+    if cluster.is_running() {
+        return running::salvage(cluster, folder, options, progress);
+    }
     // Half of the memory is left for reading.
     let replayed = match cluster.needs_recovery() {
         true => cluster.replayed(options.memory_bytes / 2),
         false => None,
     };
-    let mut account = open_account(cluster, options);
     let none = BTreeMap::new();
-    let mut replaying = Replaying { not_applied: &none };
-    if let Some((_, replayed)) = &replayed {
-        account.replay = Some(replay_account(replayed));
-        replaying.not_applied = &replayed.not_applied;
-    }
-    if cluster.needs_recovery() {
-        account.not_salvaged.extend(gaps(account.replay.as_ref()));
-    }
+    let not_applied = replayed.as_ref().map(|(_, own)| &own.not_applied);
+    let replaying = Replaying {
+        not_applied: not_applied.unwrap_or(&none),
+    };
+    let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
     match (&options.destination, folder) {
         (Destination::Server(target), _) => {
@@ -208,14 +208,29 @@ pub fn salvage(
             to.write(&folder, cluster, &replaying, &mut account)?;
         }
     }
-    if let Some(path) = &options.ddl {
-        let mut schema = SchemaFile::default();
-        for (database, _) in databases(cluster, &options.selection) {
-            schema.add(cluster, database);
-        }
-        folder::write_text(path, &schema.text(), options.durability)?;
-        account.not_salvaged.append(&mut schema.not_written);
+    write_schema(cluster, options, &mut account)?;
+    closed(account)
+}
+
+/// Writes the schema where somebody asks for it.
+fn write_schema(
+    cluster: &Cluster,
+    options: &SalvageOptions,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let Some(path) = &options.ddl else {
+        return Ok(());
+    };
+    let mut schema = SchemaFile::default();
+    for (database, _) in databases(cluster, &options.selection) {
+        schema.add(cluster, database);
     }
+    folder::write_text(path, &schema.text(), options.durability)?;
+    account.not_salvaged.append(&mut schema.not_written);
+    Ok(())
+}
+
+fn closed(mut account: Account) -> Result<Account, SalvageError> {
     if account.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
@@ -232,6 +247,45 @@ pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
 struct Replaying<'a> {
     /// Changes that could not be applied, by file.
     not_applied: &'a BTreeMap<FileNumber, u64>,
+}
+
+/// A database at work.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    folder: &'a Folder,
+    cluster: &'a Cluster,
+    database: Oid,
+    /// Its folder at the destination.
+    name: &'a str,
+    replaying: &'a Replaying<'a>,
+}
+
+/// What is known of a database beside its tables.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    folder: &'a Folder,
+    catalog: &'a Catalog,
+    files: &'a MainForks,
+    /// Its folder at the destination.
+    name: &'a str,
+}
+
+/// Sequences and large objects of a database.
+#[derive(Default)]
+struct BesideTables {
+    sequences: Vec<SequenceAccount>,
+    /// Sequences that cannot be read, and why.
+    lost: Vec<(String, String)>,
+    large_objects: Option<LargeObjectsAccount>,
+}
+
+impl BesideTables {
+    fn tell(self, account: &mut Account) {
+        let lost = self.lost.iter().map(|(what, why)| not_salvaged(what, why));
+        account.not_salvaged.extend(lost);
+        account.sequences.extend(self.sequences);
+        account.large_objects.extend(self.large_objects);
+    }
 }
 
 /// Writing files.
@@ -271,64 +325,146 @@ impl FolderWork<'_> {
         replaying: &Replaying<'_>,
         account: &mut Account,
     ) -> Result<(), SalvageError> {
-        let options = self.options;
-        for (database, name) in databases(cluster, &options.selection) {
-            let catalog = cluster.catalog(database);
-            if options.without_catalogs || catalog.is_blind() {
-                self.write_blind(folder, cluster, database, &name, replaying, account)?;
-                if account.interrupted {
-                    break;
-                }
-                continue;
-            }
-            let mut plan = plan_of(cluster, &catalog, &name, options);
-            let files = MainForks::of_database(cluster, database);
-            beside_tables(cluster, &catalog, &files, options, folder, &name, account)?;
-            plan.count_not_replayed(replaying.not_applied);
-            account.not_salvaged.extend(plan.not_salvaged);
-            if let Some(finished) = self.finished {
-                plan.tables
-                    .retain(|planned| !finished.holds(&planned.table));
-            }
-            let charset = charset_of(cluster, database, options);
-            account
-                .not_salvaged
-                .extend(kept_encoding(cluster, database, options));
-            let style = style_of(cluster, &catalog, options, &plan.tables);
-            let mut tables = self.write_tables(cluster, plan.tables, charset, &style)?;
-            if let Some(finished) = self.finished {
-                tables.extend(finished.of_database(&catalog));
-            }
-            let search = lost_keys::Search {
+        for (database, name) in databases(cluster, &self.options.selection) {
+            let turn = Turn {
+                folder,
                 cluster,
-                catalog: &catalog,
-                files: &files,
-                options,
-                progress: self.progress,
+                database,
+                name: &name,
+                replaying,
             };
-            for table in &mut tables {
-                table.settle();
-                if lost_keys::is_hurt(table) && !self.progress.is_interrupted() {
-                    search.of_table(folder, table)?;
-                }
-            }
-            if options.verify {
-                let checks = checks::Checks {
-                    cluster,
-                    catalog: &catalog,
-                    files: &files,
-                    options,
-                    progress: self.progress,
-                };
-                account.checks.extend(checks.of_tables(&tables)?);
-            }
-            account.tables.extend(tables);
-            if self.progress.is_interrupted() {
-                account.interrupted = true;
+            self.write_database(turn, account)?;
+            if account.interrupted {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn write_database(&self, turn: Turn<'_>, account: &mut Account) -> Result<(), SalvageError> {
+        let Turn {
+            folder,
+            cluster,
+            database,
+            name,
+            replaying,
+        } = turn;
+        let options = self.options;
+        let catalog = cluster.catalog(database);
+        if options.without_catalogs || catalog.is_blind() {
+            return self.write_blind(folder, cluster, database, name, replaying, account);
+        }
+        let mut plan = plan_of(cluster, &catalog, name, options);
+        let files = MainForks::of_database(cluster, database);
+        let place = Beside {
+            folder,
+            catalog: &catalog,
+            files: &files,
+            name,
+        };
+        let beside = self.write_beside(cluster, &place)?;
+        beside.tell(account);
+        plan.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.extend(plan.not_salvaged);
+        if let Some(finished) = self.finished {
+            plan.tables
+                .retain(|planned| !finished.holds(&planned.table));
+        }
+        account
+            .not_salvaged
+            .extend(kept_encoding(cluster, database, options));
+        let mut tables = self.write_planned(cluster, &catalog, plan.tables)?;
+        if let Some(finished) = self.finished {
+            tables.extend(finished.of_database(&catalog));
+        }
+        self.search(cluster, &place, &mut tables, account)?;
+        account.tables.extend(tables);
+        account.interrupted |= self.progress.is_interrupted();
+        Ok(())
+    }
+
+    /// The tables of one database.
+    fn write_planned(
+        &self,
+        cluster: &Cluster,
+        catalog: &Catalog,
+        planned: Vec<plan::Planned>,
+    ) -> Result<Vec<TableAccount>, SalvageError> {
+        let charset = charset_of(cluster, catalog.database, self.options);
+        let style = style_of(cluster, catalog, self.options, &planned);
+        self.write_tables(cluster, planned, charset, &style)
+    }
+
+    /// Looks for the keys of lost rows, and holds rows to keys where this is asked for.
+    fn search(
+        &self,
+        cluster: &Cluster,
+        place: &Beside<'_>,
+        tables: &mut [TableAccount],
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        let Beside { catalog, files, .. } = *place;
+        let (options, progress) = (self.options, self.progress);
+        let search = lost_keys::Search {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+        };
+        for table in tables.iter_mut() {
+            table.settle();
+            if lost_keys::is_hurt(table) && !progress.is_interrupted() {
+                search.of_table(place.folder, table)?;
+            }
+        }
+        if options.verify {
+            let checks = checks::Checks {
+                cluster,
+                catalog,
+                files,
+                options,
+                progress,
+            };
+            account.checks.extend(checks.of_tables(tables)?);
+        }
+        Ok(())
+    }
+
+    /// Sequences and large objects.
+    fn write_beside(
+        &self,
+        cluster: &Cluster,
+        place: &Beside<'_>,
+    ) -> Result<BesideTables, SalvageError> {
+        let Beside {
+            folder,
+            catalog,
+            files,
+            name,
+        } = *place;
+        let options = self.options;
+        let (sequences, lost) = sequences::read_all(cluster, catalog, files, &options.selection);
+        let mut found = BesideTables {
+            lost,
+            ..BesideTables::default()
+        };
+        if !sequences.is_empty() {
+            let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
+            file.write(sequences::script(&sequences).as_bytes())?;
+            file.finish()?;
+            found.sequences = sequences;
+        }
+        // A person who names tables wants those.
+        if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
+            let file = format!("{name}/large_objects");
+            if let Some(objects) = large_objects::of_database(cluster, catalog, files, options)? {
+                let database = crate::shape::database_name(catalog);
+                let written = large_objects::write(objects, database, options, folder, &file)?;
+                found.large_objects = Some(written);
+            }
+        }
+        Ok(found)
     }
 
     /// Writes these tables. What a column of a file of columns must hold is known only when all its values were seen: where one
@@ -585,37 +721,6 @@ fn only_table<T>(
     }
 }
 
-/// Sequences and large objects.
-fn beside_tables(
-    cluster: &Cluster,
-    catalog: &Catalog,
-    files: &MainForks,
-    options: &SalvageOptions,
-    folder: &Folder,
-    name: &str,
-    account: &mut Account,
-) -> Result<(), SalvageError> {
-    let (sequences, lost) = sequences::read_all(cluster, catalog, files, &options.selection);
-    let lost = lost.iter().map(|(what, why)| not_salvaged(what, why));
-    account.not_salvaged.extend(lost);
-    if !sequences.is_empty() {
-        let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
-        file.write(sequences::script(&sequences).as_bytes())?;
-        file.finish()?;
-        account.sequences.extend(sequences);
-    }
-    // A person who names tables wants those.
-    if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
-        let file = format!("{name}/large_objects");
-        if let Some(objects) = large_objects::of_database(cluster, catalog, files, options)? {
-            let database = crate::shape::database_name(catalog);
-            let written = large_objects::write(objects, database, options, folder, &file)?;
-            account.large_objects.push(written);
-        }
-    }
-    Ok(())
-}
-
 /// Databases with the names of their folders.
 fn databases(cluster: &Cluster, selection: &Selection) -> Vec<(Oid, String)> {
     let all: Vec<(Oid, String)> = cluster
@@ -639,12 +744,21 @@ fn encoding_of(cluster: &Cluster, database: Oid) -> Option<i32> {
     cluster.databases.get(&database)?.encoding
 }
 
-fn open_account(cluster: &Cluster, options: &SalvageOptions) -> Account {
+/// An account of what is known before a row was read.
+fn open_account(
+    cluster: &Cluster,
+    options: &SalvageOptions,
+    replayed: Option<&Replayed>,
+) -> Account {
     let mut account = new_account(target_of(cluster, &options.spec), options);
     let troubles = cluster.troubles.iter();
     account
         .not_salvaged
         .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
+    account.replay = replayed.map(replay_account);
+    if cluster.needs_recovery() {
+        account.not_salvaged.extend(gaps(account.replay.as_ref()));
+    }
     account
 }
 
@@ -658,6 +772,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         schema: "pgclinic.salvage/1".into(),
         tool: Tool::this(),
         target,
+        source: None,
         form: options.form.name().into(),
         rows: rows.into(),
         outcome: Outcome::Whole,

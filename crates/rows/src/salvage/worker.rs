@@ -118,6 +118,7 @@ impl<'c> Worker<'c> {
                 ..LossPlace::page(block, why)
             });
         }
+        tally.changed_pages += u64::from(self.crew.is_later(page));
         if state == PageState::Empty {
             return;
         }
@@ -205,6 +206,7 @@ impl<'c> Worker<'c> {
             printing.tally.doubt_block(block);
             printing.tally.lose(LossPlace::page(block, why));
         }
+        printing.tally.changed_pages += u64::from(self.crew.is_later(page));
         match state {
             PageState::Empty => self.note_empty(block, printing),
             PageState::Broken => {
@@ -231,8 +233,7 @@ impl<'c> Worker<'c> {
         block: BlockNo,
         printing: &mut Printing<'c>,
     ) -> Covered {
-        // As the server: on a page that says so, all rows are seen without a look at their transactions.
-        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0;
+        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0 && self.judge.trusts_all_visible();
         let mut covered = Coverage::default();
         for (item, pointer) in page.line_pointers() {
             // Dead ones have no row since 8.3.

@@ -36,6 +36,23 @@ impl ChangedFiles {
         }
     }
 
+    /// These files are changed already, to such bytes.
+    pub(crate) fn holding(page_bytes: u64, files: &BTreeMap<String, Vec<u8>>) -> Self {
+        let size = usize::try_from(page_bytes).unwrap_or(8192).max(1);
+        let held = |bytes: &Vec<u8>| ChangedFile {
+            pages: (0..)
+                .zip(bytes.chunks_exact(size).map(<[u8]>::to_vec))
+                .collect(),
+            len: Some(bytes.len() as u64),
+            from_below: 0,
+        };
+        let by_path = files.iter().map(|(path, own)| (path.clone(), held(own)));
+        ChangedFiles {
+            by_path: by_path.collect(),
+            ..ChangedFiles::of_pages(page_bytes)
+        }
+    }
+
     /// The file, as it lies below until it is changed.
     pub(crate) fn file(&mut self, source: &dyn Source, path: &str) -> &mut ChangedFile {
         self.by_path.entry(path.to_owned()).or_insert_with(|| {

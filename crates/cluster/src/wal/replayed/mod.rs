@@ -113,7 +113,7 @@ impl Cluster {
             cluster: self,
             source: self.source.as_ref(),
             major: self.layout.major,
-            changed: ChangedFiles::of_pages(page_bytes),
+            changed: ChangedFiles::holding(page_bytes, &self.status_before),
             pages_max: usize::try_from(memory_bytes / page_bytes.max(1)).unwrap_or(usize::MAX),
             applied: 0,
             not_applied: BTreeMap::new(),

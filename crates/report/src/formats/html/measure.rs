@@ -30,12 +30,16 @@ pub(super) fn render(document: &MeasureDocument, out: &mut dyn io::Write) -> io:
     };
     writeln!(
         out,
-        "<section class=\"banner good\">\n<h1>{word}</h1>\n<p class=extent>{}, {} in {}</p>\n</section>",
+        "<section class=\"banner good\">\n<h1>{word}{}</h1>\n<p class=extent>{}, {} in {}</p>\n</section>",
+        words::beside(&document.target),
         plural(document.coverage.relations, "relation"),
         bytes(document.coverage.bytes_seen),
         words::seconds(document.elapsed_s)
     )?;
     shell::facts(&shell::target_facts(&document.target), out)?;
+    for note in &document.notes {
+        writeln!(out, "<p>{}</p>", Esc(note))?;
+    }
     details::not_checked(&document.coverage.not_checked, out)?;
     let mut relations: Vec<_> = document.relations.iter().collect();
     relations.sort_by_key(|own| std::cmp::Reverse(own.bytes));

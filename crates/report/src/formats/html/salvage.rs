@@ -20,8 +20,9 @@ pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<(
     shell::kicker("pgclinic salvage", &account.target, out)?;
     writeln!(
         out,
-        "<section class=\"banner {class}\">\n<h1>{word}</h1>\n<p class=extent>{} written in {}</p>\n\
+        "<section class=\"banner {class}\">\n<h1>{word}{}</h1>\n<p class=extent>{} written in {}</p>\n\
          <p>form {}, rows {}</p>\n</section>",
+        words::beside(&account.target),
         plural(account.totals.written, "row"),
         words::seconds(account.elapsed_s),
         Esc(&account.form),

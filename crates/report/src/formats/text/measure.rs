@@ -21,6 +21,9 @@ const NOTED_MAX: usize = 10;
 pub(super) fn render(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
     headline(document, sheet)?;
     sheet.text(2, &clean(&words::target(&document.target)))?;
+    for note in &document.notes {
+        sheet.text(2, &clean(note))?;
+    }
     for entry in &document.coverage.not_checked {
         let words = format!("not measured: {}: {}", entry.what, entry.why);
         sheet.text(2, &clean(&words))?;
@@ -71,7 +74,8 @@ fn headline(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()>
     let size = bytes(coverage.bytes_seen);
     let relations = plural(coverage.relations, "relation");
     let time = words::seconds(document.elapsed_s);
-    let mut line = format!("{word}  {relations}, {size} in {time}");
+    let beside = words::beside(&document.target);
+    let mut line = format!("{word}{beside}  {relations}, {size} in {time}");
     if length > 0 {
         let (dead, free) = (words::percent(dead, length), words::percent(free, length));
         line += &format!("; tables are {dead} % dead rows and {free} % free space");

@@ -159,7 +159,8 @@ fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
         parts.push(plural(pages, "damaged page"));
     }
     format!(
-        "{word}  {} in {}",
+        "{word}{}  {} in {}",
+        words::beside(&account.target),
         parts.join(", "),
         words::seconds(account.elapsed_s)
     )
@@ -200,6 +201,13 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
         }
     }
     sheet.entry(2, "rows", 8, &counts.join(", "))?;
+    if table.changed_pages > 0 {
+        let words = format!(
+            "the server wrote {} while it was read",
+            plural(table.changed_pages, "page")
+        );
+        sheet.entry(2, "note", 8, &words)?;
+    }
     if table.file.is_none() {
         sheet.entry(2, "file", 8, "not written whole, and removed")?;
     }
