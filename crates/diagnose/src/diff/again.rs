@@ -6,6 +6,8 @@
 //!   a contradiction, and the same bytes          it counts
 //!   a contradiction, and other bytes             once more; at the last look, the same contradiction as before counts
 //! ```
+//!
+//! A version that came after the WAL was read may carry an LSN beyond its end: only one that was there before is held to that.
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
@@ -13,6 +15,7 @@ use pgclinic_format::BlockNo;
 use crate::diff::judge::{Judge, Side};
 use crate::diff::pairs::{Names, Pair};
 use crate::diff::pass::{judge_of, unreadable};
+use crate::diff::position::Position;
 use crate::diff::side;
 use crate::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
 use crate::walker::Bystander;
@@ -27,7 +30,8 @@ pub(crate) struct Suspect {
     pub(crate) block: BlockNo,
     /// Blocks that it stands for.
     pub(crate) count: u64,
-    print: Option<blake3::Hash>,
+    /// Of the versions in A and in B.
+    prints: Option<[blake3::Hash; 2]>,
     before: Option<Difference>,
 }
 
@@ -37,7 +41,7 @@ impl Suspect {
             pair,
             block,
             count,
-            print: None,
+            prints: None,
             before: None,
         }
     }
@@ -58,14 +62,12 @@ struct Versions {
 }
 
 impl Versions {
-    fn print(&self) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new();
-        for own in [&self.a, &self.b] {
-            let (mark, bytes) = own.as_ref().map_or((0, &[][..]), |own| (1, own.as_slice()));
-            hasher.update(&[mark]);
-            hasher.update(bytes);
-        }
-        hasher.finalize()
+    /// Of A and of B.
+    fn prints(&self) -> [blake3::Hash; 2] {
+        [&self.a, &self.b].map(|own| match own {
+            Some(bytes) => blake3::hash(bytes),
+            None => blake3::hash(&[]),
+        })
     }
 }
 
@@ -83,7 +85,7 @@ impl Again<'_> {
             }
             for suspect in &mut open {
                 let versions = self.versions(self.sides, suspect);
-                suspect.print = versions.ok().map(|versions| versions.print());
+                suspect.prints = versions.ok().map(|versions| versions.prints());
             }
             self.bystander.wait();
             let newer = (newer(self.sides.0.cluster), newer(self.sides.1.cluster));
@@ -120,12 +122,16 @@ impl Again<'_> {
     fn told(&self, sides: (Side<'_>, Side<'_>), suspect: &Suspect) -> Option<(DiffBlock, bool)> {
         let pair = self.pairs.get(suspect.pair)?;
         let Ok(versions) = self.versions(sides, suspect) else {
-            return Some((unreadable(suspect.block), suspect.print.is_none()));
+            return Some((unreadable(suspect.block), suspect.prints.is_none()));
         };
-        let is_same = suspect.print == Some(versions.print());
+        let [now_a, now_b] = versions.prints();
+        let [is_same_a, is_same_b] = suspect
+            .prints
+            .map_or([false; 2], |[a, b]| [a == now_a, b == now_b]);
+        let sides = (held(sides.0, is_same_a), held(sides.1, is_same_b));
         let judge = judge_of(sides, self.names, pair);
         let told = judged(&judge, pair, versions, suspect.block)?;
-        Some((told, is_same))
+        Some((told, is_same_a && is_same_b))
     }
 
     fn versions(&self, sides: (Side<'_>, Side<'_>), suspect: &Suspect) -> Result<Versions, ()> {
@@ -155,6 +161,16 @@ fn judged(judge: &Judge<'_>, pair: &Pair, versions: Versions, block: BlockNo) ->
         (None, Some(there)) => Some(judge.missing(&there, Copy::A, block)),
         (None, None) => None,
     }
+}
+
+/// A copy whose server wrote the block since its WAL was read, or whose WAL could not be followed to its end, has more of it.
+fn held(side: Side<'_>, is_same: bool) -> Side<'_> {
+    let has_more = side.cluster.is_running() && !(is_same && side.cluster.is_steady());
+    let position = side.position.map(|own| Position {
+        elsewhere: own.elsewhere || has_more,
+        ..own
+    });
+    Side { position, ..side }
 }
 
 /// It may be on its way.
