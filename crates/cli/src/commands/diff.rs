@@ -18,7 +18,8 @@ use crate::target::{self, Opening};
 use crate::world::World;
 
 /// What two files say of each other while both are written is not told from damage yet.
-const BOTH_AT_WORK: &str = "servers are at work on both copies: stop one of them, or name a backup of it";
+const BOTH_AT_WORK: &str =
+    "servers are at work on both copies: stop one of them, or name a backup of it";
 
 #[derive(Debug, Args)]
 struct Arguments {

@@ -111,10 +111,7 @@ impl Command for MeasureCommand {
             .relations
             .iter()
             .any(|own| own.pages_not_measured > 0);
-        let exit = match (
-            document.interrupted,
-            broken || has_gaps(&document),
-        ) {
+        let exit = match (document.interrupted, broken || has_gaps(&document)) {
             (true, _) => Exit::Interrupted,
             (false, true) => Exit::Incomplete,
             (false, false) => Exit::Healthy,
