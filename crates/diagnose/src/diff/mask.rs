@@ -65,7 +65,7 @@ fn masked(bytes: &[u8], method: Option<AccessMethod>, block: BlockNo) -> Option<
         Some(AccessMethod::Hash) => mask_hash(page, &mut copy),
         Some(AccessMethod::Gist) => mask_gist(page, &mut copy),
         Some(AccessMethod::Gin) if special_flags(page, 6) & GIN_DELETED != 0 => {
-            mask_content(page, &mut copy);
+            mask_content(&mut copy);
         }
         // Its meta page keeps which pages had room last, without a record.
         Some(AccessMethod::Spgist) if special_flags(page, 0) & SPGIST_META != 0 => {
@@ -88,7 +88,7 @@ fn method_of(page: Page<'_>) -> Option<AccessMethod> {
 
 fn mask_btree(page: Page<'_>, copy: &mut [u8]) {
     if special_flags(page, 12) & BTP_DELETED != 0 {
-        mask_content(page, copy);
+        mask_content(copy);
     } else {
         mask_pointers(page, copy);
     }
@@ -99,7 +99,7 @@ fn mask_btree(page: Page<'_>, copy: &mut [u8]) {
 
 fn mask_hash(page: Page<'_>, copy: &mut [u8]) {
     if special_flags(page, 12) & LH_PAGE_TYPE == LH_UNUSED_PAGE {
-        mask_content(page, copy);
+        mask_content(copy);
     } else {
         mask_pointers(page, copy);
     }
@@ -113,10 +113,11 @@ fn mask_gist(page: Page<'_>, copy: &mut [u8]) {
     mask_flags(page, copy, 12, gist::F_HAS_GARBAGE | gist::F_FOLLOW_RIGHT);
 }
 
-/// A page that nothing is read from: pd_lower, pd_upper and all between header and special space.
-fn mask_content(page: Page<'_>, copy: &mut [u8]) {
+/// A page that nothing is read from: pd_lower, pd_upper and all behind the header. The special space too: replay leaves no
+/// links in a deleted page, where the server that deleted it keeps them.
+fn mask_content(copy: &mut [u8]) {
     clear(copy, 12, 4);
-    mask_content_from(page, copy, HEADER_BYTES);
+    clear(copy, HEADER_BYTES, copy.len().saturating_sub(HEADER_BYTES));
 }
 
 fn mask_content_from(page: Page<'_>, copy: &mut [u8], from: usize) {
@@ -248,6 +249,26 @@ mod tests {
         let (a, mut b) = (page(), page());
         b[8160 + 21] = 1;
         assert!(are_alike((&a, &b), Fork::Main, None, 0));
+    }
+
+    #[test]
+    fn links_of_a_deleted_page_are_gone_after_replay() {
+        let deleted = |link: u8, flags: u16| {
+            let mut bytes = vec![0; 8192];
+            put_u16(&mut bytes, 12, 24);
+            put_u16(&mut bytes, 14, 8184);
+            put_u16(&mut bytes, 16, 8184);
+            put_u16(&mut bytes, 18, 8192 | 4);
+            bytes[8184] = link;
+            put_u16(&mut bytes, 8190, flags);
+            bytes
+        };
+        let alike = |flags: u16| {
+            let (a, b) = (deleted(3, flags), deleted(0xFF, flags));
+            are_alike((&a, &b), Fork::Main, Some(AccessMethod::Gin), 5)
+        };
+        assert!(alike(GIN_DELETED));
+        assert!(!alike(0));
     }
 
     #[test]
