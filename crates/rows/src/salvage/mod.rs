@@ -17,6 +17,7 @@ mod large_row;
 mod large_value;
 mod lines;
 mod lost_keys;
+mod options;
 mod outlet;
 mod pieces;
 mod plan;
@@ -30,8 +31,7 @@ mod without_catalogs;
 mod worker;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub use account::{
@@ -44,6 +44,7 @@ pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
+pub use options::{Destination, Encoding, Rows, SalvageOptions};
 pub(crate) use plan::not_salvaged;
 pub use sampling::guess_columns;
 pub use stream::Stream;
@@ -57,96 +58,19 @@ use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_servers::Target;
 
 use crate::charset::Charset;
 use crate::file_names::FileNames;
-use crate::forms::Form;
 use crate::schema::SchemaFile;
-use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, MainForks, Table};
-use crate::text_settings::TextStyle;
 use crate::texts::fields_of;
-use crate::values::Partial;
 use crew::Crew;
 use lines::{LineOf, Lines, To};
 use outlet::Outlet;
 use plan::Plan;
 
-/// Which row versions are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rows {
-    /// Those that a server would show, and those whose fate is lost.
-    Live,
-    /// All that can be read.
-    All,
-}
-
-/// The encoding of the files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Encoding {
-    /// UTF-8, whatever the database has.
-    Utf8,
-    /// The database's own bytes.
-    Raw,
-}
-
-/// Where the rows go.
-#[derive(Clone, Debug)]
-pub enum Destination {
-    /// A new or empty folder.
-    Folder(PathBuf),
-    /// A database in which no schema of the source holds anything.
-    Server(Box<Target>),
-    /// Whoever takes it: the rows of one table, and nothing beside them.
-    Stream(Stream),
-}
-
-/// What to do.
-#[derive(Clone)]
-pub struct SalvageOptions {
-    /// Where to.
-    pub destination: Destination,
-    /// The form of the files.
-    pub form: &'static dyn Form,
-    /// Which row versions.
-    pub rows: Rows,
-    /// Generated columns too.
-    pub generated: bool,
-    /// Dropped columns too.
-    pub dropped: bool,
-    /// Values of which a part is left.
-    pub partial: Partial,
-    /// Holding the rows that were written to the keys of their tables.
-    pub verify: bool,
-    /// Encoding of the files.
-    pub encoding: Encoding,
-    /// How values are printed.
-    pub text: TextStyle,
-    /// Whether files are forced to the disk.
-    pub durability: Durability,
-    /// Going on with a folder in which an earlier run was cut off.
-    pub resume: bool,
-    /// Threads.
-    pub threads: NonZeroUsize,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// A file for the schema, as SQL that `psql` takes.
-    pub ddl: Option<PathBuf>,
-    /// Tables whose columns the catalogs may not give.
-    pub given: Vec<GivenTable>,
-    /// Catalogs are not read: every file of rows is a table, with columns that are given or guessed.
-    pub without_catalogs: bool,
-    /// Which databases and tables.
-    pub selection: Selection,
-    /// The target as the person named it.
-    pub spec: String,
-    /// Where what does not fit in memory is sorted.
-    pub spill_folder: PathBuf,
-}
-
-/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who writes the account of a folder and then
-/// says [`end_of_work`].
+/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who
+/// writes the account of a folder and then says [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,
