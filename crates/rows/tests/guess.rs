@@ -31,10 +31,14 @@ fn layout(name: &str) -> &'static str {
         "boolean" | "\"char\"" => "1",
         "smallint" => "2",
         "integer" | "date" | "real" => "4",
-        "bigint" | "timestamp" | "double precision" => "8",
+        "bigint" | "timestamp" | "double precision" | "time" => "8",
         "uuid" => "16",
-        "interval" => "16 by 8",
+        "interval" | "point" => "16 by 8",
         "name" => "64",
+        "macaddr" => "6",
+        "macaddr8" => "8 by 4",
+        "time with time zone" => "12",
+        "box" => "32",
         _ => "varlena",
     }
 }
@@ -44,9 +48,13 @@ fn layout_of(column: &Column) -> &'static str {
         (1, _) => "1",
         (2, _) => "2",
         (4, _) => "4",
+        (6, _) => "6",
+        (8, 4) => "8 by 4",
         (8, _) => "8",
+        (12, _) => "12",
         (16, 1) => "16",
         (16, _) => "16 by 8",
+        (32, _) => "32",
         (64, _) => "64",
         (-1, _) => "varlena",
         _ => "other",
@@ -194,6 +202,7 @@ fn types_that_can_be_told_apart_are_told() {
     let mut databases = cluster.databases.values();
     let clinic = databases.find(|known| known.name.as_deref() == Some("clinic"));
     let catalog = cluster.catalog(clinic.expect("clinic").oid);
+    let mut wrong = Vec::new();
     for number in 0..TOLD.len() {
         let relation = catalog.by_name("public", &format!("told_{number}"));
         let relation = relation.expect("a table");
@@ -205,6 +214,9 @@ fn types_that_can_be_told_apart_are_told() {
             .collect();
         let columns = relation.columns.as_ref().expect("columns");
         let expected: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        assert_eq!(found, expected, "{guessed:?}");
+        if found != expected {
+            wrong.push(format!("{expected:?} are guessed as {guessed:?}"));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

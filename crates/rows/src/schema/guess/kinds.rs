@@ -560,10 +560,37 @@ fn of_extension(name: &str, payload: &[u8]) -> Option<f64> {
         "hstore" => {
             (head & 0xF000_0000 == 0x8000_0000 && is_text_of_hstore(head, payload)).then_some(0.5)
         }
-        "ltree" => (1..1000).contains(&(head & 0xFFFF)).then_some(0.3),
+        "ltree" => is_ltree(payload).then_some(0.3),
         "cube" => (1..=100).contains(&(head & 0x7FFF_FFFF)).then_some(0.3),
         _ => None,
     }
+}
+
+/// Labels of text, none of them empty, each filled up to a multiple of eight bytes, and nothing behind them. Truth: `ltree.h`.
+///
+/// ```text
+/// labels u16   nothing u16   each label: length u16   text   zeros
+/// ```
+fn is_ltree(payload: &[u8]) -> bool {
+    let Some(([low, high, 0, 0], mut rest)) = payload.split_first_chunk() else {
+        return false;
+    };
+    let labels = u16::from_le_bytes([*low, *high]);
+    for _ in 0..labels {
+        let Some((length, _)) = rest.split_first_chunk() else {
+            return false;
+        };
+        let end = 2 + usize::from(u16::from_le_bytes(*length));
+        let label = rest.get(2..end).unwrap_or_default();
+        let Some(next) = rest.get(end.next_multiple_of(8)..) else {
+            return false;
+        };
+        if label.is_empty() || !is_text(label) {
+            return false;
+        }
+        rest = next;
+    }
+    labels > 0 && rest.is_empty()
 }
 
 /// Keys and values of an hstore are text, and the last one ends where all of it does.
