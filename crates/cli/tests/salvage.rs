@@ -264,3 +264,60 @@ fn a_recovery_by_a_server_gives_the_same_rows() {
     assert!(in_memory == by_server, "the rows differ");
     assert!(files(&copy.pgdata) == before, "the target was written to");
 }
+
+/// `--to -` gives the bytes of the file on stdout and the summary on stderr, in every form; only of one table.
+#[test]
+fn one_table_is_a_stream() {
+    let pgdata = seed(&server(15), Checksums::On).pgdata;
+    let folder = tempfile::tempdir().expect("a folder");
+    let account = folder.path().join("account.json");
+    for form in ["csv", "copy", "jsonl", "sql"] {
+        let words = ["--relation", "sales.orders", "--format", form];
+        let out = folder.path().join(form);
+        let of = |to: &[&str]| {
+            pgclinic(&[&["salvage", text(&pgdata)], &words[..], to].concat()).exits(0)
+        };
+        of(&["--to", text(&out)]);
+        let ran = of(&["--to", "-", "--account", text(&account)]);
+        let file = fs::read_to_string(out.join(format!("clinic/sales.orders.{form}")));
+        assert!(ran.out == file.expect("a file"), "{form}");
+        assert!(
+            ran.err.starts_with("WHOLE  2,880 rows of 1 table written"),
+            "{}",
+            ran.err
+        );
+        let told = fs::read(&account).expect("an account");
+        let told: Account = serde_json::from_slice(&told).expect("a document");
+        assert_eq!((told.tables.len(), told.tables[0].rows.written), (1, 2880));
+        assert!(told.sequences.is_empty() && told.large_objects.is_empty());
+    }
+    let more = pgclinic(&[
+        "salvage",
+        text(&pgdata),
+        "--relation",
+        "sales.*",
+        "--to",
+        "-",
+    ])
+    .exits(2);
+    assert!(
+        more.err.contains("a stream holds one table") && more.out.is_empty(),
+        "{}",
+        more.err
+    );
+
+    // One file without its cluster too.
+    let [docs, _] = docs_files(&pgdata);
+    let words = ["--columns", DOCS, "--format", "copy"];
+    let out = folder.path().join("docs");
+    let of = |to: &str| pgclinic(&[&["salvage", text(&docs)], &words[..], &["--to", to]].concat());
+    let (file, stream) = (of(text(&out)), of("-"));
+    assert_eq!(file.exit, stream.exit);
+    let name = docs
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let rows = fs::read_to_string(out.join(format!("public.{name}.copy"))).expect("a file");
+    assert!(stream.out == rows && !rows.is_empty());
+}

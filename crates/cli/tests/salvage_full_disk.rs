@@ -1,5 +1,5 @@
 //! A destination that fills up: an exit code, no half file under its name, and the same command with `--resume` when there is
-//! room.
+//! room; the same for a server whose disk fills up.
 
 mod common;
 
@@ -9,19 +9,20 @@ use std::process::Command;
 
 use common::{files, pgclinic, text};
 use pgclinic_rows::Account;
-use pgclinic_servers::Checksums;
-use pgclinic_testkit::{copy_of, seed, server};
+use pgclinic_servers::{Checksums, Scratch, Server, StopMode, Target, TextRow};
+use pgclinic_testkit::{copy_of, run_as, seed, server};
 
 /// A file system in memory of some size, gone on drop.
 struct SmallDisk {
-    _folder: tempfile::TempDir,
+    _folder: Scratch,
     path: PathBuf,
 }
 
 impl SmallDisk {
     /// Nothing where nobody may mount.
     fn new(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().expect("a folder");
+        // The user of the servers comes here too.
+        let folder = Scratch::new(&run_as(), None).expect("a folder");
         let path = folder.path().join("disk");
         fs::create_dir(&path).expect("a folder");
         let mounted = Command::new("mount")
@@ -128,4 +129,114 @@ fn an_account_that_does_not_fit_can_be_written_later() {
     assert!(full.err.contains("/dev/full"), "{}", full.err);
     pgclinic(&[&to[..], &["--resume"]].concat()).exits(0);
     assert!(out.join("salvage.json").exists() && !out.join("salvage.progress").exists());
+}
+
+/// Rows of every table of a database, as sums.
+fn sums(server: &Server, database: &str) -> Vec<TextRow> {
+    let mut session = server.connect(database).expect("a session");
+    let tables = "SELECT quote_ident(nspname) || '.' || quote_ident(relname) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+                  WHERE relkind IN ('r', 'm') AND nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1";
+    let tables = session
+        .query(tables)
+        .expect("tables")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let tables: Vec<String> = tables.collect();
+    let mut sums = Vec::new();
+    for table in tables {
+        let sum = format!(
+            "SELECT '{}', count(*), md5(string_agg(md5(t::text), '' ORDER BY md5(t::text))) FROM ONLY {table} t",
+            table.replace('\'', "''")
+        );
+        sums.extend(
+            session
+                .query(&sum)
+                .unwrap_or_else(|error| panic!("{table}: {error}")),
+        );
+    }
+    sums
+}
+
+/// A server whose disk is full, in whatever stage of the work: an error that says so, nothing counted as whole that is not, and
+/// the same command goes on when there is room.
+#[test]
+fn a_server_with_a_full_disk_is_gone_on_with() {
+    let Some(disk) = SmallDisk::new("256m") else {
+        return;
+    };
+    let source = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = source.start().expect("a server");
+    let expected = sums(&running, "clinic");
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let elsewhere = copy_of(&seed(&server(15), Checksums::On));
+    let running = elsewhere.start().expect("a server");
+    let space = disk.path.join("space");
+    fs::create_dir(&space)
+        .and_then(|()| fs::write(disk.path.join("ballast"), b""))
+        .expect("a folder");
+    run_as()
+        .own(&disk.path)
+        .and_then(|()| run_as().own(&space))
+        .expect("owned");
+    let mut session = running.connect("postgres").expect("a session");
+    session
+        .execute(&format!(
+            "CREATE TABLESPACE small LOCATION '{}'",
+            space.display()
+        ))
+        .expect("a tablespace");
+    session
+        .execute("CREATE DATABASE again TEMPLATE template0 TABLESPACE small")
+        .expect("a database");
+    drop(session);
+    // All room is taken, and given back bit by bit.
+    let ballast = fs::File::options()
+        .write(true)
+        .open(disk.path.join("ballast"))
+        .expect("a file");
+    let mut bytes = 0u64;
+    let noise = vec![1; 64 << 10];
+    while std::io::Write::write_all(&mut (&ballast), &noise).is_ok() {
+        bytes += noise.len() as u64;
+    }
+    let url = Target::of(&running, "again").to_string();
+    let line = [
+        "salvage",
+        text(&source.pgdata),
+        "--database",
+        "clinic",
+        "--to",
+        &url,
+    ];
+    let mut refused = 0;
+    loop {
+        let ran = pgclinic(&line);
+        if ran.exit != 2 {
+            assert_eq!(ran.exit, 0, "{}{}", ran.out, ran.err);
+            break;
+        }
+        refused += 1;
+        assert!(ran.err.contains("No space left on device"), "{}", ran.err);
+        assert!(ran.err.contains("The same command goes on"), "{}", ran.err);
+        bytes = bytes
+            .checked_sub(1 << 20)
+            .expect("room enough for all of it");
+        ballast.set_len(bytes).expect("room");
+    }
+    assert!(refused > 2, "{refused}");
+    assert_eq!(sums(&running, "again"), expected);
+    let indexes = "SELECT count(*) FROM pg_class WHERE relkind = 'i' AND relnamespace > 16384";
+    let count = |server: &Server, database: &str| {
+        server
+            .connect(database)
+            .expect("a session")
+            .query_value(indexes)
+            .expect("a count")
+    };
+    let found = count(&running, "again");
+    drop(running);
+    let running = source.start().expect("a server");
+    assert_eq!(found, count(&running, "clinic"));
 }

@@ -45,6 +45,7 @@ fn hostile_texts_stay_texts_everywhere() {
         common::drill(),
         common::blind(),
         common::experiment(),
+        common::salvaged(),
     ] {
         poison(&mut document);
         let page = common::render("html", &document);
@@ -168,4 +169,43 @@ fn every_raw_file_of_a_run_is_linked_and_a_line_has_its_slope() {
     let slope = "14: each of maintenance_io_concurrency adds 0.75 s [0.7, 0.8]";
     assert!(page.contains(slope));
     assert!(common::render("text", &document).contains(slope));
+}
+
+/// All that an account holds stands on its page; columns without a count do not.
+#[test]
+fn an_account_has_everything_on_its_page() {
+    let page = common::render("html", &common::salvaged());
+    let told = [
+        "1,500 rows of 2 tables written",
+        "2 lost, 1 partial, 2 carved, 1 mended, 1 damaged page",
+        "<h2>Write-ahead log</h2>",
+        "file base/5/16400 is not there",
+        "The server went down meanwhile",
+        "<td>2</td><td>2026-11-22 08:01:00+00</td><td><code>751:753:751</code></td>",
+        "<td data-name=snapshot>1, 2</td>",
+        "3 changes in the write-ahead log could not be applied to its files",
+        "block 7, item 3, column body: chunk 2 of its 5 is missing in TOAST",
+        "and at 4 places more",
+        "2 keys of public.docs_pkey in shop/public.docs.lost_keys.csv",
+        "column seen is text: it holds infinity",
+        "not written whole, and removed",
+        "shop/large_objects.tar",
+        "block 1: the page is all zeros",
+        "object 70003: bytes 2048 to 4096 were not found",
+        "<td>public.docs_id_seq</td>",
+        "0 of 1 key hold",
+        "<dt>the schema</dt><dd>the role may not read files</dd>",
+        "<dt>tablespace annex</dt>",
+    ];
+    for words in told {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("<th class=n>Dead</th>") && page.contains("<th class=n>Mended</th>"));
+
+    let mut calm = common::salvaged();
+    calm["snapshots"] =
+        json!([{"number": 1, "transactions": "745:745:", "taken_at": "2026-11-22 08:00:00+00"}]);
+    let page = common::render("html", &calm);
+    assert!(page.contains("All tables were read in one snapshot"));
+    assert!(!page.contains("data-name=snapshot"));
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{compare, copied, options, salvaged};
 use pgclinic_rows::Outcome;
 use pgclinic_servers::{Checksums, StopMode};
@@ -295,4 +297,64 @@ fn characters_of_several_bytes_are_those_of_the_server() {
         different.len(),
         different.iter().take(20).collect::<Vec<_>>()
     );
+}
+
+/// Blocks of a segment in the cluster of the next test; one of 1 GiB has 131,072.
+const SEGMENT_BLOCKS: u32 = 16;
+
+/// Cuts the relation files below a folder into segments.
+fn cut_into_segments(folder: &Path) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            cut_into_segments(&path);
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !name.starts_with(|first: char| first.is_ascii_digit()) {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("a file");
+        let mut segments = bytes.chunks(SEGMENT_BLOCKS as usize * 8192);
+        std::fs::write(&path, segments.next().unwrap_or_default()).expect("cut");
+        for (number, segment) in (1..).zip(segments) {
+            std::fs::write(format!("{}.{number}", path.display()), segment).expect("a segment");
+        }
+    }
+}
+
+/// Tables, long values, large objects and catalogs of many segments are what they are in one.
+#[test]
+fn tables_of_many_segments_are_whole() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, many) = (folder.path().join("one"), folder.path().join("many"));
+    let expected = salvaged(&copy.pgdata, &options(&one, "copy"));
+
+    cut_into_segments(&copy.pgdata.join("base"));
+    copy.tablespaces
+        .iter()
+        .for_each(|folder| cut_into_segments(folder));
+    let control = copy.pgdata.join("global/pg_control");
+    let mut bytes = std::fs::read(&control).expect("a file");
+    // The size of a block, and behind it the blocks of a segment.
+    let sizes = [8192u32, 131_072].map(u32::to_le_bytes).concat();
+    let at = bytes.windows(8).position(|window| window == sizes);
+    let at = at.expect("the sizes") + 4;
+    bytes[at..at + 4].copy_from_slice(&SEGMENT_BLOCKS.to_le_bytes());
+    assert!(pgclinic_format::control_file::seal(&mut bytes));
+    std::fs::write(&control, bytes).expect("a file");
+
+    let found = salvaged(&copy.pgdata, &options(&many, "copy"));
+    assert_eq!(found.outcome, Outcome::Whole, "{:?}", found.not_salvaged);
+    assert_eq!(found.tables, expected.tables);
+    let files = expected
+        .tables
+        .iter()
+        .filter_map(|table| table.file.as_ref());
+    let objects = expected.large_objects.iter().map(|objects| &objects.file);
+    for file in files.chain(objects) {
+        let of = |folder: &Path| std::fs::read(folder.join(file)).expect("a file");
+        assert!(of(&many) == of(&one), "{file}");
+    }
 }

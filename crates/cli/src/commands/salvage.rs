@@ -3,9 +3,11 @@
 mod file;
 mod folder;
 mod recover;
+mod stream;
 mod text_settings;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
@@ -13,12 +15,13 @@ use pgclinic_diagnose::Progress;
 use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
-    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, TextStyle,
-    end_of_work, salvage, salvage_live,
+    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, Stream,
+    TextStyle, end_of_work, salvage, salvage_live,
 };
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::Target;
+use stream::Parts;
 use text_settings::TextArgs;
 
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
@@ -29,7 +32,7 @@ use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::world::World;
+use crate::world::{Terminal, World};
 
 /// The account's name in the destination.
 const ACCOUNT: &str = "salvage.json";
@@ -60,7 +63,7 @@ struct Arguments {
     chain: ChainArgs,
     /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
     /// database, postgres://user:password@host:port/name: the schema is made there and loaded, where its schemas are empty; given
-    /// again after a failure it goes on
+    /// again after a failure it goes on. Or - for stdout: the rows of one table, as they come; the summary goes to stderr
     #[arg(long, value_name = "DEST", required_unless_present = "guess")]
     to: Option<PathBuf>,
     /// Where the account goes; DEST/salvage.json for a folder
@@ -163,11 +166,11 @@ impl Command for Salvage {
             return file::guess(&arguments, world);
         }
         let start = Instant::now();
-        let options = options(&arguments, world)?;
+        let (options, parts) = options(&arguments, world)?;
         let server = server_of(&arguments.target, world)?;
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
-        let account = salvaged(&arguments, server, options, &bar, world);
+        let account = salvaged(&arguments, server, options, parts, &bar, world);
         bar.finish();
         let mut account = account?;
         account.elapsed_s = start.elapsed().as_secs_f64();
@@ -181,11 +184,11 @@ impl Command for Salvage {
             };
             json.write(&document, world)?;
         }
-        if exit != Exit::Interrupted && !arguments.is_to_server() {
+        if exit != Exit::Interrupted && arguments.is_to_folder() {
             end_of_work(arguments.to())?;
         }
         if !arguments.quiet {
-            summary.write(&document, world)?;
+            summarize(&arguments, &document, world)?;
         }
         Ok(exit)
     }
@@ -195,6 +198,7 @@ fn salvaged(
     arguments: &Arguments,
     server: Option<Target>,
     mut options: SalvageOptions,
+    parts: Option<Parts>,
     progress: &dyn Progress,
     world: &mut World<'_>,
 ) -> Result<Account, Failure> {
@@ -215,7 +219,7 @@ fn salvaged(
         return Ok(salvage_live(&target, &options, progress)?);
     }
     if is_one_file {
-        return file::run(arguments, &options, progress, world);
+        return file::run(arguments, options, parts, progress, world);
     }
     if arguments.columns.is_some() || arguments.toast.is_some() {
         let why = "--columns and --toast are for one relation file; for tables of a data directory there is --schema";
@@ -239,7 +243,35 @@ fn salvaged(
             "without catalogs there is no schema to be made on a server: salvage into a folder";
         return Err(Failure::new(why));
     }
-    Ok(salvage(&cluster, &options, progress)?)
+    let cluster = &cluster;
+    stream::taken(parts, world, move || salvage(cluster, &options, progress))
+}
+
+/// What was written, on stdout; behind a stream on stderr.
+fn summarize(
+    arguments: &Arguments,
+    document: &Document,
+    world: &mut World<'_>,
+) -> Result<(), Failure> {
+    if !arguments.is_stream() {
+        return arguments.summary().write(document, world);
+    }
+    let World {
+        stderr, terminal, ..
+    } = world;
+    let mut none = std::io::sink();
+    let mut beside = World {
+        stdout: &mut **stderr,
+        stderr: &mut none,
+        terminal: Terminal {
+            stdout: terminal.stderr,
+            ..*terminal
+        },
+        temp_folder: world.temp_folder.clone(),
+        passwords: Default::default(),
+        interrupted: Arc::clone(&world.interrupted),
+    };
+    arguments.summary().write(document, &mut beside)
 }
 
 fn recovered(arguments: &Arguments, world: &World<'_>) -> Result<recover::Recovered, Failure> {
@@ -267,15 +299,20 @@ impl Arguments {
 
     /// Where the account goes; none for a server that has no file for it.
     fn account_path(&self) -> Option<PathBuf> {
-        let usual = || (!self.is_to_server()).then(|| self.to().join(ACCOUNT));
+        let usual = || self.is_to_folder().then(|| self.to().join(ACCOUNT));
         self.account.clone().or_else(usual)
     }
 
-    fn is_to_server(&self) -> bool {
-        self.to().to_str().is_some_and(is_url)
+    fn is_to_folder(&self) -> bool {
+        !self.is_stream() && !self.to().to_str().is_some_and(is_url)
     }
 
-    /// The account as text on stdout.
+    /// The rows go to stdout.
+    fn is_stream(&self) -> bool {
+        self.to() == Path::new("-")
+    }
+
+    /// The account as text.
     fn summary(&self) -> OutputArgs {
         OutputArgs {
             format: "text".into(),
@@ -288,16 +325,28 @@ impl Arguments {
     }
 }
 
-fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOptions, Failure> {
+fn options(
+    arguments: &Arguments,
+    world: &mut World<'_>,
+) -> Result<(SalvageOptions, Option<Parts>), Failure> {
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;
+    let mut parts = None;
     let destination = match server_of(arguments.to(), world)? {
         Some(target) => Destination::Server(Box::new(target)),
+        None if arguments.is_stream() => {
+            let (stream, taken) = Stream::new();
+            parts = Some(taken);
+            Destination::Stream(stream)
+        }
         None => Destination::Folder(arguments.to().to_owned()),
     };
-    if arguments.verify && matches!(destination, Destination::Server(_)) {
-        let why =
-            "--verify is for files: a server holds the rows to their keys when it makes the keys";
+    if arguments.verify && !matches!(destination, Destination::Folder(_)) {
+        let why = "--verify is for files in a folder: a server holds the rows to their keys when it makes the keys";
+        return Err(Failure::new(why));
+    }
+    if arguments.resume && parts.is_some() {
+        let why = "--resume goes on in a folder: what went into a stream is gone";
         return Err(Failure::new(why));
     }
     let text = arguments.text.style()?;
@@ -306,7 +355,7 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         let why = "the options of text are for csv, copy and jsonl: what a server reads is written as any server reads it";
         return Err(Failure::new(why));
     }
-    Ok(SalvageOptions {
+    let options = SalvageOptions {
         destination,
         form,
         rows: match arguments.rows {
@@ -338,7 +387,8 @@ fn options(arguments: &Arguments, world: &mut World<'_>) -> Result<SalvageOption
         selection: arguments.selection.selection(),
         spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         spill_folder: arguments.load.spill_folder(&world.temp_folder),
-    })
+    };
+    Ok((options, parts))
 }
 
 /// The tables that a person describes.

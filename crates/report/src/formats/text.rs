@@ -11,7 +11,9 @@ mod measure;
 mod salvage;
 mod sheet;
 
-pub(crate) use salvage::{check_words, column_words, place_words};
+pub(crate) use salvage::{
+    check_words, column_words, extent, not_replayed_words, object_words, place_words,
+};
 
 use std::io;
 

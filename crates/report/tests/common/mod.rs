@@ -277,3 +277,55 @@ pub(crate) fn blind() -> Value {
         "passed": true, "elapsed_s": 92.0
     })
 }
+
+/// The account of a hurt server that went down meanwhile.
+pub(crate) fn salvaged() -> Value {
+    let table = |name: &str, written: u64, more: Value| {
+        let mut table = json!({
+            "database": "shop", "schema": "public", "table": name, "oid": 16400, "kind": "table",
+            "file": format!("shop/public.{name}.csv"), "file_bytes": 123_456, "columns": ["id", "body"],
+            "written": written, "live": written, "dead": 0, "carved": 0, "mended": 0, "partial": 0, "uncertain": 0,
+            "lost": 0, "damaged_pages": 0
+        });
+        let (Some(table), Value::Object(more)) = (table.as_object_mut(), more) else {
+            panic!("objects");
+        };
+        table.extend(more);
+        json!(table)
+    };
+    json!({
+        "schema": "pgclinic.salvage/1",
+        "tool": {"name": "pgclinic", "version": "0.1.0"},
+        "target": target(),
+        "form": "csv", "rows": "live", "outcome": "damaged",
+        "replay": {"start": "0/15D3B20", "end": "0/16A0000", "why": "zeros", "records": 4711, "applied": 4000, "not_applied": 3,
+                   "faults": ["file base/5/16400 is not there"], "is_complete": true},
+        "snapshots": [
+            {"number": 1, "transactions": "745:745:", "taken_at": "2026-11-22 08:00:00+00"},
+            {"number": 2, "transactions": "751:753:751", "taken_at": "2026-11-22 08:01:00+00"}
+        ],
+        "totals": {"written": 1500, "live": 1497, "dead": 0, "carved": 2, "mended": 1, "partial": 1, "uncertain": 0, "lost": 2},
+        "tables": [
+            table("docs", 500, json!({
+                "carved": 2, "mended": 1, "partial": 1, "lost": 2, "damaged_pages": 1, "snapshots": [1, 2], "not_replayed": 3,
+                "places": [{"block": 7, "item": 3, "column": "body", "why": "chunk 2 of its 5 is missing in TOAST"},
+                           {"block": 9, "why": "the page header makes no sense"}],
+                "places_omitted": 4,
+                "lost_keys": [{"index": "public.docs_pkey", "columns": ["id"], "keys": 2, "file": "shop/public.docs.lost_keys.csv"}],
+                "columns_as": [{"column": "seen", "written_as": "text", "why": "it holds infinity"}],
+                "notes": ["the connection was lost 1 times while the table was read"]
+            })),
+            table("whole", 1000, json!({"snapshots": [2]})),
+            table("gone", 0, json!({"file": null, "file_bytes": 0}))
+        ],
+        "sequences": [{"database": "shop", "schema": "public", "sequence": "docs_id_seq", "last_value": 500, "is_called": true}],
+        "large_objects": [{"database": "shop", "file": "shop/large_objects.tar", "file_bytes": 20480, "objects": 12, "bytes": 9000,
+                           "places": [{"block": 1, "why": "the page is all zeros"}],
+                           "doubtful": [{"object": 70003, "why": "bytes 2048 to 4096 were not found"}]}],
+        "checks": [{"database": "shop", "schema": "public", "table": "docs", "key": "docs_pkey", "kind": "primary-key",
+                    "columns": ["id"], "keys": 500, "broken": 1, "listed": ["7"]}],
+        "not_salvaged": [{"what": "the schema", "why": "the role may not read files"},
+                         {"what": "tablespace annex", "why": "it is not there", "inherent": true}],
+        "elapsed_s": 12.5
+    })
+}

@@ -12,6 +12,7 @@ use pgclinic_rows::{Account, BareTable, SalvageOptions, guess_columns, salvage_f
 use pgclinic_source::{DataDirectory, Source};
 
 use super::Arguments;
+use super::stream::{self, Parts};
 use crate::exit::{Exit, Failure};
 use crate::target::{self, BareFile, Opened, Opening};
 use crate::world::World;
@@ -22,9 +23,10 @@ pub(super) const MAJOR: u16 = 18;
 /// Writes the rows of the file.
 pub(super) fn run(
     arguments: &Arguments,
-    options: &SalvageOptions,
+    options: SalvageOptions,
+    parts: Option<Parts>,
     progress: &dyn Progress,
-    world: &World<'_>,
+    world: &mut World<'_>,
 ) -> Result<Account, Failure> {
     let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
@@ -44,7 +46,9 @@ pub(super) fn run(
         source = beside(&arguments.target, toast, &mut bare)?;
     }
     let cluster = Cluster::of_files(source, layout, file.build);
-    Ok(salvage_file(&cluster, &bare, options, progress)?)
+    stream::taken(parts, world, move || {
+        salvage_file(&cluster, &bare, &options, progress)
+    })
 }
 
 /// Prints what the columns of the file may be.

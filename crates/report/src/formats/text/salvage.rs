@@ -2,7 +2,9 @@
 
 use std::io;
 
-use pgclinic_rows::{Account, CheckAccount, ColumnAs, LossPlace, Outcome, TableAccount};
+use pgclinic_rows::{
+    Account, CheckAccount, ColumnAs, DoubtfulObject, LossPlace, Outcome, TableAccount,
+};
 
 use super::sheet::{Ink, Sheet};
 use crate::words::{self, clean, count, count_of, plural};
@@ -56,6 +58,14 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
         sheet.text(2, &words)?;
         for place in objects.places.iter().take(PLACES_SHOWN) {
             sheet.entry(4, "-", 2, &place_words(place))?;
+        }
+        for object in objects.doubtful.iter().take(PLACES_SHOWN) {
+            sheet.entry(4, "-", 2, &object_words(object))?;
+        }
+        let more = objects.places.len().saturating_sub(PLACES_SHOWN)
+            + objects.doubtful.len().saturating_sub(PLACES_SHOWN);
+        if more > 0 {
+            sheet.text(6, &format!("and {} more", count(count_of(more))))?;
         }
     }
     for table in account.tables.iter().filter(|table| !is_plain(table)) {
@@ -135,6 +145,17 @@ fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
         Outcome::Incomplete => (Ink::Warn, "INCOMPLETE"),
     };
     let word = sheet.ink(ink, word);
+    let parts = extent(account);
+    format!(
+        "{word}{}  {} in {}",
+        words::beside(&account.target),
+        parts.join(", "),
+        words::seconds(account.elapsed_s)
+    )
+}
+
+/// What was written, and what of it or beside it is not as it was.
+pub(crate) fn extent(account: &Account) -> Vec<String> {
     let totals = &account.totals;
     let files = account.tables.iter().filter(|table| table.file.is_some());
     let bytes: u64 = files.clone().map(|table| table.file_bytes).sum();
@@ -148,6 +169,7 @@ fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
         (totals.lost, "lost"),
         (totals.partial, "partial"),
         (totals.carved, "carved"),
+        (totals.mended, "mended"),
         (totals.uncertain, "uncertain"),
     ] {
         if number > 0 {
@@ -158,19 +180,15 @@ fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
     if pages > 0 {
         parts.push(plural(pages, "damaged page"));
     }
-    format!(
-        "{word}{}  {} in {}",
-        words::beside(&account.target),
-        parts.join(", "),
-        words::seconds(account.elapsed_s)
-    )
+    parts
 }
 
 fn is_plain(table: &TableAccount) -> bool {
     let rows = &table.rows;
-    let whole = rows.lost + rows.partial + rows.carved + rows.uncertain == 0;
+    let whole = rows.lost + rows.partial + rows.carved + rows.mended + rows.uncertain == 0;
     whole
         && table.damaged_pages == 0
+        && table.not_replayed == 0
         && table.places.is_empty()
         && table.notes.is_empty()
         && table.columns_as.is_empty()
@@ -192,6 +210,7 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
         (rows.live, "live"),
         (rows.dead, "dead"),
         (rows.carved, "carved"),
+        (rows.mended, "mended"),
         (rows.partial, "partial"),
         (rows.uncertain, "uncertain"),
         (rows.lost, "lost"),
@@ -207,6 +226,9 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
             plural(table.changed_pages, "page")
         );
         sheet.entry(2, "note", 8, &words)?;
+    }
+    if table.not_replayed > 0 {
+        sheet.entry(2, "log", 8, &not_replayed_words(table))?;
     }
     if table.file.is_none() {
         sheet.entry(2, "file", 8, "not written whole, and removed")?;
@@ -234,6 +256,17 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
         sheet.entry(2, "", 8, &format!("and at {} more", plural(more, "place")))?;
     }
     Ok(())
+}
+
+/// Changes that the write-ahead log holds and the files do not.
+pub(crate) fn not_replayed_words(table: &TableAccount) -> String {
+    let changes = plural(table.not_replayed, "change");
+    format!("{changes} in the write-ahead log could not be applied to its files")
+}
+
+/// `object 70003: bytes 2048 to 4096 …`.
+pub(crate) fn object_words(object: &DoubtfulObject) -> String {
+    format!("object {}: {}", object.object, clean(&object.why))
 }
 
 /// `seen is text: it holds infinity`.

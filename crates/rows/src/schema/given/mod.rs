@@ -75,6 +75,11 @@ pub fn table_in(text: &str, wanted: Option<&str>) -> Result<GivenTable, String> 
     }
 }
 
+/// The type of an extension, by its name.
+pub(crate) fn type_of_extension(name: &str) -> Arc<TypeInfo> {
+    Arc::new(types::of_extension(name))
+}
+
 /// Columns as `id int8, name text, gone dropped(4, 4), tags text[]`. `dropped(length, alignment)` stands for a column
 /// that is stored, but no longer there.
 pub fn columns_in(text: &str) -> Result<GivenTable, String> {

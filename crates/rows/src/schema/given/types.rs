@@ -40,6 +40,9 @@ const STANDARD: &[(&str, &str)] = &[
     ("timestamp with time zone", "timestamptz"),
 ];
 
+/// `FirstNormalObjectId`: types with OIDs from here on are printed by their names.
+const FIRST_NORMAL_OID: u32 = 16384;
+
 /// Types of extensions that are laid out like one of every server.
 const EXTENSIONS: &[&str] = &["hstore", "citext", "ltree", "cube"];
 
@@ -103,8 +106,11 @@ fn made(name: &str, align: u8, kind: TypeKind) -> TypeInfo {
     }
 }
 
-fn of_extension(name: &str) -> TypeInfo {
-    made(name, if name == "cube" { 8 } else { 4 }, TypeKind::Base)
+pub(super) fn of_extension(name: &str) -> TypeInfo {
+    TypeInfo {
+        oid: FIRST_NORMAL_OID,
+        ..made(name, if name == "cube" { 8 } else { 4 }, TypeKind::Base)
+    }
 }
 
 fn array_of(element: &Arc<TypeInfo>) -> TypeInfo {

@@ -13,7 +13,7 @@ mod search;
 
 use pgclinic_format::HeapTuple;
 
-use kinds::Kind;
+use kinds::{Kind, Kinds};
 use search::Way;
 
 /// Rows that are looked at; more tell hardly more.
@@ -23,7 +23,7 @@ pub(crate) const ROWS_MAX: usize = 200;
 #[derive(Clone, PartialEq, Debug)]
 pub struct GuessedColumn {
     /// Name of its type, as SQL has it.
-    pub type_name: &'static str,
+    pub type_name: String,
     /// From 0 to 1; 0 where every row that was seen is null there.
     pub confidence: f64,
 }
@@ -41,7 +41,8 @@ pub fn columns_of(rows: &[Vec<u8>]) -> Option<Vec<GuessedColumn>> {
         .filter(|tuple| tuple.attribute_count() == count)
         .take(ROWS_MAX)
         .collect();
-    let ways = search::ways(&full, usize::from(count));
+    let mut kinds = Kinds::new();
+    let ways = search::ways(&full, usize::from(count), &mut kinds);
     let best = ways.first()?;
     let weights = weights(&ways);
     let columns = best
@@ -49,7 +50,7 @@ pub fn columns_of(rows: &[Vec<u8>]) -> Option<Vec<GuessedColumn>> {
         .iter()
         .enumerate()
         .map(|(at, kind)| GuessedColumn {
-            type_name: kind.type_name(),
+            type_name: kinds.type_name(*kind),
             confidence: match full.iter().all(|row| search::is_null(*row, at)) {
                 true => 0.0,
                 false => agreeing(&ways, &weights, at, *kind),
@@ -121,7 +122,10 @@ mod tests {
             })
             .collect();
         let columns = columns_of(&rows).expect("a guess");
-        let types: Vec<&str> = columns.iter().map(|column| column.type_name).collect();
+        let types: Vec<&str> = columns
+            .iter()
+            .map(|column| column.type_name.as_str())
+            .collect();
         assert_eq!(
             types,
             ["integer", "boolean", "text", "timestamp with time zone"]

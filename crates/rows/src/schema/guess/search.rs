@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 
 use pgclinic_format::HeapTuple;
 
-use super::kinds::Kind;
+use super::kinds::{Kind, Kinds};
 
 /// Different ends that are kept, and beginnings for each.
 const ENDS_KEPT: usize = 60;
 const ALIKE_KEPT: usize = 24;
 /// Of so many rows one may contradict: it may be damaged.
 const ROWS_PER_MISFIT: usize = 50;
+/// So many values are held to a type before it is given up, and what they then come to on average.
+const VALUES_TRIED: usize = 16;
+const HOPELESS: f64 = -6.0;
 
 /// Kinds of all columns up to some number.
 #[derive(Clone, Debug)]
@@ -25,7 +28,8 @@ pub(super) struct Way {
 type Ends = Vec<Option<usize>>;
 
 /// All layouts that fit, the likeliest first.
-pub(super) fn ways(rows: &[HeapTuple<'_>], columns: usize) -> Vec<Way> {
+pub(super) fn ways(rows: &[HeapTuple<'_>], columns: usize, kinds: &mut Kinds) -> Vec<Way> {
+    let all = kinds.all().to_vec();
     let begin: Ends = rows
         .iter()
         .map(|row| Some(usize::from(row.t_hoff())))
@@ -38,11 +42,11 @@ pub(super) fn ways(rows: &[HeapTuple<'_>], columns: usize) -> Vec<Way> {
     for column in 0..columns {
         let mut next: BTreeMap<Ends, Vec<Way>> = BTreeMap::new();
         for (ends, ways) in &open {
-            for kind in Kind::ALL {
-                let Some((ends, score)) = step(rows, ends, kind, column, columns) else {
+            for kind in &all {
+                let Some((ends, score)) = step(rows, ends, *kind, kinds, column, columns) else {
                     continue;
                 };
-                let longer = ways.iter().map(|way| way.with(kind, score));
+                let longer = ways.iter().map(|way| way.with(*kind, score));
                 next.entry(ends).or_default().extend(longer);
             }
         }
@@ -90,6 +94,7 @@ fn step(
     rows: &[HeapTuple<'_>],
     ends: &[Option<usize>],
     kind: Kind,
+    kinds: &mut Kinds,
     column: usize,
     columns: usize,
 ) -> Option<(Ends, f64)> {
@@ -99,9 +104,9 @@ fn step(
     for (row, at) in rows.iter().zip(ends) {
         let mut end = *at;
         if let Some(at) = at.filter(|_| !is_null(*row, column)) {
-            let place = kind.place(row.bytes(), at);
+            let place = kinds.place(kind, row.bytes(), at);
             if let Some(value) = place.clone().and_then(|place| row.bytes().get(place)) {
-                score += kind.plausible(value);
+                score += kinds.plausible(kind, value);
                 values += 1;
             }
             end = place.map(|place| place.end);
@@ -109,15 +114,21 @@ fn step(
         let end = end.filter(|end| !is_last || *end == row.bytes().len());
         misfits += usize::from(end.is_none());
         next.push(end);
+        let is_hopeless = values >= VALUES_TRIED && mean(score, values) < HOPELESS;
+        if misfits > rows.len() / ROWS_PER_MISFIT || is_hopeless {
+            return None;
+        }
     }
     // Of a column that is null everywhere nothing can be told: it stands for one kind.
-    let is_told = values > 0 || kind == Kind::Text;
-    if misfits > rows.len() / ROWS_PER_MISFIT || !is_told {
+    if values == 0 && kind != Kind::Text {
         return None;
     }
     // A column counts the same however many of its values are null, or nearly.
-    let mean = score / f64::from(u32::try_from(values.max(1)).unwrap_or(u32::MAX));
-    Some((next, mean * 4.0 + kind.prior()))
+    Some((next, mean(score, values) * 4.0 + kinds.prior(kind)))
+}
+
+fn mean(score: f64, values: usize) -> f64 {
+    score / f64::from(u32::try_from(values.max(1)).unwrap_or(u32::MAX))
 }
 
 pub(super) fn is_null(row: HeapTuple<'_>, column: usize) -> bool {

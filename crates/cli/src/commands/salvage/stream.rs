@@ -1,0 +1,37 @@
+//! `--to -`: the rows of one table on stdout, while the threads of the salvage find them.
+
+use std::sync::mpsc::Receiver;
+
+use pgclinic_rows::{Account, SalvageError};
+
+use crate::exit::Failure;
+use crate::world::World;
+
+/// What gives the parts of a stream.
+pub(super) type Parts = Receiver<Vec<u8>>;
+
+/// Does the work, and writes the parts of its stream, if it has one. They end when `work` is done and gone.
+pub(super) fn taken(
+    parts: Option<Parts>,
+    world: &mut World<'_>,
+    work: impl FnOnce() -> Result<Account, SalvageError> + Send,
+) -> Result<Account, Failure> {
+    let Some(parts) = parts else {
+        return Ok(work()?);
+    };
+    std::thread::scope(|scope| {
+        let working = scope.spawn(work);
+        let mut written = Ok(());
+        while written.is_ok() {
+            let Ok(part) = parts.recv() else { break };
+            written = world.stdout.write_all(&part);
+        }
+        // Nobody takes more: whoever writes is told.
+        drop(parts);
+        let account = working.join();
+        let account = account.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let written = written.and_then(|()| world.stdout.flush());
+        written.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+        Ok(account?)
+    })
+}
