@@ -43,9 +43,17 @@ impl Bystander for BesideAServer {
     }
 }
 
-/// Lets the reads of others go first where this is wanted, as far as the system does.
+/// The least share of the processors (`nice(1)`).
+const NICENESS: i32 = 19;
+
+/// Lets the work and the reads of others go first where this is wanted, as far as the system does.
 pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut World<'_>) {
-    if is_wanted && let Err(why) = lower_io_priority() {
+    if !is_wanted {
+        return;
+    }
+    // Threads that are started from now on have it too. Nobody is kept from being nicer.
+    let _niceness = rustix::process::nice(NICENESS);
+    if let Err(why) = lower_io_priority() {
         world.say(&format!("pgclinic: reads have their usual priority: {why}"));
     }
 }

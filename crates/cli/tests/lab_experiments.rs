@@ -39,3 +39,28 @@ fn traffic_has_a_place_in_one_experiment_only() {
     let slip = plan("catalog-churn").exits(2).err;
     assert!(slip.contains("line 2"), "{slip}");
 }
+
+/// The salvage beside `pg_dump` finds every object in the files of the stopped server, and writes one file.
+#[test]
+fn large_objects_are_salvaged_into_one_file() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join("run");
+    let mut line = vec!["lab", "run", "large-object-dump", "--scale", "smallest"];
+    line.extend(["--arm", "salvage,pg-dump-16", "--only", "format=custom"]);
+    line.extend(["--into", text(&folder), "--quiet"]);
+    pgclinic(&line).exits(0);
+    let runs = std::fs::read_dir(folder.join("runs")).expect("runs");
+    let results = runs.map(|run| {
+        let path = run.expect("a run").path().join("run.json");
+        let bytes = std::fs::read(&path).expect("a result");
+        serde_json::from_slice::<serde_json::Value>(&bytes).expect("JSON")
+    });
+    let salvaged = results.filter(|result| result["cell"]["arm"] == "salvage");
+    let salvaged: Vec<_> = salvaged.collect();
+    assert!(!salvaged.is_empty());
+    for result in &salvaged {
+        assert_eq!(result["outcome"]["is"], "done", "{result}");
+        assert_eq!(result["metrics"]["entries"], 500.0, "{result}");
+        assert_eq!(result["metrics"]["files"], 1.0, "{result}");
+    }
+}

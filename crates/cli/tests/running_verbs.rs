@@ -17,7 +17,9 @@ use pgclinic_diagnose::document::{
 };
 use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, as_primary, copy_of, seed, server, streamed_backup};
+use pgclinic_testkit::{
+    TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby, streamed_backup,
+};
 
 fn started(major: u16, checksums: Checksums, options: &StartOptions) -> (TempCopy, Server) {
     let mut all = all_majors().into_iter();
@@ -407,13 +409,34 @@ fn a_running_primary_and_its_backup_are_explained_by_wal() {
     assert_eq!(told, [(1, Difference::Unsound, Some(Copy::A))]);
 }
 
+/// Few buffers and many checkpoints on both, so that pages reach both disks at different times.
 #[test]
-fn two_servers_at_work_are_refused() {
-    let seeded = seed(&server(15), Checksums::On);
+fn a_primary_and_its_standby_at_work_are_explained_by_wal() {
+    let installation = all_majors().pop().expect("the newest");
+    let seeded = seed(&installation, Checksums::On);
     let (first, second) = (copy_of(&seeded), copy_of(&seeded));
-    let _servers = [&first, &second].map(|copy| copy.start().expect("a server"));
-    let words = ["diff", text(&first.pgdata), text(&second.pgdata)];
-    let refused = pgclinic(&words).exits(2);
-    let why = "servers are at work on both copies";
-    assert!(refused.err.contains(why), "{}", refused.err);
+    let senders = busy().with("max_wal_senders", "4");
+    let primary = first.start_with(&senders.with("wal_keep_size", "1GB"));
+    let primary = primary.expect("a primary");
+    let follower = standby(&second, &primary, busy());
+    let load = Load::start(&primary);
+    for _ in 0..6 {
+        for (a, b) in [(&first, &second), (&second, &first)] {
+            diff(&a.pgdata, &b.pgdata, 0);
+        }
+    }
+    assert!(load.stop() > 0);
+    let mut session = primary.connect("clinic").expect("a session");
+    catch_up(&mut session, &follower);
+    let path = value(&primary, "SELECT pg_relation_filepath('public.frozen')");
+    overwrite(&second.pgdata.join(&path), 8192 + 6000);
+    let document = diff(&first.pgdata, &second.pgdata, 1);
+    let told: Vec<_> = document
+        .forks
+        .iter()
+        .filter(|fork| fork.relation.as_deref() == Some("frozen"))
+        .flat_map(|fork| &fork.blocks)
+        .map(|own| (own.block, own.difference, own.copy))
+        .collect();
+    assert_eq!(told, [(1, Difference::Unsound, Some(Copy::B))]);
 }

@@ -103,6 +103,7 @@ impl<'a> Attributes<'a> {
         self.at
     }
 
+    #[inline]
     fn is_null(&self) -> bool {
         let index = usize::from(self.number - 1);
         self.bitmap.is_some_and(|bits| {
@@ -111,6 +112,7 @@ impl<'a> Attributes<'a> {
         })
     }
 
+    #[inline]
     fn value(&mut self, column: ColumnLayout) -> Result<Range<usize>, AttributeFaultKind> {
         let bytes = self.bytes;
         let start = start_of(column, bytes, self.at);
@@ -130,6 +132,7 @@ impl<'a> Attributes<'a> {
 impl Iterator for Attributes<'_> {
     type Item = Result<Attribute, AttributeFault>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let column = *self.columns.next()?;
         self.number += 1;

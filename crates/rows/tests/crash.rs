@@ -4,7 +4,7 @@ mod common;
 
 use common::{compare, copied, options, salvaged};
 use pgclinic_rows::Outcome;
-use pgclinic_servers::{Checksums, Server};
+use pgclinic_servers::{Checksums, Server, StartOptions};
 use pgclinic_testkit::{copy_of, seed, server};
 
 /// Each batch is one transaction, but where it says otherwise.
@@ -97,4 +97,49 @@ fn of_16_and_17() {
 #[test]
 fn of_18() {
     committed_rows_survive(18, 3000);
+}
+
+/// A page that was hit after the server wrote it: changes that need it as it was cannot be applied, and are counted for its
+/// table and no other.
+#[test]
+fn changes_to_a_page_that_is_lost_are_counted_for_its_table() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    // Images of pages would bring the page back.
+    let without_images = StartOptions::default().with("full_page_writes", "off");
+    let mut running = copy.start_with(&without_images).expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let statements = [
+        "CREATE TABLE public.hit AS SELECT i AS id, 'text ' || i AS what FROM generate_series(1, 2000) AS i",
+        "CREATE TABLE public.other AS SELECT * FROM public.hit",
+        "CHECKPOINT",
+        "DELETE FROM public.hit WHERE id <= 7",
+        "DELETE FROM public.other WHERE id <= 5",
+    ];
+    for statement in statements {
+        session.execute(statement).expect(statement);
+    }
+    let path = session
+        .query_value("SELECT pg_relation_filepath('public.hit')")
+        .expect("an answer")
+        .expect("a path");
+    drop(session);
+    running.kill();
+    let path = copy.pgdata.join(path);
+    let mut bytes = std::fs::read(&path).expect("a file");
+    bytes[..8192].fill(0xAB);
+    std::fs::write(&path, bytes).expect("written");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
+    let of = |name: &str| {
+        let mut tables = account.tables.iter();
+        tables.find(|table| table.table == name).expect(name)
+    };
+    assert!(of("hit").not_replayed >= 7, "{:#?}", of("hit"));
+    assert_eq!(of("hit").damaged_pages, 1);
+    let other = of("other");
+    assert_eq!((other.not_replayed, other.rows.written), (0, 1995));
+    let replay = account.replay.as_ref().expect("a recovery in memory");
+    assert_eq!(replay.not_applied, of("hit").not_replayed);
+    assert_eq!(account.outcome, Outcome::Damaged);
 }

@@ -17,10 +17,6 @@ use crate::progress::Bar;
 use crate::target::{self, Opening};
 use crate::world::World;
 
-/// What two files say of each other while both are written is not told from damage yet.
-const BOTH_AT_WORK: &str =
-    "servers are at work on both copies: stop one of them, or name a backup of it";
-
 #[derive(Debug, Args)]
 struct Arguments {
     /// One copy: a data directory, whose server may be running, or a base backup (a folder, or base.tar)
@@ -54,7 +50,7 @@ impl Command for Diff {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Compares two copies of one cluster block by block: which is older, which is sound, and whether WAL explains it")
-            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; a server may be at work on one of them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction or an unsound copy; 3 something could not be compared.")
+            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction or an unsound copy; 3 something could not be compared.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -71,9 +67,6 @@ impl Command for Diff {
         };
         let a = open(&arguments.a, &chain_a)?;
         let b = open(&arguments.b, &chain_b)?;
-        if a.is_running() && b.is_running() {
-            return Err(Failure::new(BOTH_AT_WORK));
-        }
         beside_a_server::let_others_go_first(a.is_running() || b.is_running(), world);
         let options = DiffOptions {
             threads: arguments.load.threads(),

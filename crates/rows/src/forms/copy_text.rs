@@ -69,8 +69,7 @@ pub(crate) fn around(row: &Row<'_>, columns: &[usize], texts: &mut Texts) -> Vec
 
 /// Appends text with a backslash before what COPY reads otherwise.
 pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
-    let (blocks, rest) = text.as_chunks::<BLOCK>();
-    for block in blocks {
+    for block in text.chunks(BLOCK) {
         // Without a branch for each byte the compiler looks at all of them at once.
         let special = block
             .iter()
@@ -81,7 +80,6 @@ pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(block);
         }
     }
-    escape_bytes(rest, out);
 }
 
 #[inline]

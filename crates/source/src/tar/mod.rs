@@ -4,6 +4,7 @@
 //! Plain archives are read in place. Packed ones are unpacked once, into a nameless file, before anything is read. Members
 //! are shown where a restore would put them; names that would leave the backup, links and devices are left out and told.
 
+mod ahead;
 mod members;
 mod packed;
 mod packing;

@@ -5,6 +5,10 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use lz4_flex::frame::FrameDecoder;
+
+use super::ahead::Ahead;
+
 /// Bytes read from the file at once.
 const STEP: usize = 1 << 20;
 
@@ -41,15 +45,15 @@ impl Packing {
         let file = BufReader::with_capacity(STEP, file);
         Ok(match self {
             Packing::Plain => Box::new(file),
-            Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
-            Packing::Lz4 => Box::new(Frames(lz4_flex::frame::FrameDecoder::new(file))),
-            Packing::Zstd => Box::new(zstd::Decoder::with_buffer(file)?),
+            Packing::Gzip => Box::new(Ahead::of(flate2::bufread::MultiGzDecoder::new(file))?),
+            Packing::Lz4 => Box::new(Ahead::of(Frames(FrameDecoder::new(file)))?),
+            Packing::Zstd => Box::new(Ahead::of(zstd::Decoder::with_buffer(file)?)?),
         })
     }
 }
 
 /// LZ4 frames, one behind the other: the decoder gives nothing at the end of each.
-struct Frames(lz4_flex::frame::FrameDecoder<BufReader<File>>);
+struct Frames(FrameDecoder<BufReader<File>>);
 
 impl Read for Frames {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
