@@ -286,19 +286,6 @@ impl Table {
         Arc::new(bytes_of(column.layout))
     }
 
-    /// The stored length of a written column's values, -1 for varlenas and for what the row says of itself.
-    #[inline]
-    pub(crate) fn attlen(&self, column: usize) -> i16 {
-        let layout = self
-            .columns
-            .get(column)
-            .and_then(|column| match column.origin {
-                Origin::Attribute(index) => self.layouts.get(index),
-                Origin::System(_) => None,
-            });
-        layout.map_or(-1, |layout| layout.attlen)
-    }
-
     /// `database.schema.name`, for messages.
     pub fn full_name(&self) -> String {
         format!("{}.{}.{}", self.database, self.schema, self.name)

@@ -97,6 +97,11 @@ fn block_by_neighbours(page: Page<'_>, cx: &PageCx<'_>) -> Option<BlockNo> {
         return None;
     }
     let (previous, next, _) = btree_links(page)?;
+    // In an index that was built at once the neighbours are the blocks beside it, and need not be asked: that would be a read
+    // for each of its pages.
+    if (previous, next) == (cx.block.wrapping_sub(1), cx.block.wrapping_add(1)) {
+        return None;
+    }
     // The left neighbour's word about us stands in its right link, and the other way round.
     let (neighbour, link) = if previous != 0 {
         (previous, 4)

@@ -182,17 +182,17 @@ impl Cells {
             };
             let skipped = index - next_attribute;
             next_attribute = index + 1;
+            let layout = taking.table.layouts.get(index);
+            let attlen = layout.map_or(-1, |layout| layout.attlen);
             let attribute = match &mut behind {
                 Some(behind) => behind.nth(skipped).map(Ok),
                 None => step(&mut walk, skipped),
             };
             let slot = match attribute {
                 Some(Ok(Attribute::Null)) => Slot::Null,
-                Some(Ok(Attribute::Missing)) => {
-                    self.missing(column, number, taking.table.attlen(number))
-                }
+                Some(Ok(Attribute::Missing)) => self.missing(column, number, attlen),
                 Some(Ok(Attribute::Value(range))) => {
-                    self.value(tuple.bytes(), range, number, taking)
+                    self.value(tuple.bytes(), range, (number, attlen), taking)
                 }
                 Some(Err(fault)) => {
                     let broken = usize::from(fault.attribute).saturating_sub(1);
@@ -201,7 +201,8 @@ impl Cells {
                     behind = rest.map(Vec::into_iter);
                     match behind.as_mut().filter(|_| broken < index) {
                         Some(behind) => {
-                            self.found(behind.nth(index - broken - 1), tuple, number, taking)
+                            let attribute = behind.nth(index - broken - 1);
+                            self.found(attribute, tuple, (number, attlen), taking)
                         }
                         None => self.lose(number, FaultKind::Walk(fault.kind)),
                     }
@@ -255,11 +256,11 @@ impl Cells {
         &mut self,
         attribute: Option<Attribute>,
         tuple: HeapTuple<'_>,
-        number: usize,
+        column: (usize, i16),
         taking: &mut Taking<'_, '_>,
     ) -> Slot {
         match attribute {
-            Some(Attribute::Value(range)) => self.value(tuple.bytes(), range, number, taking),
+            Some(Attribute::Value(range)) => self.value(tuple.bytes(), range, column, taking),
             Some(Attribute::Null) => Slot::Null,
             Some(Attribute::Missing) | None => Slot::Lost,
         }
@@ -324,14 +325,16 @@ impl Cells {
         }
     }
 
+    /// Of the column of this number and `attlen`.
+    #[inline]
     fn value(
         &mut self,
         tuple: &[u8],
         range: Range<usize>,
-        number: usize,
+        (number, attlen): (usize, i16),
         taking: &mut Taking<'_, '_>,
     ) -> Slot {
-        match taking.table.attlen(number) {
+        match attlen {
             -1 => {}
             // A C string's closing zero is no part of it.
             -2 => return Slot::Tuple(range.start..range.end.saturating_sub(1)),

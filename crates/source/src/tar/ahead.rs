@@ -9,12 +9,18 @@ const STEP_BYTES: usize = 256 << 10;
 /// Steps that may lie ready.
 const STEPS: usize = 3;
 
+/// Memory of one step, and how much of it is filled.
+struct Step {
+    memory: Vec<u8>,
+    len: usize,
+}
+
 /// See the module.
 pub(super) struct Ahead {
-    ready: Receiver<io::Result<Vec<u8>>>,
+    ready: Receiver<io::Result<Step>>,
     /// Memory that goes back to be filled again.
     used: Sender<Vec<u8>>,
-    step: Vec<u8>,
+    step: Step,
     at: usize,
 }
 
@@ -26,54 +32,62 @@ impl Ahead {
         thread::Builder::new()
             .name("unpacking".into())
             .spawn(move || unpack(packed, &memory, &give))?;
-        // One is read while the others are filled or lie ready.
-        for _ in 0..=STEPS {
-            let _nobody_takes_it = used.send(Vec::new());
+        for _ in 0..STEPS {
+            let _nobody_takes_it = used.send(vec![0; STEP_BYTES]);
         }
+        // It goes back at the first read.
+        let memory = vec![0; STEP_BYTES];
         Ok(Ahead {
             ready,
             used,
-            step: Vec::new(),
+            step: Step { memory, len: 0 },
             at: 0,
         })
     }
 }
 
-fn unpack(
-    mut packed: impl Read,
-    memory: &Receiver<Vec<u8>>,
-    ready: &SyncSender<io::Result<Vec<u8>>>,
-) {
-    while let Ok(mut step) = memory.recv() {
-        step.clear();
-        let filled = packed
-            .by_ref()
-            .take(STEP_BYTES as u64)
-            .read_to_end(&mut step);
-        let is_last = filled.is_err() || step.is_empty();
+fn unpack(mut packed: impl Read, memory: &Receiver<Vec<u8>>, ready: &SyncSender<io::Result<Step>>) {
+    while let Ok(mut memory) = memory.recv() {
+        let (len, error) = fill(&mut packed, &mut memory);
         // What came before an error counts.
-        let is_gone = !step.is_empty() && ready.send(Ok(step)).is_err();
-        if is_gone || is_last {
-            if let Err(error) = filled {
-                let _nobody_takes_it = ready.send(Err(error));
-            }
+        let is_gone = len > 0 && ready.send(Ok(Step { memory, len })).is_err();
+        if let Some(error) = error {
+            let _nobody_takes_it = ready.send(Err(error));
+            return;
+        }
+        if is_gone || len == 0 {
             return;
         }
     }
 }
 
+/// Reads until the memory is full, nothing comes any more, or what comes is broken.
+fn fill(packed: &mut impl Read, memory: &mut [u8]) -> (usize, Option<io::Error>) {
+    let mut filled = 0usize;
+    while let Some(rest) = memory.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match packed.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled = filled.saturating_add(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (filled, Some(error)),
+        }
+    }
+    (filled, None)
+}
+
 impl Read for Ahead {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.step.len() {
+        if self.at == self.step.len {
             // The thread is gone at the end, and so is what it sends.
             let Ok(next) = self.ready.recv() else {
                 return Ok(0);
             };
             let before = std::mem::replace(&mut self.step, next?);
-            let _thread_has_ended = self.used.send(before);
+            let _thread_has_ended = self.used.send(before.memory);
             self.at = 0;
         }
-        let rest = self.step.get(self.at..).unwrap_or_default();
+        let rest = self.step.memory.get(self.at..self.step.len);
+        let rest = rest.unwrap_or_default();
         let count = rest.len().min(buf.len());
         let (from, to) = (rest.get(..count), buf.get_mut(..count));
         if let (Some(from), Some(to)) = (from, to) {
