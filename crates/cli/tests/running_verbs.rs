@@ -18,7 +18,7 @@ use pgclinic_diagnose::document::{
 use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_testkit::{
-    TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby, streamed_backup,
+    TempCopy, all_majors, as_primary, catch_up, copy_of, seed, standby, streamed_backup,
 };
 
 fn started(major: u16, checksums: Checksums, options: &StartOptions) -> (TempCopy, Server) {
