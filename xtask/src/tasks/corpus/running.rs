@@ -1,9 +1,9 @@
-//! A server at work all the time, and `pgclinic check` on its data directory again and again: silent at every level, until a
-//! page is overwritten in its file.
+//! A server at work all the time, and `pgclinic check` again and again on its data directory, on its stream over the network and on
+//! backups taken meanwhile: silent at every level, until a page is overwritten in its file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::judge;
@@ -20,6 +20,12 @@ const COLD: [&str; 3] = [
     "CHECKPOINT",
 ];
 const PAGE: u64 = 8192;
+
+/// Backups that are taken under the load, with the options of `pg_basebackup` and the level of the check.
+const BACKUPS: [(&str, &[&str], &str); 2] = [
+    ("backup under load", &["-Fp"], "full"),
+    ("backup under load, tar", &["-Ft", "-z"], "pages"),
+];
 
 /// Checks for so long, and gives the number of complaints.
 pub(super) fn run(
@@ -63,7 +69,11 @@ fn beside_a_load(
     let mut complaints = 0;
     while Instant::now() < end {
         for level in levels {
-            complaints += silent(program, &cluster, level)?;
+            complaints += silent(program, "running", &cluster, level)?;
+        }
+        complaints += silent(program, "running, streamed", &url_of(&server), "pages")?;
+        for form in BACKUPS {
+            complaints += backed_up(&server, program, scratch.path(), form)?;
         }
     }
     for child in &mut working {
@@ -75,13 +85,34 @@ fn beside_a_load(
     Ok(complaints)
 }
 
-fn silent(program: &Path, cluster: &Path, level: &str) -> Result<usize, String> {
-    let verdict = judge::check(program, cluster, level)?;
-    println!("{:<28} {level:<10} {}", "running", verdict.line);
+fn silent(program: &Path, what: &str, target: &Path, level: &str) -> Result<usize, String> {
+    let verdict = judge::check(program, target, level)?;
+    println!("{what:<28} {level:<10} {}", verdict.line);
     for complaint in &verdict.complaints {
         println!("    {complaint}");
     }
     Ok(verdict.complaints.len())
+}
+
+fn url_of(server: &Server<'_>) -> PathBuf {
+    let folder = server.folder().display();
+    PathBuf::from(format!("postgres://postgres@/postgres?host={folder}"))
+}
+
+/// Takes a backup and checks it.
+fn backed_up(
+    server: &Server<'_>,
+    program: &Path,
+    scratch: &Path,
+    (what, options, level): (&str, &[&str], &str),
+) -> Result<usize, String> {
+    let folder = scratch.join("backup");
+    let mut take = server.client("pg_basebackup");
+    take.args(["-U", "postgres", "-c", "fast", "-X", "stream"]);
+    shell::capture(take.args(options).arg("-D").arg(&folder))?;
+    let complaints = silent(program, what, &folder, level)?;
+    std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    Ok(complaints)
 }
 
 /// Hurts a page beside a load of its own, and must be told so, and nothing else.
