@@ -43,8 +43,9 @@ impl Bystander for BesideAServer {
     }
 }
 
-/// The least share of the processors (`nice(1)`).
-const NICENESS: i32 = 19;
+/// Beside a server that needs all processors this leaves a tenth of one (`sched(7)`): with less a run would hardly end, and what it
+/// has seen would be old before.
+const NICENESS: i32 = 10;
 
 /// Lets the work and the reads of others go first where this is wanted, as far as the system does.
 pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut World<'_>) {

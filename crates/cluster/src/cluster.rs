@@ -25,7 +25,7 @@ use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey};
 /// `DATABASE_RELATION_ID`.
 const PG_DATABASE: Oid = 1262;
 /// How often a look that met a file on its way is taken anew.
-const LOOKS_MAX: usize = 4;
+pub(crate) const LOOKS_MAX: usize = 4;
 
 /// What could be made of `global/pg_control`.
 #[derive(Clone, PartialEq, Debug)]

@@ -31,8 +31,9 @@ struct Look {
 impl Look {
     /// Nothing where the cluster cannot be opened any more.
     fn take(cluster: &Cluster, options: &MeasureOptions) -> Result<Self, String> {
-        let view = cluster.steady().map_err(|error| error.to_string())?;
-        let replayed = view.replayed_catalogs(options.memory_bytes / NAMES_SHARE);
+        let memory_bytes = options.memory_bytes / NAMES_SHARE;
+        let look = cluster.steady_with(|view| view.replayed_catalogs(memory_bytes));
+        let (view, replayed) = look.map_err(|error| error.to_string())?;
         let names = replayed.map(|(after, _)| after);
         Ok(Look { view, names })
     }

@@ -115,11 +115,11 @@ struct Look {
 
 impl Look {
     fn take(cluster: &Cluster, options: &SalvageOptions) -> Result<Self, SalvageError> {
-        let view = cluster.steady().map_err(|error| {
+        // Half of the memory is left for reading.
+        let look = cluster.steady_with(|view| view.replayed(options.memory_bytes / 2));
+        let (view, replayed) = look.map_err(|error| {
             SalvageError::Unsuitable(format!("the cluster cannot be opened again: {error}"))
         })?;
-        // Half of the memory is left for reading.
-        let replayed = view.replayed(options.memory_bytes / 2);
         Ok(Look { view, replayed })
     }
 
@@ -156,6 +156,7 @@ impl Run<'_> {
         is_last: bool,
         account: &mut Account,
     ) -> Result<(), SalvageError> {
+        account.not_salvaged.extend(of_two_moments(look));
         for (database, open) in take(&mut self.open) {
             if self.progress.is_interrupted() {
                 break;
@@ -423,6 +424,13 @@ fn dropped(what: String) -> NotChecked {
         inherent: true,
         ..not_salvaged(&what, "dropped meanwhile")
     }
+}
+
+/// What committed is known up to another moment than the changes of pages.
+fn of_two_moments(look: &Look) -> Option<NotChecked> {
+    let (_, replayed) = look.replayed.as_ref()?;
+    let why = "the server removed write-ahead log before it could be applied, time and again: an old and a new version of a row may both stand there";
+    (!replayed.reached_end).then(|| not_salvaged("rows of one moment", why))
 }
 
 /// What no reader of the files can see.

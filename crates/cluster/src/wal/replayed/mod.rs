@@ -18,7 +18,8 @@ use pgclinic_format::wal::{
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, LOOKS_MAX};
+use crate::error::OpenError;
 use crate::file_name::fork_path;
 use files::ChangedFiles;
 
@@ -46,6 +47,8 @@ pub struct Replayed {
     pub faults: Vec<String>,
     /// All WAL that there is was read.
     pub is_complete: bool,
+    /// It was there up to the end that was found before: a server at work removes what it needs no more.
+    pub reached_end: bool,
 }
 
 /// Reasons that are kept.
@@ -83,6 +86,8 @@ struct Replayer<'a> {
     major: u16,
     changed: ChangedFiles,
     pages_max: usize,
+    /// No page carries a later one, unless a server is at work.
+    lsn_max: Lsn,
     applied: u64,
     not_applied: BTreeMap<FileNumber, u64>,
     faults: Vec<String>,
@@ -104,6 +109,28 @@ impl Cluster {
         self.replayed_of(Of::Catalogs(mapped), memory_bytes)
     }
 
+    /// A newer look at a cluster whose server is at work, and what `replay` makes of it. Where the server removed WAL between
+    /// finding its end and applying it, another look is taken: what committed since would be known, and its changes would not.
+    pub fn steady_with(
+        &self,
+        replay: impl Fn(&Cluster) -> Option<(Cluster, Replayed)>,
+    ) -> Result<(Cluster, Option<(Cluster, Replayed)>), OpenError> {
+        let look = || -> Result<_, OpenError> {
+            let view = self.steady()?;
+            let replayed = replay(&view);
+            Ok((view, replayed))
+        };
+        let mut newest = look()?;
+        for _ in 1..LOOKS_MAX {
+            let replayed = newest.1.as_ref();
+            if replayed.is_none_or(|(_, replayed)| replayed.reached_end) {
+                break;
+            }
+            newest = look()?;
+        }
+        Ok(newest)
+    }
+
     fn replayed_of(&self, of: Of, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
         let replay = self.replay()?;
         let recovery = self.recovery()?;
@@ -115,6 +142,10 @@ impl Cluster {
             major: self.layout.major,
             changed: ChangedFiles::holding(page_bytes, &self.status_before),
             pages_max: usize::try_from(memory_bytes / page_bytes.max(1)).unwrap_or(usize::MAX),
+            lsn_max: match self.is_running() {
+                true => Lsn(u64::MAX),
+                false => replay.end.record,
+            },
             applied: 0,
             not_applied: BTreeMap::new(),
             faults: Vec::new(),
@@ -133,6 +164,7 @@ impl Cluster {
                 Err(end) => break end,
             }
         };
+        let reached_end = end.record >= replay.end.record;
         let replayed = Replayed {
             start: recovery.start.redo,
             end,
@@ -140,7 +172,8 @@ impl Cluster {
             applied: replayer.applied,
             not_applied: replayer.not_applied,
             faults: replayer.faults,
-            is_complete: replay.is_complete(),
+            is_complete: replay.is_complete() && reached_end,
+            reached_end,
         };
         let mut changed = replayer.changed;
         seal(&mut changed, self);
@@ -279,9 +312,13 @@ impl Replayer<'_> {
         let Some(page) = self.changed.page(self.source, &path, number) else {
             return Change::Needless;
         };
-        let is_newer = Page::parse(page).is_some_and(|page| page.pd_lsn() >= record.end);
-        if is_newer && !block.will_init {
-            return Change::Needless;
+        let lsn = Page::parse(page).map_or(Lsn(0), Page::pd_lsn);
+        if lsn >= record.end && !block.will_init {
+            let is_sane = Page::parse(page).is_some_and(Page::header_is_sane_to_the_server);
+            return match is_sane && lsn <= self.lsn_max {
+                true => Change::Needless,
+                false => Change::Failed("the page on the disk was hit: its LSN tells nothing"),
+            };
         }
         let done = apply(record, self.major, block.id, page, old);
         set_lsn(page, record.end);

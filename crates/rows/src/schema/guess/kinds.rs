@@ -72,6 +72,7 @@ const ZONE_MAX: u32 = 16 * 3600;
 
 const NUMERIC: Oid = 1700;
 const INET: Oid = 869;
+const PATH: Oid = 602;
 const CIDR: Oid = 650;
 const BIT_VARYING: Oid = 1562;
 const PG_SNAPSHOT: Oid = 5038;
@@ -228,6 +229,7 @@ impl Kinds {
             }
             None => match told.ty.oid {
                 NUMERIC => is_numeric(payload).then_some(0.0)?,
+                PATH => is_path(payload).then_some(0.5)?,
                 CIDR => network_bonus(payload),
                 BIT_VARYING => is_bits(payload).then_some(0.3)?,
                 PG_SNAPSHOT => is_snapshot(payload).then_some(0.3)?,
@@ -521,6 +523,20 @@ fn network_bonus(payload: &[u8]) -> f64 {
         // `cidr` does not take it.
         false => IMPOSSIBLE,
     }
+}
+
+/// As many points as are counted, behind a truth value and four bytes of padding. Truth: `PATH` in `geo_decls.h`.
+fn is_path(payload: &[u8]) -> bool {
+    const POINT_BYTES: usize = 16;
+    let Some((head, points)) = payload.split_first_chunk::<12>() else {
+        return false;
+    };
+    let [count, closed, padding] = [0, 4, 8].map(|at| {
+        let word = head.get(at..).and_then(|rest| rest.first_chunk());
+        word.map_or(u32::MAX, |word| u32::from_le_bytes(*word))
+    });
+    let is_counted = usize::try_from(count) == Ok(points.len() / POINT_BYTES);
+    closed <= 1 && padding == 0 && is_counted && points.len().is_multiple_of(POINT_BYTES)
 }
 
 /// As many bytes as the bits need, and none set behind them. Truth: `varbit.c`.
