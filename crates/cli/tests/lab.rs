@@ -222,6 +222,15 @@ fn what_cannot_be_run_is_told_with_its_reason() {
     let home = tempfile::tempdir().expect("a folder");
     let (file, folder) = (home.path().join("broken.toml"), home.path().join("run"));
     std::fs::write(&file, BROKEN_ARMS).expect("a file");
+    let plan = pgclinic(&["lab", "plan", text(&file), "--json"]).exits(0);
+    let plan: serde_json::Value = serde_json::from_str(&plan.out).expect("JSON");
+    let skipped = plan["skipped"].as_array().expect("a list");
+    for release in ["no-such-release", "never-released"] {
+        let names = |skip: &&serde_json::Value| skip["what"].to_string().contains(release);
+        let skip = skipped.iter().find(names);
+        let why = skip.and_then(|skip| skip["why"].as_str());
+        assert!(why.is_some_and(|why| !why.is_empty()), "{skipped:?}");
+    }
     let ran = pgclinic(&[
         "lab",
         "run",

@@ -52,8 +52,19 @@ fn of_13() {
 }
 
 #[test]
+fn of_14() {
+    salvage_equals_copy(14);
+}
+
+#[test]
 fn of_15() {
     salvage_equals_copy(15);
+}
+
+#[test]
+fn of_16_and_17() {
+    salvage_equals_copy(16);
+    salvage_equals_copy(17);
 }
 
 #[test]
