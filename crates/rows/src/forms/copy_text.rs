@@ -69,37 +69,44 @@ pub(crate) fn around(row: &Row<'_>, columns: &[usize], texts: &mut Texts) -> Vec
 
 /// Appends text with a backslash before what COPY reads otherwise.
 pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
-    for block in text.chunks(BLOCK) {
-        // Without a branch for each byte the compiler looks at all of them at once.
-        let special = block
-            .iter()
-            .fold(false, |special, byte| special | is_special(*byte));
-        if special {
-            escape_bytes(block, out);
-        } else {
-            out.extend_from_slice(block);
-        }
+    let mut rest = text;
+    while let Some((clean, byte, behind)) = split_at_special(rest) {
+        out.extend_from_slice(clean);
+        out.push(b'\\');
+        out.push(match byte {
+            8 => b'b',
+            b'\t' => b't',
+            b'\n' => b'n',
+            11 => b'v',
+            12 => b'f',
+            b'\r' => b'r',
+            other => other,
+        });
+        rest = behind;
     }
+    out.extend_from_slice(rest);
+}
+
+/// What stands before the first byte that needs an escape, the byte, and what stands behind it.
+fn split_at_special(text: &[u8]) -> Option<(&[u8], u8, &[u8])> {
+    let (blocks, _) = text.as_chunks::<BLOCK>();
+    // Without a branch for each byte the compiler looks at all of a block at once.
+    let is_clean = |block: &&[u8; BLOCK]| {
+        !block
+            .iter()
+            .fold(false, |special, byte| special | is_special(*byte))
+    };
+    let clean = BLOCK * blocks.iter().take_while(is_clean).count();
+    let left = text.get(clean..).unwrap_or_default();
+    let at = clean + left.iter().position(|byte| is_special(*byte))?;
+    let (before, rest) = text.split_at_checked(at)?;
+    let (byte, behind) = rest.split_first()?;
+    Some((before, *byte, behind))
 }
 
 #[inline]
 fn is_special(byte: u8) -> bool {
     byte.wrapping_sub(8) < 6 || byte == b'\\'
-}
-
-fn escape_bytes(bytes: &[u8], out: &mut Vec<u8>) {
-    for byte in bytes {
-        match byte {
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            8 => out.extend_from_slice(b"\\b"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            11 => out.extend_from_slice(b"\\v"),
-            12 => out.extend_from_slice(b"\\f"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            other => out.push(*other),
-        }
-    }
 }
 
 #[cfg(test)]
