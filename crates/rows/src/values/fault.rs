@@ -68,10 +68,13 @@ impl fmt::Display for FaultKind {
                 } else {
                     ""
                 };
-                write!(
-                    f,
-                    "value {value} has {expected} chunks in TOAST, of which chunk {first_missing} is missing{kept}"
-                )
+                match expected {
+                    1 => write!(f, "the only chunk of value {value} in TOAST is missing"),
+                    _ => write!(
+                        f,
+                        "value {value} has {expected} chunks in TOAST, of which chunk {first_missing} is missing{kept}"
+                    ),
+                }
             }
             FaultKind::Packed(error) => error.fmt(f),
             FaultKind::TooLarge { bytes } => {
