@@ -36,7 +36,10 @@ pub(crate) struct BareFile {
     pub(crate) method: Option<AccessMethod>,
 }
 
-/// The wall clock, for limiting the rate.
+/// Between two looks at whether somebody wants the run to end.
+const SLEEP_STEP: Duration = Duration::from_millis(50);
+
+/// The wall clock.
 pub(crate) struct RealClock {
     start: Instant,
 }
@@ -58,6 +61,26 @@ impl Clock for RealClock {
     }
 }
 
+/// Sleeps no longer once somebody wants the run to end: what is begun then goes on at full speed up to the next place where it can stop.
+struct Hurrying {
+    clock: RealClock,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Clock for Hurrying {
+    fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    fn sleep(&self, time: Duration) {
+        let end = self.now().saturating_add(time);
+        while !self.interrupted.load(Ordering::Relaxed) && self.now() < end {
+            let left = end.saturating_sub(self.now());
+            self.clock.sleep(left.min(SLEEP_STEP));
+        }
+    }
+}
+
 /// What becomes of a data directory on which a server is at work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AtWork {
@@ -73,7 +96,7 @@ pub(crate) struct Opening<'a> {
     load: Option<&'a LoadArgs>,
     /// Where packed archives are unpacked, unless the person says otherwise.
     temp_folder: &'a Path,
-    interrupted: &'a AtomicBool,
+    interrupted: &'a Arc<AtomicBool>,
     server: AtWork,
     /// Incremental backups that build on what is opened.
     incremental: &'a [PathBuf],
@@ -134,7 +157,7 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure>
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
     if metadata.is_file() && !tar::is_archive(&path) {
-        return open_file(&path, opening.load).map(Opened::File);
+        return open_file(&path, opening).map(Opened::File);
     }
     if !metadata.is_dir() && !metadata.is_file() {
         return Err(Failure::new(format!(
@@ -162,7 +185,10 @@ fn archives(path: &Path, opening: Opening<'_>) -> Result<(Arc<dyn Source>, Vec<S
     };
     let backup = TarBackup::open(path, &opening.spill_folder(), &mut step)?;
     let troubles = backup.troubles().to_vec();
-    Ok((limited(Arc::new(backup), opening.load), troubles))
+    Ok((
+        limited(Arc::new(backup), opening.load, opening.interrupted),
+        troubles,
+    ))
 }
 
 /// Opens a backup in archives.
@@ -203,7 +229,11 @@ fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
                 troubles.extend(told.into_iter().map(of_archives));
                 source
             }
-            None => limited(Arc::new(DataDirectory::open(path)?), opening.load),
+            None => limited(
+                Arc::new(DataDirectory::open(path)?),
+                opening.load,
+                opening.interrupted,
+            ),
         };
         links.push((path.display().to_string(), source));
     }
@@ -241,10 +271,17 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
         )));
     }
     let opened = match server {
-        None => Cluster::open(limited(Arc::new(DataDirectory::open(path)?), opening.load)),
+        None => Cluster::open(limited(
+            Arc::new(DataDirectory::open(path)?),
+            opening.load,
+            opening.interrupted,
+        )),
         Some(_) => {
             let source = DataDirectory::open_beside_a_server(path)?;
-            open_running(limited(Arc::new(source), opening.load), opening)
+            open_running(
+                limited(Arc::new(source), opening.load, opening.interrupted),
+                opening,
+            )
         }
     };
     opened.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
@@ -261,17 +298,19 @@ fn open_running(source: Arc<dyn Source>, opening: Opening<'_>) -> Result<Cluster
     }
 }
 
-fn limited(source: Arc<dyn Source>, load: Option<&LoadArgs>) -> Arc<dyn Source> {
-    match load.and_then(|load| load.rate) {
-        Some(rate) => Arc::new(Limit::new(
-            source,
-            rate,
-            Arc::new(RealClock {
-                start: Instant::now(),
-            }),
-        )),
-        None => source,
-    }
+fn limited(
+    source: Arc<dyn Source>,
+    load: Option<&LoadArgs>,
+    interrupted: &Arc<AtomicBool>,
+) -> Arc<dyn Source> {
+    let Some(rate) = load.and_then(|load| load.rate) else {
+        return source;
+    };
+    let clock = Hurrying {
+        clock: RealClock::starting(Instant::now()),
+        interrupted: Arc::clone(interrupted),
+    };
+    Arc::new(Limit::new(source, rate, Arc::new(clock)))
 }
 
 /// The process that `postmaster.pid` names, if it lives.
@@ -299,10 +338,10 @@ fn is_zombie(process: rustix::process::Pid) -> bool {
     })
 }
 
-fn open_file(path: &Path, load: Option<&LoadArgs>) -> Result<BareFile, Failure> {
+fn open_file(path: &Path, opening: Opening<'_>) -> Result<BareFile, Failure> {
     let single = SingleFile::open(path)?;
     let name = single.name().to_owned();
-    let source = limited(Arc::new(single), load);
+    let source = limited(Arc::new(single), opening.load, opening.interrupted);
     let named = RelationFileName::parse(&name);
     let home = Home {
         tablespace: 0,
