@@ -444,8 +444,8 @@ fn size_of_float(number: f64, usual: f64) -> f64 {
 fn time_of_day(micros: i64) -> f64 {
     match micros {
         0 => 0.3,
-        SECOND..=DAY if micros % SECOND == 0 => 2.6,
-        0..=DAY => -1.2,
+        1..=DAY if micros % SECOND == 0 => 2.6,
+        1..=DAY => -1.2,
         _ => -7.0,
     }
 }
