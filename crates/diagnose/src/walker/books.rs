@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Cluster, Trouble};
 use pgclinic_format::StatusLog;
+use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
 use crate::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
@@ -100,6 +101,13 @@ pub(crate) struct Books {
     pub(crate) held: BTreeMap<String, Finding>,
 }
 
+/// A server at work removes WAL that it needs no more, also between two looks at it.
+fn is_recycled(cluster: &Cluster, trouble: &Trouble) -> bool {
+    let gone = |kind| kind == SourceErrorKind::NotFound;
+    let now = cluster.source().len(&trouble.what);
+    cluster.is_running() && now.is_err_and(|error| gone(error.kind))
+}
+
 impl Books {
     pub(crate) fn new() -> Self {
         Books {
@@ -173,9 +181,14 @@ impl Books {
             return;
         }
         let files = cluster.recovery().map(|recovery| &recovery.files);
-        self.troubles(files.map_or(&[], |files| files.troubles.as_slice()));
         let replay = cluster.replay();
-        self.troubles(replay.map_or(&[], |replay| replay.troubles.as_slice()));
+        let of_files = files.map_or(&[][..], |files| files.troubles.as_slice());
+        let of_replay = replay.map_or(&[][..], |replay| replay.troubles.as_slice());
+        for trouble in of_files.iter().chain(of_replay) {
+            if !is_recycled(cluster, trouble) {
+                self.not_checked(super::not_checked(trouble));
+            }
+        }
         let older = cluster.older_wal().filter(|_| level == Level::Full);
         let bytes = replay.map_or(0, |replay| replay.bytes) + older.map_or(0, |older| older.bytes);
         self.coverage.bytes_seen += bytes;
