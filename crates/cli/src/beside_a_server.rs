@@ -49,7 +49,7 @@ const NICENESS: i32 = 10;
 
 /// Lets the work and the reads of others go first where this is wanted, as far as the system does.
 pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut World<'_>) {
-    if !is_wanted {
+    if !is_wanted || !world.has_own_process {
         return;
     }
     // Threads that are started from now on have it too. Nobody is kept from being nicer.

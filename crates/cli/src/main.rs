@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         temp_folder: std::env::temp_dir(),
         passwords: passwords(),
         interrupted,
+        has_own_process: true,
     };
     let exit = run(std::env::args_os().collect(), &mut world);
     ExitCode::from(exit.code())

@@ -36,6 +36,8 @@ pub struct World<'a> {
     pub passwords: Passwords,
     /// Set by SIGINT and SIGTERM.
     pub interrupted: Arc<AtomicBool>,
+    /// Nothing else is done in this process, so that its priority may be changed.
+    pub has_own_process: bool,
 }
 
 impl World<'_> {

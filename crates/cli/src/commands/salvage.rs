@@ -270,6 +270,7 @@ fn summarize(
         temp_folder: world.temp_folder.clone(),
         passwords: Default::default(),
         interrupted: Arc::clone(&world.interrupted),
+        has_own_process: world.has_own_process,
     };
     arguments.summary().write(document, &mut beside)
 }

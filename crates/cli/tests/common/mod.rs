@@ -32,6 +32,7 @@ pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
         temp_folder: std::env::temp_dir(),
         passwords: pgclinic_servers::Passwords::default(),
         interrupted: std::sync::Arc::default(),
+        has_own_process: false,
     };
     let line = std::iter::once("pgclinic").chain(arguments.iter().copied());
     let exit = run(line.map(OsString::from).collect(), &mut world).code();

@@ -101,12 +101,14 @@ fn values(side: &[(u32, f64)]) -> Vec<f64> {
 }
 
 fn without_runs(question: &Question<'_>) -> Verdict {
-    let missing = match (question.baseline.is_empty(), question.candidate.is_empty()) {
-        (true, true) => "neither side".to_owned(),
-        (true, false) => question.comparison.baseline.arm.clone(),
-        _ => question.comparison.candidate.arm.clone(),
-    };
-    undecided(format!("{missing} has no run with a result"))
+    let comparison = question.comparison;
+    undecided(
+        match (question.baseline.is_empty(), question.candidate.is_empty()) {
+            (true, true) => "neither side has a run with a result".to_owned(),
+            (true, false) => format!("{} has no run with a result", comparison.baseline.arm),
+            _ => format!("{} has no run with a result", comparison.candidate.arm),
+        },
+    )
 }
 
 fn undecided(basis: String) -> Verdict {
