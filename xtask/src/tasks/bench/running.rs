@@ -68,6 +68,15 @@ struct Beside {
     bytes: f64,
 }
 
+/// A run alone and one beside a check, one right behind the other: how fast a shared machine is changes within minutes.
+struct Pair {
+    /// Transactions beside the check, of those alone.
+    of_alone: f64,
+    transactions: f64,
+    /// Bytes a second that the check read.
+    rate: f64,
+}
+
 impl Bench {
     fn speed(&self, cache: Cache) -> Result<Table, String> {
         let mut contestants = Vec::new();
@@ -101,7 +110,7 @@ impl Bench {
         command
     }
 
-    /// Transactions a second without a check, beside checks from the disk, and beside such at a limited rate.
+    /// Transactions a second beside checks from the disk, and beside such at a limited rate, of those without a check.
     fn throughput(&self) -> Result<String, String> {
         let alone = measure::run(&mut self.check("pages", &[]), Cache::Cold)?;
         let disk = bytes_below(&self.cluster)? as f64 / alone.seconds;
@@ -110,46 +119,61 @@ impl Bench {
         init.args(["-i", "-q", "-U", "postgres", "-s", SCALE, "postgres"]);
         shell::capture(&mut init)?;
         let limited = ["--rate", self.rate.as_str()];
-        let arms: [(&str, Option<&[&str]>); 3] = [
-            ("no check", None),
-            ("check --level pages, again and again", Some(&[])),
-            ("the same with --rate", Some(&limited)),
+        let arms: [(&str, &[&str]); 2] = [
+            ("check --level pages, again and again", &[]),
+            ("the same with --rate", &limited),
         ];
-        let mut runs: Vec<Vec<Beside>> = arms.iter().map(|_| Vec::new()).collect();
-        for _ in 0..self.runs {
-            for ((_, check), own) in arms.iter().zip(&mut runs) {
-                own.push(self.beside(&server, *check)?);
+        let mut pairs: Vec<Vec<Pair>> = arms.iter().map(|_| Vec::new()).collect();
+        for number in 0..self.runs {
+            for ((_, check), own) in arms.iter().zip(&mut pairs) {
+                own.push(self.pair(&server, check, number % 2 == 0)?);
             }
         }
         server.stop()?;
-        Ok(self.lines(&arms.map(|(name, _)| name), &runs, disk))
+        Ok(self.lines(&arms.map(|(name, _)| name), &pairs, disk))
     }
 
-    fn lines(&self, names: &[&str], runs: &[Vec<Beside>], disk: f64) -> String {
-        let middle = |own: &[Beside], figure: fn(&Beside) -> f64| {
+    fn pair(
+        &self,
+        server: &Server<'_>,
+        check: &[&str],
+        is_alone_first: bool,
+    ) -> Result<Pair, String> {
+        let before = is_alone_first.then(|| self.beside(server, None));
+        let beside = self.beside(server, Some(check))?;
+        let alone = before.unwrap_or_else(|| self.beside(server, None))?;
+        Ok(Pair {
+            of_alone: beside.transactions / alone.transactions,
+            transactions: beside.transactions,
+            rate: beside.bytes / self.seconds as f64,
+        })
+    }
+
+    fn lines(&self, names: &[&str], pairs: &[Vec<Pair>], disk: f64) -> String {
+        let sorted = |own: &[Pair], figure: fn(&Pair) -> f64| {
             let mut figures: Vec<f64> = own.iter().map(figure).collect();
             figures.sort_by(f64::total_cmp);
-            median(&figures)
+            figures
         };
         let mut text = format!(
-            "{}\n\npgbench at scale {SCALE} with 4 clients for {} s, {} runs of each in turns; --rate {}.\n\n",
+            "{}\n\npgbench at scale {SCALE} with 4 clients for {} s, {} pairs of each in turns; --rate {}.\n\n",
             machine(),
             self.seconds,
             self.runs,
             self.rate
         );
-        text.push_str("| beside | transactions a second | of the first | read by the check, MB/s | of what it reads alone |\n");
-        text.push_str("|---|--:|--:|--:|--:|\n");
-        let first = runs
-            .first()
-            .map_or(f64::NAN, |own| middle(own, |one| one.transactions));
-        for (name, own) in names.iter().zip(runs) {
-            let transactions = middle(own, |one| one.transactions);
-            let rate = middle(own, |one| one.bytes) / self.seconds as f64;
+        text.push_str("| beside | transactions a second | of those alone, by pairs | least and most | read by the check, MB/s | of what it reads alone |\n");
+        text.push_str("|---|--:|--:|--:|--:|--:|\n");
+        for (name, own) in names.iter().zip(pairs) {
+            let ratios = sorted(own, |pair| pair.of_alone);
+            let rate = median(&sorted(own, |pair| pair.rate));
             let _infallible = writeln!(
                 text,
-                "| {name} | {transactions:.0} | {:.3} | {:.0} | {:.3} |",
-                transactions / first,
+                "| {name} | {:.0} | {:.3} | {:.3} to {:.3} | {:.0} | {:.3} |",
+                median(&sorted(own, |pair| pair.transactions)),
+                median(&ratios),
+                ratios.first().unwrap_or(&f64::NAN),
+                ratios.last().unwrap_or(&f64::NAN),
                 rate / 1e6,
                 rate / disk
             );
@@ -159,7 +183,7 @@ impl Bench {
 
     /// One run of the load, with checks beside it until it ends.
     fn beside(&self, server: &Server<'_>, check: Option<&[&str]>) -> Result<Beside, String> {
-        shell::run(&mut Command::new("sync"))?;
+        measure::drop_caches()?;
         let mut load = server.client("pgbench");
         load.args(["-U", "postgres", "-n", "-c", "4", "-j", "2", "-T"]);
         load.arg(self.seconds.to_string()).arg("postgres");
@@ -183,9 +207,9 @@ impl Bench {
         })
     }
 
-    /// A check with an empty page cache, ended with the load; gives the bytes that it read.
+    /// A check, ended with the load; gives the bytes that it read. What it brings into the page cache goes out again, so that the next
+    /// one reads from the disk as well.
     fn read_beside(&self, load: &mut Child, more: &[&str]) -> Result<f64, String> {
-        measure::drop_caches()?;
         let start = Instant::now();
         let mut command = self.check("pages", more);
         command.stdout(Stdio::null());
