@@ -2,19 +2,16 @@
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use pgclinic_diagnose::{AskedPage, Bystander, ServerSays};
 
 use crate::asked_server::AskedServer;
-use crate::world::World;
+use crate::world::{World, sleep_unless};
 
 /// A page that a server began to write is whole long before.
 const WAIT: Duration = Duration::from_millis(500);
-/// Between two looks at whether somebody wants the run to stop.
-const STEP: Duration = Duration::from_millis(20);
-
 /// See the module.
 pub(crate) struct BesideAServer {
     interrupted: Arc<AtomicBool>,
@@ -32,10 +29,7 @@ impl BesideAServer {
 
 impl Bystander for BesideAServer {
     fn wait(&self) {
-        let end = Instant::now() + WAIT;
-        while Instant::now() < end && !self.interrupted.load(Ordering::Relaxed) {
-            std::thread::sleep(STEP);
-        }
+        sleep_unless(&self.interrupted, WAIT);
     }
 
     fn ask(&self, page: &AskedPage<'_>) -> Option<ServerSays> {

@@ -18,7 +18,7 @@ use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
-use crate::world::World;
+use crate::world::{World, sleep_unless};
 
 /// What was named.
 pub(crate) enum Opened {
@@ -35,9 +35,6 @@ pub(crate) struct BareFile {
     pub(crate) build: Build,
     pub(crate) method: Option<AccessMethod>,
 }
-
-/// Between two looks at whether somebody wants the run to end.
-const SLEEP_STEP: Duration = Duration::from_millis(50);
 
 /// The wall clock.
 pub(crate) struct RealClock {
@@ -73,11 +70,7 @@ impl Clock for Hurrying {
     }
 
     fn sleep(&self, time: Duration) {
-        let end = self.now().saturating_add(time);
-        while !self.interrupted.load(Ordering::Relaxed) && self.now() < end {
-            let left = end.saturating_sub(self.now());
-            self.clock.sleep(left.min(SLEEP_STEP));
-        }
+        sleep_unless(&self.interrupted, time);
     }
 }
 

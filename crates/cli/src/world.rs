@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use pgclinic_servers::{Passwords, Target};
 
@@ -99,5 +100,20 @@ impl World<'_> {
         } else {
             Exit::Failed
         }
+    }
+}
+
+/// Between two looks at whether somebody wants the run to end.
+const SLEEP_STEP: Duration = Duration::from_millis(20);
+
+/// Lets so much time pass, or less where somebody wants the run to end.
+pub(crate) fn sleep_unless(interrupted: &AtomicBool, time: Duration) {
+    let end = Instant::now() + time;
+    while !interrupted.load(Ordering::Relaxed) {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(SLEEP_STEP));
     }
 }

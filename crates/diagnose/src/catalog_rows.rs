@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use pgclinic_cluster::{
     Catalog, Column, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state,
 };
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid};
 
 use crate::check::DatabaseCx;
@@ -13,9 +14,6 @@ use crate::document::{NotChecked, Place};
 use crate::findings::{Draft, Findings};
 use crate::places::fork_place;
 use crate::rule::Rule;
-
-/// OIDs below are given to what every cluster has.
-const FIRST_NORMAL_OID: Oid = 16384;
 
 /// One catalog that can be read.
 pub(crate) struct CatalogTable<'a> {

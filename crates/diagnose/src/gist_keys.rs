@@ -4,12 +4,10 @@
 //! rangetypes_gist,network_gist}.c`.
 
 use pgclinic_cluster::OpClass;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::varlena;
 
 use crate::ranges::Range;
-
-/// Operator classes with lower OIDs come with the server.
-const FIRST_USER_OID: u32 = 16384;
 
 /// How the keys of a column are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +27,7 @@ pub(crate) enum KeyKind {
 impl KeyKind {
     /// Of a built-in operator class.
     pub(crate) fn of(class: &OpClass) -> Option<KeyKind> {
-        (class.oid < FIRST_USER_OID).then_some(())?;
+        (class.oid < FIRST_NORMAL_OID).then_some(())?;
         Some(match class.name.as_str() {
             "box_ops" | "poly_ops" | "circle_ops" | "point_ops" => KeyKind::Box,
             "tsvector_ops" => KeyKind::Signature,

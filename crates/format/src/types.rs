@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// An object identifier; 0 is `InvalidOid`.
 pub type Oid = u32;
 
+/// `FirstNormalObjectId`: what a person makes has OIDs from here on; those below come with the server.
+pub const FIRST_NORMAL_OID: Oid = 16384;
+
 /// The number of a block in a whole fork, through all its segments.
 pub type BlockNo = u32;
 

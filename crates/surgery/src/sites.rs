@@ -3,6 +3,7 @@
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::check::read_block;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid, Page, StatusLog};
 use pgclinic_source::read_all;
 
@@ -11,7 +12,6 @@ mod wal;
 use crate::injury::SiteWants;
 use crate::site::{Site, SiteKind};
 
-const FIRST_USER_OID: Oid = 16384;
 /// Blocks of one relation that are offered.
 const BLOCKS_MAX: u32 = 256;
 /// 32 pages of the largest size.
@@ -299,7 +299,7 @@ impl<'a> Sites<'a> {
         let build = self.cluster.build;
         let others = database.catalog.relations.values();
         let others =
-            others.filter(|relation| relation.oid >= FIRST_USER_OID && Some(relation.oid) != own);
+            others.filter(|relation| relation.oid >= FIRST_NORMAL_OID && Some(relation.oid) != own);
         let mut donors = Vec::new();
         for relation in others.filter(|relation| fits(relation)) {
             let Some(files) = fork_of(database, relation, SiteKind::HeapPage) else {
@@ -358,7 +358,7 @@ fn relations_of<'a>(
     catalog.relations.values().filter(move |relation| {
         let asked_for = match &within.relation {
             Some(name) => *name == relation.name || *name == relation.qualified_name(),
-            None => (relation.oid >= FIRST_USER_OID) != (kind == SiteKind::CatalogPage),
+            None => (relation.oid >= FIRST_NORMAL_OID) != (kind == SiteKind::CatalogPage),
         };
         let wanted = match kind {
             SiteKind::InitFile => Persistence::Unlogged,

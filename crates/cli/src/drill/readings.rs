@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use pgclinic_cluster::{Catalog, Cluster, Index, Persistence, RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 
 /// How a relation is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,9 +104,6 @@ fn readings_of(relation: &Relation, catalog: &Catalog) -> Vec<Reading> {
     };
     statements.into_iter().map(reading).collect()
 }
-
-/// Catalogs have lower numbers: the server does not plan its own reads of them.
-const FIRST_NORMAL_OID: u32 = 16384;
 
 /// Statements that read all of an index of a user's table. The others of the table are put out of the way until the
 /// transaction is rolled back. Nothing where the order that it gives cannot be asked for in plain words.

@@ -147,3 +147,10 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     }
     found
 }
+
+/// The page of the account that a salvage left in this folder.
+pub(crate) fn account_page(out: &Path) -> String {
+    let account = out.join("salvage.json");
+    let ran = pgclinic(&["report", text(&account), "--format", "html"]);
+    ran.exits(0).out
+}

@@ -4,11 +4,9 @@
 
 use pgclinic_cluster::OpClass;
 use pgclinic_format::ColumnLayout;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 
 use crate::check::ForkCx;
-
-/// Object numbers below are the server's own.
-const FIRST_USER_OID: u32 = 16384;
 
 const fn layout(attlen: i16, attalign: u8) -> ColumnLayout {
     ColumnLayout { attlen, attalign }
@@ -51,7 +49,7 @@ impl Stored {
     }
 
     fn of(class: &OpClass, column: ColumnLayout) -> Option<Stored> {
-        (class.oid < FIRST_USER_OID).then_some(())?;
+        (class.oid < FIRST_NORMAL_OID).then_some(())?;
         let name = class.name.as_str();
         let (family, layouts) = if name.ends_with("_minmax_multi_ops") {
             (Family::MinMaxMulti, vec![layout(-1, 4)])

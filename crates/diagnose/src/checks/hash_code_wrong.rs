@@ -13,7 +13,8 @@ use pgclinic_format::hash::{self, Entry};
 use pgclinic_format::hash_value::{Hasher, hash_value, hasher_of};
 use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Oid, Page, Varlena, varlena};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
 use pgclinic_spill::SortedRuns;
 
 use crate::document::Level;
@@ -43,8 +44,6 @@ both from one backup.",
 /// See [`HASH_CODE_WRONG`].
 pub struct HashCodeWrong;
 
-/// OIDs from here on are given to what users make.
-const FIRST_NORMAL_OID: Oid = 16384;
 /// Members of a row's chain of versions on one page.
 const CHAIN_MAX: usize = 300;
 /// Bytes that a compressed value may unpack to.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Persistence, Relation};
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -10,9 +11,6 @@ use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 use crate::rule::{Rule, Severity};
-
-/// OIDs from here on are given out by a running server: the relation is no system catalog.
-const FIRST_NORMAL_OID: Oid = 16384;
 
 /// The rule.
 pub static MISSING_FILE: Rule = Rule {

@@ -10,14 +10,13 @@ use pgclinic_cluster::{Catalog, OpClass};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::gin::{Category, Key, KeyShape};
 use pgclinic_format::order::{Order, default_order_of};
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{ColumnLayout, Oid, varlena};
 
 use crate::relation_check::RelationCx;
 
 /// Bytes that a compressed key may unpack to; an entry is never longer than a page.
 const UNPACKED_BYTES: u32 = 1 << 20;
-/// Object numbers below are the server's own.
-const FIRST_USER_OID: Oid = 16384;
 const DEFAULT_COLLATION: Oid = 100;
 const INT4: Oid = 23;
 const TEXT: Oid = 25;
@@ -133,7 +132,7 @@ fn payload(layout: ColumnLayout, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
 /// Whose keys are compared by the default btree class of their type: of the server itself, and of
 /// `btree_gin`, `pg_trgm`, `intarray` and `hstore`.
 fn comparison(class: &OpClass, ty: &TypeInfo, collation: Oid, catalog: &Catalog) -> Comparison {
-    let built_in = class.oid < FIRST_USER_OID;
+    let built_in = class.oid < FIRST_NORMAL_OID;
     match class.name.as_str() {
         "tsvector_ops" | "jsonb_ops" if built_in => return Comparison::Bytes,
         "array_ops" | "jsonb_path_ops" if built_in => {}

@@ -7,6 +7,7 @@ use std::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use pgclinic_cluster::{Catalog, RelKind};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Page};
 
 use super::MeasureOptions;
@@ -18,8 +19,6 @@ use super::{LeafLook, MEASURES, Measure, PageAt, Sums, Whole, named, sample};
 use crate::check::ForkCx;
 use crate::document::{MeasuredRelation, Sections};
 
-/// Relations with lower numbers are the server's own.
-const FIRST_NORMAL_OID: u32 = 16384;
 /// What a sample cannot tell: it does not know the last page with a live row.
 const NOT_OF_A_SAMPLE: (&str, &str) = ("table", "vacuum_truncates_bytes");
 

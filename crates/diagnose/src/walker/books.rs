@@ -103,9 +103,8 @@ pub(crate) struct Books {
 
 /// A server at work removes WAL that it needs no more, also between two looks at it.
 fn is_recycled(cluster: &Cluster, trouble: &Trouble) -> bool {
-    let gone = |kind| kind == SourceErrorKind::NotFound;
     let now = cluster.source().len(&trouble.what);
-    cluster.is_running() && now.is_err_and(|error| gone(error.kind))
+    cluster.is_running() && now.is_err_and(|error| error.kind == SourceErrorKind::NotFound)
 }
 
 impl Books {

@@ -8,9 +8,7 @@ use super::{
     array, bits, contrib, date_time, float, geometry, integer, interval, jsonb, jsonpath, money,
     network, numeric, object, snapshot, system, text, tsquery, tsvector, xml,
 };
-
-/// `FirstNormalObjectId`: OIDs from here on are a user's or an extension's.
-const FIRST_NORMAL_OID: u32 = 16384;
+use crate::types::FIRST_NORMAL_OID;
 
 pub(super) fn printer(ty: &TypeInfo) -> Option<Print> {
     if ty.oid >= FIRST_NORMAL_OID {

@@ -358,7 +358,7 @@ impl TableAccount {
     }
 
     /// Nothing of it is lost, partial, carved or uncertain.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.rows.is_whole()
             && self.not_replayed == 0
             && self.damaged_pages == 0

@@ -156,7 +156,8 @@ impl Run<'_> {
         is_last: bool,
         account: &mut Account,
     ) -> Result<(), SalvageError> {
-        account.not_salvaged.extend(of_two_moments(look));
+        let gap = of_two_moments(look).filter(|gap| !account.not_salvaged.contains(gap));
+        account.not_salvaged.extend(gap);
         for (database, open) in take(&mut self.open) {
             if self.progress.is_interrupted() {
                 break;

@@ -3,8 +3,9 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 
-use super::catalog::{Catalogs, FIRST_NORMAL_OID};
+use super::catalog::Catalogs;
 use super::ddl;
 use super::refusal::Written;
 

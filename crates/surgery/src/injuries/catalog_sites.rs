@@ -1,12 +1,10 @@
 //! What injuries of catalogs ask of a place.
 
 use pgclinic_cluster::{RowState, row_state};
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Attribute, Attributes, Oid};
 
 use crate::site::{Row, Site, choose};
-
-/// OIDs from here on belong to what users made.
-const FIRST_USER_OID: Oid = 16384;
 
 /// The rows of the page that are visible to everybody.
 pub(super) fn live<'a>(site: &'a Site<'_>) -> Vec<Row<'a>> {
@@ -34,7 +32,7 @@ pub(super) fn value<'a>(
     let any = catalog == "pg_description";
     let rows: Vec<Row<'a>> = live(site)
         .into_iter()
-        .filter(|row| any || oid(row).is_some_and(|oid| oid >= FIRST_USER_OID))
+        .filter(|row| any || oid(row).is_some_and(|oid| oid >= FIRST_NORMAL_OID))
         .collect();
     let row = *choose(&rows, seed)?;
     match Attributes::new(row.tuple, layouts).nth(index)? {

@@ -11,6 +11,7 @@ pub use files::ReplayedSource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::redo::{Deed, OldRow, RedoFault, apply, deed};
 use pgclinic_format::wal::{
     BlockReference, Event, FileNumber, Outcome, Record, WalEnd, WalReader, manager_name,
@@ -53,9 +54,6 @@ pub struct Replayed {
 
 /// Reasons that are kept.
 const FAULTS_MAX: usize = 100;
-
-/// The first OID that is not kept for catalogs.
-const FIRST_NORMAL_OID: u32 = 16384;
 
 /// Whose pages are changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -312,10 +310,10 @@ impl Replayer<'_> {
         let Some(page) = self.changed.page(self.source, &path, number) else {
             return Change::Needless;
         };
-        let lsn = Page::parse(page).map_or(Lsn(0), Page::pd_lsn);
-        if lsn >= record.end && !block.will_init {
-            let is_sane = Page::parse(page).is_some_and(Page::header_is_sane_to_the_server);
-            return match is_sane && lsn <= self.lsn_max {
+        let newer = Page::parse(page).filter(|page| page.pd_lsn() >= record.end);
+        if let Some(newer) = newer.filter(|_| !block.will_init) {
+            let is_sane = newer.header_is_sane_to_the_server();
+            return match is_sane && newer.pd_lsn() <= self.lsn_max {
                 true => Change::Needless,
                 false => Change::Failed("the page on the disk was hit: its LSN tells nothing"),
             };

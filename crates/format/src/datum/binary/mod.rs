@@ -11,9 +11,8 @@ use super::element::Unpacking;
 use super::types::{TypeInfo, TypeKind};
 use super::undecodable::Undecodable;
 use super::{Limits, Prober};
+use crate::types::FIRST_NORMAL_OID;
 
-/// `FirstNormalObjectId`: OIDs from here on are a user's or an extension's.
-const FIRST_NORMAL_OID: u32 = 16384;
 const DEPTH_MAX: u16 = 256;
 
 /// Appends a text in the encoding of the client; false where some bytes stand for nothing.

@@ -13,7 +13,7 @@ pub(super) fn not_checked(entries: &[NotChecked], out: &mut dyn io::Write) -> io
     let (inherent, ours): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.inherent);
     if !ours.is_empty() {
         out.write_all(b"<section class=\"card warn\">\n<h2>Not checked</h2>\n")?;
-        list(&ours, out)?;
+        reasons(&ours, out)?;
         out.write_all(b"</section>\n")?;
     }
     if !inherent.is_empty() {
@@ -21,7 +21,7 @@ pub(super) fn not_checked(entries: &[NotChecked], out: &mut dyn io::Write) -> io
             b"<details class=card><summary>What no reader of files can decide</summary>\n",
         )?;
         out.write_all(b"<p>It does not change the verdict.</p>\n")?;
-        list(&inherent, out)?;
+        reasons(&inherent, out)?;
         out.write_all(b"</details>\n")?;
     }
     Ok(())
@@ -33,11 +33,12 @@ pub(super) fn beyond_level(entries: &[NotChecked], out: &mut dyn io::Write) -> i
         return Ok(());
     }
     out.write_all(b"<details class=card><summary>Beyond this level, not looked at</summary>\n")?;
-    list(&entries.iter().collect::<Vec<_>>(), out)?;
+    reasons(&entries.iter().collect::<Vec<_>>(), out)?;
     out.write_all(b"</details>\n")
 }
 
-fn list(entries: &[&NotChecked], out: &mut dyn io::Write) -> io::Result<()> {
+/// What, and why not.
+pub(super) fn reasons(entries: &[&NotChecked], out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"<dl class=reasons>\n")?;
     for entry in entries {
         writeln!(

@@ -6,6 +6,7 @@ use pgclinic_diagnose::document::{Figure, MeasureDocument, MeasuredRelation, Sec
 use pgclinic_diagnose::measures::{
     FigureKind, Unit, column_figures, database_figures, relation_figures,
 };
+use pgclinic_format::types::FIRST_NORMAL_OID;
 
 use super::escape::Esc;
 use super::{details, shell};
@@ -15,8 +16,6 @@ use crate::words::{self, bytes, count, plural};
 
 /// Relations that get figures and pictures of their own.
 const WHOLE_MAX: usize = 200;
-/// Relations with lower numbers are the server's own.
-const FIRST_NORMAL_OID: u32 = 16384;
 /// Bars of a picture: more values than these share bars.
 const BARS_MAX: u64 = 101;
 

@@ -8,6 +8,7 @@ use pgclinic_rows::{
     SnapshotAccount, TableAccount,
 };
 
+use super::details::reasons;
 use super::escape::Esc;
 use super::shell;
 use crate::formats::text::{
@@ -76,15 +77,6 @@ fn not_salvaged(entries: &[NotChecked], out: &mut dyn io::Write) -> io::Result<(
         out.write_all(b"</section>\n")?;
     }
     Ok(())
-}
-
-fn reasons(entries: &[&NotChecked], out: &mut dyn io::Write) -> io::Result<()> {
-    out.write_all(b"<dl class=reasons>\n")?;
-    for entry in entries {
-        let (what, why) = (Esc(&entry.what), Esc(&entry.why));
-        writeln!(out, "<dt>{what}</dt><dd>{why}</dd>")?;
-    }
-    out.write_all(b"</dl>\n")
 }
 
 fn log(replay: &ReplayAccount, out: &mut dyn io::Write) -> io::Result<()> {
@@ -203,18 +195,7 @@ fn tables(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
 }
 
 fn is_hurt(table: &TableAccount) -> bool {
-    let rows = &table.rows;
-    let counts = [
-        rows.carved,
-        rows.mended,
-        rows.partial,
-        rows.uncertain,
-        rows.lost,
-    ];
-    table.file.is_none()
-        || table.damaged_pages + table.not_replayed > 0
-        || !table.places.is_empty()
-        || counts.iter().any(|count| *count > 0)
+    table.file.is_none() || !table.is_whole()
 }
 
 fn large_objects(files: &[LargeObjectsAccount], out: &mut dyn io::Write) -> io::Result<()> {

@@ -184,12 +184,7 @@ pub(crate) fn extent(account: &Account) -> Vec<String> {
 }
 
 fn is_plain(table: &TableAccount) -> bool {
-    let rows = &table.rows;
-    let whole = rows.lost + rows.partial + rows.carved + rows.mended + rows.uncertain == 0;
-    whole
-        && table.damaged_pages == 0
-        && table.not_replayed == 0
-        && table.places.is_empty()
+    table.is_whole()
         && table.notes.is_empty()
         && table.columns_as.is_empty()
         && table.file.is_some()

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_diagnose::Selection;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid, Page};
 
 use super::account::SequenceAccount;
@@ -30,9 +31,6 @@ use crate::schema::guess::GuessedColumn;
 use crate::shape::Table;
 
 pub use guess_file::guess_cluster;
-
-/// Numbers below belong to the system's own relations, as long as nobody rewrote them.
-const FIRST_NORMAL_OID: Oid = 16384;
 
 /// The files of a database by what their pages hold.
 struct Found {

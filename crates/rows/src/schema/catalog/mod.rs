@@ -18,9 +18,6 @@ use pgclinic_format::Oid;
 /// The schema of everything that a name without schema is looked up in first.
 pub(crate) const PG_CATALOG: Oid = 11;
 
-/// OIDs below are given to what every database has.
-pub(crate) const FIRST_NORMAL_OID: Oid = 16384;
-
 /// The catalogs of a database, and the shared ones.
 pub(crate) struct Catalogs<'a> {
     /// Relations and types, for printing values.

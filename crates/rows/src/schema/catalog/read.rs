@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use pgclinic_cluster::{
     Catalog, Cluster, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state,
 };
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 
+use super::Catalogs;
 use super::long_values::LongValues;
 use super::table::{Table, Taken};
-use super::{Catalogs, FIRST_NORMAL_OID};
 
 /// The catalogs that are read, each with the columns that its rows are found by.
 const WANTED: &[(&str, &[&str])] = &[

@@ -1,6 +1,8 @@
 //! Schemas, extensions, languages and collations.
 
-use super::super::catalog::{Catalogs, FIRST_NORMAL_OID, Row};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+
+use super::super::catalog::{Catalogs, Row};
 use super::super::identifier::literal;
 use super::super::refusal::Written;
 use super::grants::Kind;

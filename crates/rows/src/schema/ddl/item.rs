@@ -1,8 +1,9 @@
 //! One thing of a schema: its statement, and what is said of it afterwards.
 
 use pgclinic_format::Oid;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 
-use super::super::catalog::{Catalogs, FIRST_NORMAL_OID, Row};
+use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::Written;
 use super::{comments, grants};
 

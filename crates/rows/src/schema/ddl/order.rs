@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
-use super::super::catalog::{Catalogs, FIRST_NORMAL_OID};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+
+use super::super::catalog::Catalogs;
 use super::item::{Item, Key, Stage, class};
 
 /// Where an item wants to stand.

@@ -1,6 +1,8 @@
 //! Tables, partitioned and foreign ones too, with their columns and checks; truth: `dumpTableSchema`.
 
-use super::super::catalog::{Catalogs, FIRST_NORMAL_OID, Row};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+
+use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};

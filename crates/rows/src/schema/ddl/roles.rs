@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::catalog::{Catalogs, FIRST_NORMAL_OID};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+
+use super::super::catalog::Catalogs;
 use super::super::identifier::literal;
 use super::item::Item;
 

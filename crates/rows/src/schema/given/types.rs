@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pgclinic_format::datum::{Field, TypeInfo, TypeKind, builtin, builtin_oids};
+use pgclinic_format::types::FIRST_NORMAL_OID;
 
 /// The types that a file knows: those of every server, and those that it makes.
 pub(super) struct Types {
@@ -39,9 +40,6 @@ const STANDARD: &[(&str, &str)] = &[
     ("timestamp without time zone", "timestamp"),
     ("timestamp with time zone", "timestamptz"),
 ];
-
-/// `FirstNormalObjectId`: types with OIDs from here on are printed by their names.
-const FIRST_NORMAL_OID: u32 = 16384;
 
 /// Types of extensions that are laid out like one of every server.
 const EXTENSIONS: &[&str] = &["hstore", "citext", "ltree", "cube"];
@@ -108,6 +106,7 @@ fn made(name: &str, align: u8, kind: TypeKind) -> TypeInfo {
 
 pub(super) fn of_extension(name: &str) -> TypeInfo {
     TypeInfo {
+        // Types with OIDs from here on are printed by their names.
         oid: FIRST_NORMAL_OID,
         ..made(name, if name == "cube" { 8 } else { 4 }, TypeKind::Base)
     }
