@@ -114,7 +114,7 @@ impl Drop for SlowDisk {
 }
 
 /// Why this machine cannot make a slow disk, where that is so.
-pub fn missing() -> Option<String> {
+fn missing() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("only root can mount one".to_owned());
     }
