@@ -139,7 +139,8 @@ pub(crate) fn size(text: &str) -> Result<NonZeroU64, String> {
     bytes(text.trim()).ok_or_else(|| format!("{text:?} is no size; write 256MiB"))
 }
 
-/// A number with a unit; kB, MB and GB are powers of 1000, kiB, MiB and GiB of 1024.
+/// A number with a unit; kB, MB, GB and TB are powers of 1000, kiB, MiB, GiB and TiB of 1024, as are K, M, G and T, which
+/// are what other tools take them for.
 fn bytes(text: &str) -> Option<NonZeroU64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match text.get(digits.len()..)?.trim() {
@@ -147,9 +148,11 @@ fn bytes(text: &str) -> Option<NonZeroU64> {
         "kB" | "KB" => 1000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
-        "kiB" | "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
+        "TB" => 1_000_000_000_000,
+        "k" | "K" | "kiB" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "T" | "TiB" => 1 << 40,
         _ => return None,
     };
     let number: u64 = digits.trim().parse().ok()?;
@@ -173,6 +176,12 @@ mod tests {
     fn rates_have_units() {
         assert_eq!(rate("100MB/s").map(NonZeroU64::get), Ok(100_000_000));
         assert_eq!(rate("1GiB").map(NonZeroU64::get), Ok(1 << 30));
+        let size = |text: &str| bytes(text).map(NonZeroU64::get);
+        assert_eq!(
+            (size("20G"), size("2TB")),
+            (Some(20 << 30), Some(2_000_000_000_000))
+        );
+        assert_eq!((size("512k"), size("20Gb")), (Some(512 << 10), None));
         assert!(rate("0").is_err());
         assert!(rate("fast").is_err());
     }

@@ -96,8 +96,9 @@ impl Bench<'_> {
             Driver::Pgbench => {
                 let program = pgbench::find(self.installation())
                     .ok_or_else(|| Error::Skip("no pgbench is installed here".to_owned()))?;
-                begun();
-                pgbench::run(&program, load, target).map_err(Error::Skip)
+                let mut load = load.clone();
+                load.stop = self.site.interrupted();
+                pgbench::run(&program, &load, target, begun).map_err(Error::Skip)
             }
         }
     }

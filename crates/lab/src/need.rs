@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use pgclinic_servers::{Installation, Session, everywhere};
 
+use crate::cell::Arm;
 use crate::error::{Error, Result};
 
 /// One thing that must be there.
@@ -127,13 +128,15 @@ impl Need {
         &self,
         features: &Features,
         installation: &Installation,
+        arm: &Arm,
     ) -> Option<String> {
         let words = self.missing(features, installation)?;
-        Some(words + &self.elsewhere(installation))
+        Some(words + &self.elsewhere(installation, arm))
     }
 
-    /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere.
-    fn elsewhere(&self, installation: &Installation) -> String {
+    /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere. An arm that asks for a minor
+    /// takes no other.
+    fn elsewhere(&self, installation: &Installation, arm: &Arm) -> String {
         let has = |other: &Installation| match self {
             Self::SettingValue { name, value } => other.accepts(name, value),
             Self::Jit => other.features().jit,
@@ -141,7 +144,17 @@ impl Need {
             _ => false,
         };
         let mut others = everywhere();
-        others.retain(|other| other.major == installation.major && has(other));
+        let asks_for_minor = arm
+            .version
+            .as_ref()
+            .is_some_and(|asked| asked.contains('.'));
+        others.retain(|other| {
+            let fits = match asks_for_minor {
+                true => other.version == installation.version,
+                false => other.major == installation.major,
+            };
+            fits && has(other)
+        });
         others.first().map_or(String::new(), |other| {
             format!(
                 "; the one in {} has it, give it with --server",
@@ -195,8 +208,19 @@ mod tests {
             version: bare.version.clone(),
             ..Features::default()
         };
-        let words = Need::Tool("initdb").missing_here(&features, &bare);
-        let words = words.expect("it is missing");
+        let missing = |arm: &Arm| {
+            let words = Need::Tool("initdb").missing_here(&features, &bare, arm);
+            words.expect("it is missing")
+        };
+        // No minor of 15 reached 99, so no other installation is that one.
+        let minor = Installation {
+            version: "15.99".to_owned(),
+            ..bare.clone()
+        };
+        let arm = Arm::new("old", "").on_version("15.99");
+        let words = Need::Tool("initdb").missing_here(&features, &minor, &arm);
+        assert!(!words.expect("it is missing").contains("--server"));
+        let words = missing(&Arm::new("any", "").on_version("15"));
         assert!(
             words.starts_with("/nowhere/bin holds no initdb; the one in /")
                 && words.ends_with("has it, give it with --server"),

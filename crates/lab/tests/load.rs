@@ -181,7 +181,18 @@ fn pgbench_does_the_same_where_it_is_installed(place: &Place) {
     let script =
         "\\set id random(0, :rows)\nUPDATE counter SET number = number + 1 WHERE id = :id;\n";
     let target = Target::of(&place.server, "postgres");
-    let result = pgbench::run(&program, &load(script, 2, 50), &target).expect("pgbench");
+    let mut mixed = load(script, 2, 50);
+    mixed
+        .scripts
+        .extend(load("SELECT pg_sleep(0.05);", 2, 50).scripts);
+    mixed.scripts[0].weight = 3;
+    let seen = std::sync::Mutex::new(Vec::new());
+    let begun = || {
+        let clients =
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgclinic-%'";
+        seen.lock().expect("no panic").push(place.run(clients));
+    };
+    let result = pgbench::run(&program, &mixed, &target, &begun).expect("pgbench");
     let LoadResult::Measured(measured) = result else {
         panic!("{result:?}")
     };
@@ -191,7 +202,15 @@ fn pgbench_does_the_same_where_it_is_installed(place: &Place) {
         "{}",
         measured.driver
     );
-    assert_eq!(place.run("SELECT sum(number) FROM counter"), "100");
+    let drawn: u32 = place
+        .run("SELECT sum(number) FROM counter")
+        .parse()
+        .expect("a number");
+    assert_eq!(seen.into_inner().expect("no panic"), ["2"]);
+    assert!(
+        (60..90).contains(&drawn),
+        "{drawn} of 100 with weight 3 of 4"
+    );
     assert_eq!(
         PathBuf::from(&program).file_name(),
         Some("pgbench".as_ref())

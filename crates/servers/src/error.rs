@@ -47,6 +47,11 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A disk with a delay could not be made.
+    SlowDisk {
+        /// What is missing or went wrong.
+        why: String,
+    },
     /// A program could not be started.
     Spawn {
         /// The program.
@@ -131,6 +136,9 @@ impl fmt::Display for Error {
             ),
             Self::Io { what, path, source } => {
                 write!(out, "could not {what} {}: {source}", path.display())
+            }
+            Self::SlowDisk { why } => {
+                write!(out, "no disk with a delay can be made here: {why}")
             }
             Self::Spawn {
                 program,

@@ -32,6 +32,7 @@ mod scratch;
 mod server;
 mod session;
 mod settings;
+mod slow_disk;
 mod spawn;
 mod stream;
 mod sweep;
@@ -56,5 +57,6 @@ pub use session::{
     Archive, BackupOptions, BaseBackup, ConnectOptions, CopyIn, Login, Proof, Prover, Session,
     TextRow,
 };
+pub use slow_disk::SlowDisk;
 pub use sweep::{Swept, sweep, sweep_in};
 pub use target::{Address, Target, Tls};

@@ -78,6 +78,6 @@ pub fn remove_all() {
     stop_all();
     let scratches = std::mem::take(&mut running().scratches);
     for path in scratches {
-        let _ = std::fs::remove_dir_all(path);
+        let _ = crate::scratch::remove(&path);
     }
 }

@@ -14,6 +14,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::mount::{UnmountFlags, unmount};
+
 use crate::cache::{cache_folder, make_folder};
 use crate::error::{Error, Result};
 use crate::process::start_ticks;
@@ -80,8 +82,29 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed now is found by the next sweep.
-        let _ = std::fs::remove_dir_all(&self.path);
+        let _ = remove(&self.path);
         running::forget_scratch(&self.path);
+    }
+}
+
+/// Removes a scratch folder, and before it what is mounted there.
+pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+    unmount_in(path);
+    std::fs::remove_dir_all(path)
+}
+
+/// Unmounts whatever is mounted below a folder; what is still in use goes when its last user goes.
+pub(crate) fn unmount_in(folder: &Path) {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // The later ones lie on the earlier ones.
+    for mount in mounts.lines().rev() {
+        let point = mount.split(' ').nth(4).map(Path::new);
+        if let Some(point) = point.filter(|point| point.starts_with(folder) && *point != folder) {
+            let gone = unmount(point, UnmountFlags::empty());
+            if gone.is_err() {
+                let _ = unmount(point, UnmountFlags::DETACH);
+            }
+        }
     }
 }
 

@@ -20,6 +20,13 @@ struct Job {
 
 /// A command that runs `program` as the server's user, out of reach of the terminal's Ctrl-C, and dies with us.
 pub(crate) fn server_command(program: &Path, run_as: &RunAs) -> Command {
+    let mut command = dying_with_us(program);
+    run_as.apply(&mut command);
+    command
+}
+
+/// The same as the user that we are.
+pub(crate) fn dying_with_us(program: &Path) -> Command {
     let mut command = if has_setpriv() {
         let mut wrapper = Command::new("setpriv");
         wrapper.args(["--pdeathsig", "QUIT", "--"]).arg(program);
@@ -27,7 +34,6 @@ pub(crate) fn server_command(program: &Path, run_as: &RunAs) -> Command {
     } else {
         Command::new(program)
     };
-    run_as.apply(&mut command);
     command.process_group(0);
     command
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::cache::candidates;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::scratch::{MARKER, UNFINISHED};
+use crate::scratch::{MARKER, UNFINISHED, remove};
 
 /// A folder without a marker that is older than this is nobody's.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
@@ -47,7 +47,7 @@ pub fn sweep_in(base: &Path) -> Result<Swept> {
         };
         let folder = entry.path();
         swept.servers += kill_servers_in(&folder);
-        std::fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
+        remove(&folder).map_err(Error::io("remove", &folder))?;
         swept.folders += 1;
     }
     Ok(swept)

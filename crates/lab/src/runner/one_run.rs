@@ -201,7 +201,7 @@ fn open_bench<'a>(
     if let Some(features) = site.known_features(&installation) {
         let needs = experiment.needs(cell, arm);
         let mut needs = needs.iter();
-        let missing = needs.find_map(|need| need.missing_here(features, &installation));
+        let missing = needs.find_map(|need| need.missing_here(features, &installation, arm));
         if let Some(missing) = missing {
             return Err(Error::Skip(missing));
         }

@@ -1,13 +1,14 @@
 //! Servers and places that a folder was begun with, kept beside its plan: whoever goes on in the folder goes on with them.
 //!
 //! ```text
-//! {"servers": ["/opt/pg17"], "major": 17, "data_folder": "/mnt/fast", "driver": "pgbench", "url": "postgres://…"}
+//! {"servers": ["/opt/pg17"], "major": 17, "data_folder": "/mnt/fast", "slow_disk_ms": 2, "driver": "pgbench", "url": "postgres://…"}
 //! ```
 //!
 //! What was not said is absent. A password is never among it, and neither is the user that servers run as, which changes
 //! nothing that is measured.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pgclinic_servers::{Address, Target, Tls};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ pub struct KeptSite {
     major: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data_folder: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow_disk_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<Driver>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,6 +53,7 @@ impl KeptSite {
             servers: servers?,
             major: options.major,
             data_folder: options.data_folder.as_ref().map(whole).transpose()?,
+            slow_disk_ms: options.slow_disk.map(milliseconds),
             driver: options.driver,
             url: url.map(|given| url_of(&given.target)),
             is_not_production: url.is_some_and(|given| given.is_not_production),
@@ -67,6 +71,7 @@ impl KeptSite {
             (!now.servers.is_empty(), "--server"),
             (now.major.is_some(), "--pg"),
             (now.data_folder.is_some(), "--data-folder"),
+            (now.slow_disk_ms.is_some(), "--slow-disk"),
             (now.driver.is_some(), "--driver"),
             (now.url.is_some(), "--url"),
         ];
@@ -89,6 +94,7 @@ impl KeptSite {
             major: self.major,
             run_as: said.run_as.clone(),
             data_folder: self.data_folder.clone(),
+            slow_disk: self.slow_disk_ms.map(Duration::from_millis),
             driver: self.driver,
             url: self.given(said)?,
         })
@@ -143,6 +149,7 @@ impl KeptSite {
                 .as_ref()
                 .map(|one| path("--data-folder", one)),
         );
+        words.extend(self.slow_disk_ms.map(|ms| format!("--slow-disk {ms}ms")));
         words.extend(
             self.driver
                 .map(|driver| format!("--driver {}", driver.name())),
@@ -155,6 +162,10 @@ impl KeptSite {
         words.extend(self.is_not_production.then(|| WORD.to_owned()));
         words
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// With what the connection's encryption was said to be, and without the password.

@@ -48,8 +48,8 @@ pub fn skipped_here(
                     let needs = experiment.needs(cell, arm);
                     let why = needs.iter().find_map(|need| {
                         let asked = asked.entry(format!("{need:?}"));
-                        let answer =
-                            asked.or_insert_with(|| need.missing_here(features, &installation));
+                        let answer = asked
+                            .or_insert_with(|| need.missing_here(features, &installation, arm));
                         answer.clone()
                     })?;
                     Some(Skip { cell, why })

@@ -18,8 +18,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use pgclinic_servers::{Installation, RunAs, Scratch, sweep, sweep_in};
+use pgclinic_servers::{Installation, RunAs, Scratch, SlowDisk, sweep, sweep_in};
 
 use crate::by_url::{Given, GivenServer};
 use crate::error::{Error, Result};
@@ -44,6 +45,8 @@ pub struct SiteOptions {
     pub run_as: Option<String>,
     /// Where data directories lie; by default in pgclinic's cache folder.
     pub data_folder: Option<PathBuf>,
+    /// Put them on a disk on which each request waits this long, in whole milliseconds, made for the purpose.
+    pub slow_disk: Option<Duration>,
     /// Who makes the load of experiments that have one; the laboratory's own clients when nobody said.
     pub driver: Option<Driver>,
     /// Run on this server instead of starting any.
@@ -61,6 +64,8 @@ pub struct Site {
     pristine: BTreeMap<String, (Scratch, PathBuf)>,
     bases: BTreeMap<String, (Scratch, PathBuf)>,
     pub(crate) given: Option<Given>,
+    // Dropped after the folders that lie on it.
+    slow_disk: Option<SlowDisk>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -73,12 +78,16 @@ impl Site {
             refuse_data_directory(folder)?;
             sweep_in(folder)?;
         }
+        let slow_disk = options
+            .slow_disk
+            .map(|delay| slow_disk(&options, &run_as, delay));
         let url = options.url.as_ref();
         let given = url.map(|given| Given::open(&given.target)).transpose()?;
         Ok(Self {
             options,
             run_as,
             given,
+            slow_disk: slow_disk.transpose()?,
             installations: BTreeMap::new(),
             features: BTreeMap::new(),
             pristine: BTreeMap::new(),
@@ -121,17 +130,36 @@ impl Site {
             refuse_data_directory(folder)?;
             sweep_in(folder)?;
         }
-        let folder = folder.or(self.options.data_folder.as_deref());
+        let folder = folder.or(self.chosen_folder());
         Ok(Scratch::new(&self.run_as, folder)?)
     }
 
     /// Where data directories lie.
     pub fn data_folder(&self) -> Result<PathBuf> {
-        match &self.options.data_folder {
-            Some(folder) => Ok(folder.clone()),
+        match self.chosen_folder() {
+            Some(folder) => Ok(folder.to_path_buf()),
             None => Ok(pgclinic_servers::cache_folder()?),
         }
     }
+
+    fn chosen_folder(&self) -> Option<&Path> {
+        let slow = self.slow_disk.as_ref().map(SlowDisk::folder);
+        slow.or(self.options.data_folder.as_deref())
+    }
+}
+
+/// As large as what is free where its image lies, but for a tenth; it takes only what is written.
+fn slow_disk(options: &SiteOptions, run_as: &RunAs, delay: Duration) -> Result<SlowDisk> {
+    let home = match &options.data_folder {
+        Some(folder) => folder.clone(),
+        None => pgclinic_servers::cache_folder()?,
+    };
+    std::fs::create_dir_all(&home).map_err(Error::io("create", &home))?;
+    let found = rustix::fs::statvfs(&home);
+    let found = found.map_err(|error| Error::io("look at the disk of", &home)(error.into()))?;
+    let bytes = found.f_bavail.saturating_mul(found.f_frsize) / 10 * 9;
+    let base = options.data_folder.as_deref();
+    Ok(SlowDisk::make(run_as, base, bytes, delay)?)
 }
 
 /// Refuses to write into a cluster: a folder that holds `PG_VERSION`, or lies in one that does.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::{About, Judge};
@@ -176,8 +177,11 @@ pub(super) struct SiteArgs {
     /// Put data directories below this folder, to measure its disk; pgclinic's cache folder
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
+    /// Put data directories on a disk on which each request waits this long, as 2ms; made for the run, needs root
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    slow_disk: Option<Duration>,
     /// Run on this server instead of starting one: in schemas of its own, with nothing restarted
-    #[arg(long, value_name = "URL", value_parser = Target::from_url, conflicts_with_all = ["server", "pg", "data_folder"])]
+    #[arg(long, value_name = "URL", value_parser = Target::from_url, conflicts_with_all = ["server", "pg", "data_folder", "slow_disk"])]
     url: Option<Target>,
     /// With --url: the server may suffer, for experiments that do more than work in a schema of their own
     #[arg(long, requires = "url")]
@@ -230,6 +234,7 @@ impl SiteArgs {
             major: self.pg,
             run_as: self.run_as.clone(),
             data_folder: self.data_folder.clone(),
+            slow_disk: self.slow_disk,
             driver: self.driver.map(Driver::from),
             url: self.url.clone().map(|target| GivenServer {
                 target: world.with_password(target),
@@ -237,6 +242,16 @@ impl SiteArgs {
             }),
         }
     }
+}
+
+/// `2ms`, at least one and at most ten seconds.
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    let number = text
+        .strip_suffix("ms")
+        .and_then(|text| text.trim().parse().ok());
+    let number = number.filter(|ms| (1..=10_000).contains(ms));
+    let number = number.ok_or_else(|| format!("{text:?} is no delay; write 2ms"))?;
+    Ok(Duration::from_millis(number))
 }
 
 fn axis_values(text: &str) -> Result<(String, Vec<String>), String> {

@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
         DriverName::Pgbench => {
             let program =
                 pgbench::installed().ok_or_else(|| Failure::new("no pgbench is installed here"))?;
-            pgbench::run(&program, &load, &target).map_err(Failure::new)?
+            pgbench::run(&program, &load, &target, &|| {}).map_err(Failure::new)?
         }
     };
     let (text, exit) = match result {

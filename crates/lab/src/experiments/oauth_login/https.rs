@@ -125,10 +125,10 @@ fn serve(stream: TcpStream, tls: Arc<ServerConfig>, handler: &Handler) -> std::i
 
 fn read_request(stream: &mut impl Read) -> std::io::Result<Request> {
     let mut reader = BufReader::new(stream.take(MESSAGE_BYTES_MAX));
-    let (first, length) = read_head(&mut reader)?;
-    let mut words = first.split_whitespace();
+    let head = Head::read(&mut reader)?;
+    let mut words = head.first.split_whitespace();
     let (method, path) = (words.next(), words.next());
-    let mut body = vec![0; length.unwrap_or(0)];
+    let mut body = vec![0; head.length().unwrap_or(0)];
     reader.read_exact(&mut body)?;
     Ok(Request {
         method: method.unwrap_or_default().to_owned(),
@@ -137,24 +137,45 @@ fn read_request(stream: &mut impl Read) -> std::io::Result<Request> {
     })
 }
 
-/// The first line and the length of the body, where one is named.
-fn read_head(reader: &mut impl BufRead) -> std::io::Result<(String, Option<usize>)> {
-    let (mut first, mut length) = (String::new(), None);
-    reader.read_line(&mut first)?;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
-            break;
-        }
-        let header = line.split_once(':');
-        if let Some((name, value)) = header
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            let known: Option<usize> = value.trim().parse().ok();
-            length = known.filter(|bytes| *bytes as u64 <= MESSAGE_BYTES_MAX);
+/// What stands before the body.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    first: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    fn read(reader: &mut impl BufRead) -> std::io::Result<Self> {
+        let mut head = Self::default();
+        reader.read_line(&mut head.first)?;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
+                return Ok(head);
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                let header = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
+                head.headers.push(header);
+            }
         }
     }
-    Ok((first, length))
+
+    /// Every value of a header, by its name in small letters.
+    pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let own = self.headers.iter().filter(move |(own, _)| own == name);
+        own.map(|(_, value)| value.as_str())
+    }
+
+    /// Of the body, where it is named and can be believed.
+    fn length(&self) -> Option<usize> {
+        let known: Option<usize> = self.values("content-length").last()?.parse().ok();
+        known.filter(|bytes| *bytes as u64 <= MESSAGE_BYTES_MAX)
+    }
+
+    /// Of an answer.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.first.split_whitespace().nth(1)?.parse().ok()
+    }
 }
 
 /// Asks for a page, or sends a form, and reads the JSON that comes back.
@@ -163,6 +184,20 @@ pub(super) fn fetch(
     url: &str,
     form: Option<&[(&str, &str)]>,
 ) -> Result<Answer, String> {
+    let (head, body) = exchange(trust, url, "", form)?;
+    let status = head.status();
+    let status = status.ok_or_else(|| format!("{url} cannot be fetched: the answer is no HTTP"))?;
+    let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    Ok(Answer { status, json })
+}
+
+/// The same with cookies; whatever comes back.
+pub(super) fn exchange(
+    trust: &Arc<ClientConfig>,
+    url: &str,
+    cookies: &str,
+    form: Option<&[(&str, &str)]>,
+) -> Result<(Head, Vec<u8>), String> {
     let failed = |error: &dyn std::fmt::Display| format!("{url} cannot be fetched: {error}");
     let (host, port, path) = parse_url(url).ok_or_else(|| failed(&"it is no https address"))?;
     let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(&error))?;
@@ -175,14 +210,23 @@ pub(super) fn fetch(
     let session = ClientConnection::new(Arc::clone(trust), name).map_err(|error| failed(&error))?;
     let mut stream = StreamOwned::new(session, stream);
     stream
-        .write_all(request_text(host, port, path, form).as_bytes())
+        .write_all(request_text((host, port), path, cookies, form).as_bytes())
         .map_err(|error| failed(&error))?;
     read_answer(&mut stream).map_err(|error| failed(&error))
 }
 
 /// An answer to a request of version 1.0 comes in one piece and ends with the connection.
-fn request_text(host: &str, port: u16, path: &str, form: Option<&[(&str, &str)]>) -> String {
-    let head = format!("{path} HTTP/1.0\r\nHost: {host}:{port}\r\nAccept: application/json\r\n");
+fn request_text(
+    (host, port): (&str, u16),
+    path: &str,
+    cookies: &str,
+    form: Option<&[(&str, &str)]>,
+) -> String {
+    let cookies = match cookies {
+        "" => String::new(),
+        cookies => format!("Cookie: {cookies}\r\n"),
+    };
+    let head = format!("{path} HTTP/1.0\r\nHost: {host}:{port}\r\nAccept: */*\r\n{cookies}");
     match form {
         None => format!("GET {head}\r\n"),
         Some(form) => {
@@ -199,15 +243,11 @@ fn request_text(host: &str, port: u16, path: &str, form: Option<&[(&str, &str)]>
     }
 }
 
-fn read_answer(stream: &mut impl Read) -> std::io::Result<Answer> {
+fn read_answer(stream: &mut impl Read) -> std::io::Result<(Head, Vec<u8>)> {
     let mut reader = BufReader::new(stream.take(MESSAGE_BYTES_MAX));
-    let (first, length) = read_head(&mut reader)?;
-    let status = first
-        .split_whitespace()
-        .nth(1)
-        .and_then(|word| word.parse().ok());
+    let head = Head::read(&mut reader)?;
     let mut body = Vec::new();
-    match length {
+    match head.length() {
         Some(length) => {
             body.resize(length, 0);
             reader.read_exact(&mut body)?;
@@ -216,15 +256,11 @@ fn read_answer(stream: &mut impl Read) -> std::io::Result<Answer> {
             reader.read_to_end(&mut body)?;
         }
     }
-    let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    match status {
-        Some(status) => Ok(Answer { status, json }),
-        None => Err(std::io::Error::other("the answer is no HTTP")),
-    }
+    Ok((head, body))
 }
 
 /// Host, port and path of `https://host:port/path`.
-fn parse_url(url: &str) -> Option<(&str, u16, &str)> {
+pub(super) fn parse_url(url: &str) -> Option<(&str, u16, &str)> {
     let rest = url.strip_prefix("https://")?;
     let slash = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at(slash);
@@ -277,7 +313,7 @@ mod tests {
     #[test]
     fn a_form_survives_its_way_through_the_wire() {
         let form = [("scope", "openid postgres"), ("device_code", "a+b/c=%")];
-        let text = request_text("localhost", 8443, "/token", Some(&form));
+        let text = request_text(("localhost", 8443), "/token", "", Some(&form));
         assert!(
             text.starts_with("POST /token HTTP/1.0\r\nHost: localhost:8443\r\n"),
             "{text}"

@@ -1,5 +1,5 @@
 //! Keycloak as the provider, where Java and a distribution are here. It has two realms: the trusted one, and another
-//! whose tokens must not let anybody in. Tokens come by password: approving a device takes a browser.
+//! whose tokens must not let anybody in. Tokens come by the device flow, and a browser of ours logs in and approves.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use pgclinic_servers::{RunAs, Scratch, made_folder};
 use serde_json::{Value, json};
 
+use super::browser::Browser;
 use super::certificates::Certificates;
-use super::https::fetch;
-use super::provider::{ALICE, AUDIENCE, SCOPE};
+use super::https::{Answer, fetch};
+use super::provider::{ALICE, AUDIENCE, DEVICE_GRANT, QUICK_CLIENT, SCOPE};
 use crate::bench::Bench;
 use crate::error::{Error, Result};
 
@@ -22,6 +23,9 @@ const STEP: Duration = Duration::from_millis(250);
 
 /// With this code Keycloak asks to be started again, now that it has made itself ready.
 const START_AGAIN: i32 = 10;
+
+/// Keycloak slows down who asks more often than it says.
+const POLL: Duration = Duration::from_secs(1);
 
 /// Only on this machine, only for these minutes, only for a scratch server.
 const PASSWORD: &str = "laboratory";
@@ -127,29 +131,65 @@ impl Keycloak {
             Realm::Trusted => REALM,
             Realm::Strangers => STRANGERS,
         };
-        let url = format!(
-            "{}/realms/{realm}/protocol/openid-connect/token",
-            self.address
-        );
+        let endpoint = format!("{}/realms/{realm}/protocol/openid-connect", self.address);
         // Asking for a scope that the client does not have is refused at once.
         let scope = if client == "wrong-scope" {
             "openid"
         } else {
             SCOPE
         };
+        let asked = [("client_id", client), ("scope", scope)];
+        let device = fetch(
+            &certificates.trust,
+            &format!("{endpoint}/auth/device"),
+            Some(&asked),
+        )?;
+        let code = said(&device, "device_code")?;
+        self.approve(
+            certificates,
+            said(&device, "verification_uri_complete")?,
+            user,
+        )?;
         let form = [
-            ("grant_type", "password"),
+            ("grant_type", DEVICE_GRANT),
             ("client_id", client),
+            ("device_code", code),
+        ];
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let answer = fetch(
+                &certificates.trust,
+                &format!("{endpoint}/token"),
+                Some(&form),
+            )?;
+            match answer.json.get("error").and_then(Value::as_str) {
+                Some("authorization_pending" | "slow_down") if Instant::now() < end => {
+                    std::thread::sleep(POLL);
+                }
+                _ => return said(&answer, "access_token").map(str::to_owned),
+            }
+        }
+    }
+
+    /// What a person does in a browser: logs in, and allows the device what it asks for.
+    pub(super) fn approve(
+        &self,
+        certificates: &Certificates,
+        url: &str,
+        user: &str,
+    ) -> std::result::Result<(), String> {
+        let known = [
             ("username", user),
             ("password", PASSWORD),
-            ("scope", scope),
+            ("accept", "Yes"),
         ];
-        let answer = fetch(&certificates.trust, &url, Some(&form))?;
-        let token = answer.json.get("access_token").and_then(Value::as_str);
-        token
-            .map(str::to_owned)
-            .ok_or_else(|| format!("Keycloak gave no token: {}", answer.json))
+        Browser::new(&certificates.trust).fill_in(url, &known)
     }
+}
+
+fn said<'a>(answer: &'a Answer, name: &str) -> std::result::Result<&'a str, String> {
+    let value = answer.json.get(name).and_then(Value::as_str);
+    value.ok_or_else(|| format!("Keycloak gave no {name}: {}", answer.json))
 }
 
 /// Which realm a token comes from.
@@ -292,7 +332,14 @@ fn realm(name: &str) -> Value {
         "name": "postgres", "protocol": "openid-connect",
         "attributes": { "include.in.token.scope": "true" },
     });
-    let clients = ["good", "expired", "wrong-audience", "wrong-scope"].map(client);
+    let clients = [
+        "good",
+        "expired",
+        "wrong-audience",
+        "wrong-scope",
+        QUICK_CLIENT,
+    ]
+    .map(client);
     json!({
         "realm": name, "enabled": true, "sslRequired": "none",
         "clientScopes": [scope],
@@ -324,8 +371,10 @@ fn client(name: &str) -> Value {
     let mapper = |kind: &str, config: Value| json!({ "name": kind, "protocol": "openid-connect", "protocolMapper": kind, "config": config });
     json!({
         "clientId": name, "enabled": true, "publicClient": true, "fullScopeAllowed": false,
-        "directAccessGrantsEnabled": true,
-        "attributes": { "access.token.lifespan": lifespan },
+        "attributes": {
+            "access.token.lifespan": lifespan, "oauth2.device.authorization.grant.enabled": "true",
+            "oauth2.device.polling.interval": "1",
+        },
         "defaultClientScopes": [], "optionalClientScopes": scopes,
         "protocolMappers": [
             mapper("oidc-audience-mapper", json!({

@@ -30,7 +30,7 @@ const LIFE_S: i64 = 300;
 /// A client of this name is approved at once: it stands for a person who is quick.
 pub(super) const QUICK_CLIENT: &str = "psql";
 
-const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// A device that waits for its person, or has met it.
 #[derive(Debug, Clone, Default)]

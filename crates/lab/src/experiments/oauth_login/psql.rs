@@ -1,7 +1,8 @@
 //! The same login by psql, whose library brings its own device flow along (`libpq-oauth`, since PostgreSQL 18).
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use pgclinic_servers::{Installation, everywhere};
 
@@ -18,7 +19,7 @@ pub(super) fn programs() -> Vec<Installation> {
     found
 }
 
-/// Logs in with the first psql that can; the provider's person approves at once.
+/// Logs in with the first psql that can. The person of our own provider approves at once, Keycloak's with a browser.
 pub(super) fn log_in(bench: &mut Bench<'_>, stage: &Stage) -> Result<Answer> {
     let mut why =
         "no psql 18 is here; `cargo xtask servers` fetches Debian sid's, with libpq-oauth"
@@ -57,11 +58,8 @@ fn run(
         .env("PGOAUTHDEBUG", "UNSAFE")
         .env("PGOAUTHCAFILE", &authority)
         .stdin(Stdio::null());
-    let said = command
-        .output()
-        .map_err(Error::io("run", &program.bindir))?;
-    let (out, complaint) = (text(&said.stdout), text(&said.stderr));
-    if said.status.success() {
+    let (succeeded, out, complaint) = approved(bench, stage, command, &program.bindir)?;
+    if succeeded {
         return Ok(Ok(Answer::LetIn(out)));
     }
     let lacking = [
@@ -73,6 +71,47 @@ fn run(
         return Ok(Err(format!("psql {} cannot: {complaint}", program.version)));
     }
     Ok(Ok(Answer::Refused(complaint)))
+}
+
+/// Runs psql to its end; a page that it tells its person to visit is visited.
+fn approved(
+    bench: &Bench<'_>,
+    stage: &Stage,
+    mut command: Command,
+    program: &Path,
+) -> Result<(bool, String, String)> {
+    let failed = || Error::io("run", program);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(failed())?;
+    let mut complaint = String::new();
+    let mut visited = Ok(());
+    if let Some(pipe) = child.stderr.take() {
+        for line in BufReader::new(pipe).lines() {
+            let line = line.map_err(failed())?;
+            if let Some((url, code)) = invitation(&line) {
+                visited = stage.approve(url, code);
+            }
+            complaint.push_str(&line);
+            complaint.push('\n');
+        }
+    }
+    let said = child.wait_with_output().map_err(failed())?;
+    bench.check_interrupted()?;
+    visited.map_err(Error::Refused)?;
+    let out = text(&said.stdout);
+    Ok((said.status.success(), out, text(complaint.as_bytes())))
+}
+
+/// `Visit https://… and enter the code: ABCD-EFGH`
+fn invitation(line: &str) -> Option<(&str, &str)> {
+    let (url, code) = line
+        .split_once("isit ")?
+        .1
+        .split_once(" and enter the code: ")?;
+    Some((url, code.trim()))
 }
 
 fn connection(host: &Path, issuer: &str) -> String {
@@ -89,4 +128,19 @@ fn text(bytes: &[u8]) -> String {
         .lines()
         .filter(|line| !line.starts_with('[') && !line.contains("oken"));
     kept.collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn psql_tells_where_to_go() {
+        let line = "Visit https://localhost:1/realms/a/device and enter the code: ABCD-EFGH";
+        assert_eq!(
+            invitation(line),
+            Some(("https://localhost:1/realms/a/device", "ABCD-EFGH"))
+        );
+        assert_eq!(invitation("[libcurl] nothing"), None);
+    }
 }

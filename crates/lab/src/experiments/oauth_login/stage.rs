@@ -9,7 +9,7 @@ use pgclinic_servers::{ConnectOptions, Login, Scratch};
 use super::certificates::{self, Certificates};
 use super::checker::{Checker, SLACK_S};
 use super::keycloak::{Keycloak, Realm};
-use super::provider::{AUDIENCE, Provider, SCOPE, now_s, obtain};
+use super::provider::{ALICE, AUDIENCE, Provider, SCOPE, now_s, obtain};
 use super::rules;
 use super::situations::{From, Situation};
 use super::tokens::{Unproven, forge};
@@ -122,6 +122,17 @@ impl Stage {
             From::Forger => forge(&token),
             _ => token,
         })
+    }
+
+    /// What the person does whom a client tells to visit a page and enter a code. Our own provider's needs nothing done.
+    pub(super) fn approve(&self, url: &str, code: &str) -> std::result::Result<(), String> {
+        match &self.provider {
+            Some(Issuing::Keycloak(keycloak)) => {
+                let url = format!("{url}?user_code={code}");
+                keycloak.approve(&self.certificates, &url, ALICE)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Asks the server where tokens come from, as a client without one does.

@@ -1,19 +1,23 @@
 //! The other driver: `pgbench`, where it is installed.
 //!
-//! It gets the same script, clients, protocol, rate and seed, and its own report is read back. What it does not tell
+//! It gets the same scripts, clients, protocol, rate and seed, and its own report is read back. What it does not tell
 //! stays unknown: there is no histogram, and errors end its clients instead of being counted.
 
+mod process;
 mod report;
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use pgclinic_servers::Installation;
+use tempfile::TempDir;
 
 use super::measured::{LoadResult, Measured};
-use super::{Length, Load, Pace, Script, Target};
+use super::{Length, Load, Pace, Target};
 use pgclinic_servers::Address;
+use process::{Ended, Process};
 use report::Report;
 
 /// `pgbench` of this installation, else the one on the path of Debian's packages.
@@ -28,45 +32,84 @@ pub fn installed() -> Option<PathBuf> {
     majors.find(|path| path.is_file())
 }
 
-/// Runs the load with `program`. An error is a sentence that says what it cannot do or what it said.
-pub fn run(program: &Path, load: &Load, target: &Target) -> Result<LoadResult, String> {
-    let script = only_script(load)?;
-    let mut command = command(program, load, script, target)?;
-    let output = feed(&mut command, script.text())
-        .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let report = Report::read(&String::from_utf8_lossy(&output.stdout), &said);
-    match report {
+/// Runs the load with `program`. `begun` is called once, when all its clients are connected. An error is a sentence that
+/// says what it cannot do or what it said.
+pub fn run(
+    program: &Path,
+    load: &Load,
+    target: &Target,
+    begun: &dyn Fn(),
+) -> Result<LoadResult, String> {
+    let failed = |error: io::Error| format!("cannot run {}: {error}", program.display());
+    let folder = written(load).map_err(failed)?;
+    let mut command = command(program, load, folder.path(), target)?;
+    let process = Process::start(&mut command).map_err(failed)?;
+    let ended = process.run(load, target, begun).map_err(failed)?;
+    let Ended::ByItself { status, out, err } = ended else {
+        let limit = load.connect_limit.as_secs();
+        let why = format!("the clients of pgbench were not connected within {limit} s");
+        return Ok(LoadResult::Empty { why });
+    };
+    match Report::read(&out, &err) {
         Some(report) => Ok(LoadResult::Measured(Box::new(measured(
             program, load, report,
         )))),
         None => Ok(LoadResult::Empty {
             why: format!(
-                "pgbench ended with {} and no result: {}",
-                output.status,
-                last_lines(&said)
+                "pgbench ended with {status} and no result: {}",
+                last_lines(&err)
             ),
         }),
     }
 }
 
-/// pgbench reads what it gets from us as one script.
-fn only_script(load: &Load) -> Result<&Script, String> {
-    match load.scripts.as_slice() {
-        [only] => Ok(&only.script),
-        _ => Err("pgbench gets one script here, and this load draws from several; use the built-in driver".to_owned()),
+/// The scripts as files, which is how pgbench takes more than one.
+fn written(load: &Load) -> io::Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    for (number, weighted) in load.scripts.iter().enumerate() {
+        let path = folder.path().join(file_name(number));
+        std::fs::write(path, weighted.script.text())?;
     }
+    Ok(folder)
+}
+
+fn file_name(number: usize) -> String {
+    format!("{number}.sql")
+}
+
+/// Variables that hold before the first line; pgbench has one set of them for all scripts.
+fn given(load: &Load) -> Result<BTreeMap<&str, i64>, String> {
+    let mut all = BTreeMap::new();
+    let each = load
+        .scripts
+        .iter()
+        .flat_map(|weighted| weighted.script.given());
+    for (name, value) in each {
+        let before = all.insert(name.as_str(), *value);
+        if before.is_some_and(|before| before != *value) {
+            return Err(format!(
+                "pgbench has one value of {name} for all scripts, and these give two; use the built-in driver"
+            ));
+        }
+    }
+    Ok(all)
 }
 
 fn command(
     program: &Path,
     load: &Load,
-    script: &Script,
+    scripts: &Path,
     target: &Target,
 ) -> Result<Command, String> {
     let mut command = Command::new(program);
+    for (number, weighted) in load.scripts.iter().enumerate() {
+        let path = scripts.join(file_name(number));
+        command
+            .arg("-f")
+            .arg(format!("{}@{}", path.display(), weighted.weight));
+    }
     command
-        .args(["-n", "-f", "-", "-P", "1", "-M", load.protocol.name()])
+        .args(["-n", "-P", "1", "-M", load.protocol.name()])
         .args(["-c", &load.clients.to_string()])
         .args(["-j", &load.threads().to_string()])
         .arg(format!("--random-seed={}", load.seed));
@@ -88,7 +131,7 @@ fn command(
             command.arg(format!("--rate={rate}"));
         }
     }
-    for (name, value) in script.given() {
+    for (name, value) in given(load)? {
         command.arg(format!("--define={name}={value}"));
     }
     connect(&mut command, target);
@@ -120,18 +163,6 @@ fn connect(command: &mut Command, target: &Target) {
     if let Some(password) = &target.password {
         command.env("PGPASSWORD", password);
     }
-}
-
-fn feed(command: &mut Command, script: &str) -> std::io::Result<Output> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(script.as_bytes())?;
-    }
-    child.wait_with_output()
 }
 
 fn measured(program: &Path, load: &Load, report: Report) -> Measured {
