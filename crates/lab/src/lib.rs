@@ -4,8 +4,8 @@
 //! experiments/   the questions, one file each            experiment.rs   what an experiment says of itself
 //! plan/          matrix, order of runs, cost, budget     cell.rs         arms, axes, cells, metrics, results
 //! bench*.rs      what one run has at hand                servers_of_arms/  its server, its data, cold and warm
-//! runner/        journal, run folders, resume           statistics/     what a handful of runs can say
-//! decision/      verdicts in plain words                published/      what others have found
+//! runner/        journal, run folders, resume           published/      what others have found
+//! decision/      verdicts in plain words, by what `pgclinic-statistics` says a handful of runs can say
 //! analysis/      results to the document of a report    across/         more than one folder
 //! learned/       the shape of a person's own table, and a copy of that shape; yours.rs  what a person brings
 //! by_url.rs      servers that are there already       asking.rs       small questions
@@ -40,7 +40,6 @@ pub mod published;
 mod runner;
 pub mod samplers;
 mod servers_of_arms;
-pub mod statistics;
 mod user_experiment;
 mod yours;
 
@@ -53,6 +52,7 @@ pub use error::{Error, Result};
 pub use experiment::{Base, Experiment, Matrix, Measured, Scale, Use};
 pub use experiments::{EXPERIMENTS, experiment_named};
 pub use need::{Features, Need};
+pub use pgclinic_statistics as statistics;
 pub use plan::{LeftOut, PLAN_SCHEMA, Plan, PlanOptions, block_seed};
 pub use prepared_folder::PreparedFolder;
 pub use runner::{

@@ -1,18 +1,21 @@
 //! The experiment's comparisons, decided.
 
-use pgclinic_diagnose::document::{DecisionCard, RunSummary, RunWord, Side};
+use pgclinic_diagnose::document::{DecisionCard, MetricSummary, RunSummary, RunWord, Side};
 
 use super::{Design, Study, figures, noise};
-use crate::decision::{Comparison, Question, decide};
+use crate::decision::{Comparison, Question, decide, leans_on_an_interval};
 use crate::published;
+use crate::statistics::stopping::Spending;
 
 /// Sides without a result say why they have none, by what became of their runs.
 pub(super) fn all(study: &Study<'_>, runs: &[RunSummary]) -> Vec<DecisionCard> {
     let mut cards = Vec::new();
+    let alpha = alpha(study);
     for comparison in &study.comparisons {
-        let Some(mut card) = card(study, comparison) else {
+        let Some(metric) = metric(study, comparison) else {
             continue;
         };
+        let mut card = card(&question(study, comparison, &metric, alpha), study);
         let sides = [&comparison.candidate, &comparison.baseline];
         let why = sides.into_iter().find_map(|side| why_not(runs, side));
         if let Some(why) = why.filter(|_| card.effect.is_none()) {
@@ -44,45 +47,65 @@ fn why_not(runs: &[RunSummary], side: &Side) -> Option<String> {
     Some(format!("{} {word}: {why}", side.arm))
 }
 
-/// One card. `None` where the experiment has no such metric.
-fn card(study: &Study<'_>, comparison: &Comparison) -> Option<DecisionCard> {
-    let metric = study
-        .plan
-        .metrics
-        .iter()
-        .find(|metric| metric.name == comparison.metric)?;
-    let summary = figures::metric(metric);
-    let observations = &study.observations;
-    let values = |side: &Side| observations.values(&metric.name, &side.arm, &side.point);
-    let baseline = &comparison.baseline;
-    let question = Question {
-        metric: &summary,
-        comparison,
-        baseline: values(baseline),
-        candidate: values(&comparison.candidate),
-        controls: observations.controls(&metric.name, &baseline.arm, &baseline.point),
-        noise: noise::floor(observations, &metric.name),
-        blocks: study.blocks,
-        are_paired: study.design == Design::Blocks,
-        alpha: alpha(study),
-        margin: study.judge.margin,
-        minutes_a_block: minutes_a_block(study),
-    };
-    let mut card = decide(&question);
-    card.published = published::answer(&study.plan.experiment, &summary, &card);
-    for side in [&comparison.baseline, &comparison.candidate] {
-        card.runs.extend(
-            observations
-                .at(&side.arm, &side.point)
-                .map(|one| one.run.clone()),
-        );
-    }
-    Some(card)
+/// What a comparison measures. `None` where the experiment has no such metric.
+fn metric(study: &Study<'_>, comparison: &Comparison) -> Option<MetricSummary> {
+    let mut metrics = study.plan.metrics.iter();
+    let found = metrics.find(|metric| metric.name == comparison.metric);
+    found.map(figures::metric)
 }
 
-/// The right to err is shared among the cards of a page, so that more cards do not mean more errors.
+fn question<'a>(
+    study: &Study<'_>,
+    comparison: &'a Comparison,
+    metric: &'a MetricSummary,
+    alpha: f64,
+) -> Question<'a> {
+    let observations = &study.observations;
+    let values = |side: &Side| observations.values(&metric.name, &side.arm, &side.point);
+    let Side { arm, point } = &comparison.baseline;
+    Question {
+        metric,
+        comparison,
+        baseline: values(&comparison.baseline),
+        candidate: values(&comparison.candidate),
+        controls: observations.controls(&metric.name, arm, point),
+        noise: noise::at(observations, &metric.name, arm, point),
+        blocks: study.blocks,
+        spending: match study.plan.spare_from {
+            Some(_) => Spending::Early,
+            None => Spending::Late,
+        },
+        are_paired: study.design == Design::Blocks,
+        alpha,
+        margin: study.judge.margin,
+        minutes_a_block: minutes_a_block(study),
+    }
+}
+
+/// One card with what was published and its runs.
+fn card(question: &Question<'_>, study: &Study<'_>) -> DecisionCard {
+    let mut card = decide(question);
+    card.published = published::answer(&study.plan.experiment, question.metric, &card);
+    for side in [
+        &question.comparison.baseline,
+        &question.comparison.candidate,
+    ] {
+        let runs = study.observations.at(&side.arm, &side.point);
+        card.runs.extend(runs.map(|one| one.run.clone()));
+    }
+    card
+}
+
+/// The right to err is shared among the cards of a page, so that more cards do not mean more errors. What is counted, or was
+/// not run at all, cannot err by chance and takes no share.
 fn alpha(study: &Study<'_>) -> f64 {
-    let cards = u32::try_from(study.comparisons.len().max(1)).unwrap_or(u32::MAX);
+    let takes_a_share = |comparison: &&Comparison| {
+        metric(study, comparison).is_some_and(|metric| {
+            leans_on_an_interval(&question(study, comparison, &metric, study.judge.alpha))
+        })
+    };
+    let cards = study.comparisons.iter().filter(takes_a_share).count();
+    let cards = u32::try_from(cards.max(1)).unwrap_or(u32::MAX);
     study.judge.alpha / f64::from(cards)
 }
 

@@ -23,6 +23,9 @@ const ALPHA: f64 = 0.05;
 /// Names of latencies' quantiles begin so.
 const QUANTILE: &str = "latency_p";
 
+/// With fewer runs a bootstrap of a median errs more often than [`ALPHA`] says.
+const RUNS_MIN: usize = 10;
+
 /// Draws of a bootstrap.
 const RESAMPLES: usize = 2_000;
 
@@ -135,7 +138,7 @@ fn figure(
     held: &Point,
     primary: bool,
 ) -> MetricFigure {
-    let noise = noise::floor(&study.observations, &measured.name);
+    let noise = noise::everywhere(&study.observations, &measured.name);
     let places = Places { axis, held };
     let lines = study
         .plan
@@ -156,7 +159,7 @@ fn figure(
         effects: Vec::new(),
         noise: noise.map(|noise| NoiseFloor {
             times: noise.times(),
-            pairs: u32::try_from(noise.pairs).unwrap_or(u32::MAX),
+            pairs: u32::try_from(noise.pairs()).unwrap_or(u32::MAX),
         }),
         published: Vec::new(),
     };
@@ -168,7 +171,7 @@ fn figure(
     for line in &mut figure.lines {
         line.slope = slope(&line.points);
     }
-    figure.effects = effects(study, &figure.metric, &places, noise);
+    figure.effects = effects(study, &figure.metric, &places);
     figure.published = published::lines(&study.plan.experiment, &figure);
     figure
 }
@@ -292,8 +295,11 @@ fn with_intervals(lines: &mut [MeasuredLine], of: Measure) {
     }
 }
 
-/// A quantile of latency is skewed and has gaps: its ends come from the runs themselves.
+/// A quantile of latency is skewed and has gaps: its ends come from the runs themselves. `None` for few runs.
 fn by_bootstrap(point: &MeasuredPoint) -> Option<Interval> {
+    if point.dots.len() < RUNS_MIN {
+        return None;
+    }
     let middle = |samples: &[Vec<f64>]| {
         let values = samples.first().map(Vec::as_slice).unwrap_or_default();
         median(values).unwrap_or(f64::NAN)
@@ -317,12 +323,7 @@ fn by_shared_spread(point: &MeasuredPoint, shared: Pooled, are_ratios: bool) -> 
 }
 
 /// Every other arm against the first, or every arm against itself where the experiment compares along the axis.
-fn effects(
-    study: &Study<'_>,
-    metric: &MetricSummary,
-    places: &Places<'_>,
-    noise: Option<Noise>,
-) -> Vec<EffectLine> {
+fn effects(study: &Study<'_>, metric: &MetricSummary, places: &Places<'_>) -> Vec<EffectLine> {
     if study.comparisons.is_empty() {
         return Vec::new();
     }
@@ -346,7 +347,7 @@ fn effects(
                 (Some(value), Some(axis)) => (arm.name.as_str(), places.at(&axis.name, value)),
                 _ => (arms.first()?.name.as_str(), point.clone()),
             };
-            effect(study, metric, baseline, (&arm.name, point), noise, x)
+            effect(study, metric, baseline, (&arm.name, point), x)
         });
         Some(EffectLine {
             name: arm.name.clone(),
@@ -362,7 +363,6 @@ fn effect(
     metric: &MetricSummary,
     (base_arm, base_point): (&str, Point),
     (arm, point): (&str, Point),
-    noise: Option<Noise>,
     x: String,
 ) -> Option<EffectPoint> {
     let baseline = study
@@ -373,17 +373,18 @@ fn effect(
     let middle =
         |side: &[(u32, f64)]| median(&side.iter().map(|(_, value)| *value).collect::<Vec<_>>());
     let times = times_better(metric.better, middle(&baseline)?, middle(&candidate)?)?;
-    let floor = noise.map_or(0.0, |noise| noise.spread);
+    let noise = noise::at(&study.observations, &metric.name, base_arm, &base_point);
     let estimate = match study.design {
         _ if is_itself => None,
         Design::Blocks => {
             let pairs = paired::log_ratios(&baseline, &candidate)?;
-            paired::interval(&pairs.differences, floor, ALPHA)
+            paired::interval(&pairs.differences, noise.as_ref(), ALPHA)
         }
         Design::Apart => {
             let plain =
                 |side: &[(u32, f64)]| side.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>();
             let (one, other) = (plain(&baseline), plain(&candidate));
+            let floor = noise.as_ref().map_or(0.0, Noise::spread);
             hodges_lehmann::unpaired(&one, &other, ALPHA)
                 .or_else(|| student::unpaired(&one, &other, floor, ALPHA))
         }

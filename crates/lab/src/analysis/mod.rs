@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! results of one or more machines ─► observations.rs   one list, blocks of different machines kept apart
-//!                                      ├─► noise.rs         control runs against what they repeat
+//!                                      ├─► noise.rs         control runs against what they repeat, at a card's own place
 //!                                      ├─► figures.rs       medians, intervals, effects, every dot
 //!                                      ├─► cards.rs         the experiment's comparisons, decided
 //!                                      ├─► environment.rs   what was equal, what differs between arms

@@ -3,6 +3,7 @@
 use pgclinic_diagnose::document::{Better, DecisionWord};
 
 use super::{Question, Verdict, undecided, values, word_of, words};
+use crate::statistics::noise::Noise;
 use crate::statistics::{Estimate, hodges_lehmann, student};
 
 pub(super) fn measured(question: &Question<'_>) -> Verdict {
@@ -24,7 +25,7 @@ pub(super) fn measured(question: &Question<'_>) -> Verdict {
                 .into(),
         );
     };
-    let floor = question.noise.map_or(0.0, |noise| noise.spread);
+    let floor = question.noise.as_ref().map_or(0.0, Noise::spread);
     let (one, other) = (baseline.len(), candidate.len());
     let Some((estimate, method)) = interval(&baseline, &candidate, floor, question.alpha) else {
         return undecided(format!(

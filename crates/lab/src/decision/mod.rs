@@ -6,10 +6,13 @@
 //!   (statistics::{paired, stopping})     interval clear of 1        ─► better, worse
 //!                                        else                       ─► undecided, and how many minutes more
 //! ```
+//!
+//! `how.rs` says by what the interval was made.
 
 mod apart;
 mod comparison;
 mod counted;
+mod how;
 pub mod words;
 
 use pgclinic_diagnose::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
@@ -19,8 +22,8 @@ use counted::{Counted, Sides};
 
 use crate::statistics::noise::Noise;
 use crate::statistics::quantile::median;
-use crate::statistics::stopping::{Judged, Look, judge, looks, next};
-use crate::statistics::{Estimate, Interval, equivalence, needed, paired};
+use crate::statistics::stopping::{Judged, Look, Spending, judge, looks, next};
+use crate::statistics::{Interval, equivalence, needed, paired, student};
 
 /// What a decision is made of.
 #[derive(Clone, Debug)]
@@ -35,10 +38,12 @@ pub struct Question<'a> {
     pub candidate: Vec<(u32, f64)>,
     /// Values of control runs of the baseline.
     pub controls: Vec<f64>,
-    /// The noise floor of the whole experiment, where control runs gave one.
+    /// What control runs say of the noise, at the baseline's place where there are enough of them there.
     pub noise: Option<Noise>,
     /// Blocks that were planned, over all machines.
     pub blocks: u32,
+    /// Whether the run ends where it has decided.
+    pub spending: Spending,
     /// Values of one block belong together; otherwise the sides were measured at different times.
     pub are_paired: bool,
     /// This decision may err this often.
@@ -60,12 +65,18 @@ struct Verdict {
     more_minutes: Option<f64>,
 }
 
+/// Whether the answer leans on an interval, and so may be wrong by chance: there are runs of both sides, and what they gave
+/// is not simply counted.
+pub fn leans_on_an_interval(question: &Question<'_>) -> bool {
+    match medians(question) {
+        (Some(baseline), Some(candidate)) => counted(question, baseline, candidate).is_none(),
+        _ => false,
+    }
+}
+
 /// Decides. What was published and the ids of the runs are for the caller to add.
 pub fn decide(question: &Question<'_>) -> DecisionCard {
-    let sides = (
-        median(&values(&question.baseline)),
-        median(&values(&question.candidate)),
-    );
+    let sides = medians(question);
     let verdict = match sides {
         (Some(baseline), Some(candidate)) => counted(question, baseline, candidate)
             .unwrap_or_else(|| measured(question, baseline, candidate)),
@@ -94,6 +105,11 @@ pub fn decide(question: &Question<'_>) -> DecisionCard {
         published: None,
         runs: Vec::new(),
     }
+}
+
+fn medians(question: &Question<'_>) -> (Option<f64>, Option<f64>) {
+    let of = |side: &[(u32, f64)]| median(&values(side));
+    (of(&question.baseline), of(&question.candidate))
 }
 
 fn values(side: &[(u32, f64)]) -> Vec<f64> {
@@ -140,7 +156,7 @@ fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Ver
     let sides = Sides {
         baseline: &equal,
         candidate: &values(&question.candidate),
-        noise_times: question.noise.map(Noise::times),
+        noise_times: question.noise.as_ref().map(Noise::times),
     };
     let times = times_better(question.metric.better, baseline, candidate);
     let (word, basis) = match sides.compare() {
@@ -206,12 +222,9 @@ fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
         return apart::measured(question);
     }
     let (differences, are_ratios) = differences(question);
-    let looks = looks(question.blocks, question.alpha);
-    let floor = match question.noise {
-        Some(noise) if are_ratios => noise.spread,
-        _ => 0.0,
-    };
-    let interval = |part: &[f64], alpha: f64| paired::interval(part, floor, alpha);
+    let looks = looks(question.blocks, question.alpha, question.spending);
+    let noise = question.noise.as_ref().filter(|_| are_ratios);
+    let interval = |part: &[f64], alpha: f64| paired::interval(part, noise, alpha);
     let Some(judged) = judge(&differences, &looks, &interval) else {
         let times = times_better(question.metric.better, baseline, candidate);
         return Verdict {
@@ -227,9 +240,9 @@ fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
         times: are_ratios.then(|| value.exp()),
         interval: are_ratios.then(|| all.map(f64::exp)),
         is_counted: false,
-        basis: basis(question, &looks, &judged),
+        basis: how::basis(question, (&differences, noise), &looks, &judged),
         more_minutes: open
-            .then(|| more_minutes(question, &judged, differences.len()))
+            .then(|| more_minutes(question, (&differences, noise), &judged))
             .flatten(),
     }
 }
@@ -266,32 +279,20 @@ fn too_early(question: &Question<'_>, differences: &[f64], looks: &[Look]) -> Ve
     verdict
 }
 
-fn basis(question: &Question<'_>, looks: &[Look], judged: &Judged) -> String {
-    let last = looks
-        .iter()
-        .find(|look| usize::try_from(look.blocks) == Ok(judged.blocks));
-    let alpha = last.map_or(question.alpha, |look| look.alpha);
-    let method = if paired::is_by_ranks(judged.blocks, alpha) {
-        "Hodges-Lehmann by exact ranks"
-    } else {
-        "mean by Student, its spread not below that of control runs"
-    };
-    let percent = words::percentage(question.alpha);
-    let after: Vec<String> = looks.iter().map(|look| look.blocks.to_string()).collect();
-    let shared = match after.len() {
-        1 => String::new(),
-        _ => format!(", shared by looks after {} blocks", after.join(", ")),
-    };
-    format!(
-        "ratios inside {} blocks, {method}; errs in {percent} % of cases at most{shared}",
-        judged.blocks
-    )
-}
-
-fn more_minutes(question: &Question<'_>, judged: &Judged, done: usize) -> Option<f64> {
+fn more_minutes(
+    question: &Question<'_>,
+    (differences, noise): (&[f64], Option<&Noise>),
+    judged: &Judged,
+) -> Option<f64> {
     let margin = equivalence::bounds(question.margin);
-    let estimate: Estimate = judged.estimate;
-    let all = needed::blocks_after(estimate, judged.blocks, margin, question.alpha)?;
+    let done = differences.len();
+    let (scatter, _) = student::scatter(differences, noise)?;
+    let all = needed::blocks(
+        judged.estimate.value,
+        (scatter, done),
+        margin,
+        question.alpha,
+    )?;
     minutes(question, all.max(done + 1) - done)
 }
 

@@ -80,7 +80,7 @@ impl Experiment for AnalyzePrefetch {
         Matrix {
             arms,
             axes: vec![axis.sets(SETTING)],
-            blocks: scale.pick(1, 3, 3),
+            blocks: scale.pick(1, 6, 3),
         }
     }
 
@@ -106,7 +106,7 @@ impl Experiment for AnalyzePrefetch {
     }
 
     fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
-        Cost::seconds(scale.pick(2.0, 4.5, 30.0))
+        Cost::seconds(scale.pick(2.0, 2.5, 30.0))
     }
 
     fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {

@@ -66,7 +66,7 @@ impl Experiment for ChecksumCost {
                 arm("on", "with data checksums"),
             ],
             axes: vec![Axis::new("data-in", "", places)],
-            blocks: scale.pick(1, 5, 10),
+            blocks: scale.pick(1, 6, 10),
         }
     }
 

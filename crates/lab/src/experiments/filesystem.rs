@@ -80,7 +80,7 @@ impl Experiment for Filesystem {
                 "the folder of the laboratory's data",
             )],
             axes: vec![Axis::new("filler", "", &fillers)],
-            blocks: scale.pick(1, 3, 3),
+            blocks: scale.pick(1, 6, 3),
         }
     }
 
@@ -141,7 +141,7 @@ impl Experiment for Filesystem {
 
     fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
         let rows = u64::from(branches(scale)) * u64::from(accounts(scale));
-        Cost::seconds(scale.pick(6.0, 20.0, 400.0))
+        Cost::seconds(scale.pick(6.0, 18.0, 400.0))
             .with_data(rows * 160)
             .with_connections(clients(scale))
     }
@@ -174,7 +174,7 @@ impl Experiment for Filesystem {
             ("accounts", i64::from(accounts(scale))),
         ];
         let script = script(TPC_B, &given);
-        let window = Duration::from_secs(scale.pick(1, 12, 120));
+        let window = Duration::from_secs(scale.pick(1, 10, 120));
         let mut load = Load::new(script, clients(scale), window);
         load.seed = bench.seed();
         let loaded = bench.load(&load, &["wal", "disk"])?;

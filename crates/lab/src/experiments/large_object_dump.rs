@@ -66,6 +66,9 @@ const OWNERS: u64 = 100;
 /// All objects of a database together hold no more bytes than this.
 const BYTES_MAX: u64 = 1 << 30;
 
+/// Most objects at the quick scale.
+const QUICK_MAX: u64 = 10_000;
+
 /// Objects made in one transaction.
 const BATCH: u64 = 10_000;
 
@@ -106,7 +109,7 @@ impl Experiment for LargeObjectDump {
         let formats = Axis::new("format", "", &["custom", "directory"]);
         let hundreds: &[u64] = scale.pick(
             &[5],
-            &[50, 150],
+            &[50, QUICK_MAX / 100],
             &[10, 500, 1_000, 2_000, 5_000, 10_000, 15_000],
         );
         let mut counts: Vec<u64> = hundreds.iter().map(|count| count * 100).collect();
@@ -128,12 +131,12 @@ impl Experiment for LargeObjectDump {
         Matrix {
             arms,
             axes,
-            blocks: scale.pick(1, 3, 3),
+            blocks: scale.pick(1, 6, 3),
         }
     }
 
     /// What counts is the number of objects: all numbers are tried with empty ones, bytes only as far as they fit on a common
-    /// disk, and many owners at the smallest and the largest number of the articles.
+    /// disk (in minutes, at one place), and many owners at the smallest and the largest number of the articles.
     fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let at = |axis: &str| point.get(axis).map_or("", String::as_str);
         let count = |axis: &str| at(axis).parse::<u64>().unwrap_or_default();
@@ -141,8 +144,12 @@ impl Experiment for LargeObjectDump {
         if arm.name == SALVAGE && at("format") == "directory" {
             return false;
         }
-        if scale != Scale::Published || self.own.is_some() {
-            return true;
+        match (scale, self.own) {
+            (Scale::Smallest, _) | (_, Some(_)) => return true,
+            (Scale::Quick, None) => {
+                return bytes == 0 || (objects == QUICK_MAX && at("format") == "custom");
+            }
+            (Scale::Published, None) => {}
         }
         match at("owners") {
             "many" => bytes == 0 && [50_000, 1_000_000].contains(&objects),

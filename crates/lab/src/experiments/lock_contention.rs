@@ -44,18 +44,14 @@ impl Experiment for LockContention {
         let published = [
             1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
         ];
-        let clients = scale.pick(
-            vec![1, 8],
-            vec![1, 16, 64, 128, 256, 512, 1024],
-            published.to_vec(),
-        );
+        let clients = scale.pick(vec![1, 8], vec![1, 16, 128, 512, 1024], published.to_vec());
         Matrix {
             arms: vec![
                 Arm::new("15.5", "PostgreSQL 15.5, before the change").on_version("15.5"),
                 Arm::new("15.6", "PostgreSQL 15.6, with the change").on_version("15.6"),
             ],
             axes: vec![Axis::new("clients", "clients", &clients)],
-            blocks: scale.pick(1, 3, 3),
+            blocks: scale.pick(1, 6, 3),
         }
     }
 
@@ -80,7 +76,7 @@ impl Experiment for LockContention {
     fn cost(&self, cell: &Cell, scale: Scale) -> Cost {
         let clients = cell.number_at("clients").unwrap_or(1);
         let window = scale.pick(1.0, 3.0, 5.0);
-        Cost::seconds(window + 3.0 + f64::from(clients) / 100.0)
+        Cost::seconds(window + 1.5 + f64::from(clients) / 200.0)
             .with_connections(clients)
             .with_memory((256 << 20) + u64::from(clients) * (4 << 20))
     }

@@ -92,7 +92,7 @@ impl Experiment for ToastCompression {
                     .with_parameter("storage", "EXTERNAL"),
             ],
             axes,
-            blocks: scale.pick(1, 4, 5),
+            blocks: scale.pick(1, 6, 5),
         }
     }
 

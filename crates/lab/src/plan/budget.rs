@@ -10,7 +10,8 @@ use crate::cell::{Arm, Cell, Point};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Scale, Use};
-use crate::plan::{PlanOptions, bases, order, points};
+use crate::plan::order::Wanted;
+use crate::plan::{PlanOptions, bases, controls, order, points};
 
 /// Below three blocks no interval means much.
 const BLOCKS_ENOUGH: u32 = 3;
@@ -128,7 +129,13 @@ impl Ask<'_> {
         let (scale, seed) = (self.options.scale, self.options.seed);
         let asks = |arm: &Arm, point: &Point| self.experiment.asks(arm, point, scale);
         let points = points::all(&matrix.axes);
-        let cells = order::cells(matrix, &points, seed, &asks, None);
+        let repeated = controls::repeated(self.experiment, matrix, &points, &asks);
+        let wanted = Wanted {
+            points: &points,
+            asks: &asks,
+            repeated: &repeated,
+        };
+        let cells = order::cells(matrix, wanted, seed, None);
         price(self.experiment, matrix, &cells, scale, self.bases)
     }
 }

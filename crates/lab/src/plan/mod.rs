@@ -8,6 +8,7 @@
 //! can be merged.
 
 mod budget;
+mod controls;
 mod order;
 mod points;
 
@@ -22,6 +23,7 @@ use crate::yours::Yours;
 
 pub use budget::LeftOut;
 use budget::{Bases, Fitted};
+use order::Wanted;
 pub use order::block_seed;
 
 /// The schema of `plan.json`.
@@ -123,7 +125,13 @@ impl Plan {
             bases,
         } = budget::fit(experiment, matrix, options)?;
         let asks = |arm: &Arm, point: &Point| experiment.asks(arm, point, options.scale);
-        let cells = order::cells(&matrix, &points, options.seed, &asks, None);
+        let repeated = controls::repeated(experiment, &matrix, &points, &asks);
+        let wanted = Wanted {
+            points: &points,
+            asks: &asks,
+            repeated: &repeated,
+        };
+        let cells = order::cells(&matrix, wanted, options.seed, None);
         if cells.is_empty() {
             return Err(Error::Refused(format!(
                 "none of these arms is run at these values; `pgclinic lab plan {}` without --arm and --only says what is",
@@ -139,7 +147,7 @@ impl Plan {
         let bases_by_block = bases == Bases::ByBlock;
         let base_of = |cell: &Cell| base_name(experiment, &matrix, cell, options.scale);
         let base_of: Option<order::BaseOf<'_>> = if bases_by_block { Some(&base_of) } else { None };
-        let cells = order::cells(&matrix, &points, options.seed, &asks, base_of);
+        let cells = order::cells(&matrix, wanted, options.seed, base_of);
         let mut plan = Self {
             schema: PLAN_SCHEMA.to_owned(),
             experiment: experiment.name().to_owned(),

@@ -8,10 +8,10 @@
 //!
 //! Where bases are made anew in each block, a block takes the bases in shuffled order and the runs of each base side by side.
 //!
-//! The baseline runs twice at the first, the middle and the last point of a block. The second is the control: what
-//! differs between equal runs is the noise floor.
+//! Some cells run twice in a block ([`super::controls`]). The second run is the control.
 
 use fastrand::Rng;
+use pgclinic_diagnose::document::Side;
 
 use crate::cell::{Arm, Cell, Point};
 use crate::experiment::Matrix;
@@ -22,12 +22,22 @@ pub(super) type Asks<'a> = &'a dyn Fn(&Arm, &Point) -> bool;
 /// Which base a cell runs on, by name.
 pub(super) type BaseOf<'a> = &'a dyn Fn(&Cell) -> String;
 
+/// What is run where.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// All points of the axes.
+    pub(super) points: &'a [Point],
+    /// Whether an arm is run at a point.
+    pub(super) asks: Asks<'a>,
+    /// Cells that are run twice in a block.
+    pub(super) repeated: &'a [Side],
+}
+
 /// All cells of all blocks, in the order in which they run; those of one base side by side where bases are told.
 pub(super) fn cells(
     matrix: &Matrix,
-    points: &[Point],
+    wanted: Wanted<'_>,
     seed: u64,
-    asks: Asks<'_>,
     base_of: Option<BaseOf<'_>>,
 ) -> Vec<Cell> {
     let mut order = Vec::new();
@@ -37,7 +47,7 @@ pub(super) fn cells(
         let mut runs = if backwards {
             last.iter().rev().cloned().collect()
         } else {
-            let runs = shuffled(matrix, points, asks, block_seed(seed, block));
+            let runs = shuffled(matrix, wanted, block_seed(seed, block));
             base_of.map_or_else(|| runs.clone(), |base_of| side_by_side(&runs, base_of))
         };
         for cell in &mut runs {
@@ -70,16 +80,14 @@ pub fn block_seed(seed: u64, block: u32) -> u64 {
     Rng::with_seed(seed ^ (u64::from(block) << 32)).u64(..)
 }
 
-fn shuffled(matrix: &Matrix, points: &[Point], asks: Asks<'_>, seed: u64) -> Vec<Cell> {
+fn shuffled(matrix: &Matrix, wanted: Wanted<'_>, seed: u64) -> Vec<Cell> {
     let mut rng = Rng::with_seed(seed);
     let mut groups: Vec<Vec<Cell>> = Vec::new();
-    let controls = controls(matrix, points, asks);
-    for point in points {
-        let asked = matrix.arms.iter().filter(|arm| asks(arm, point));
+    for point in wanted.points {
+        let asked = matrix.arms.iter().filter(|arm| (wanted.asks)(arm, point));
         let mut group: Vec<Cell> = asked.map(|arm| cell(&arm.name, point, false)).collect();
-        if let Some(baseline) = matrix.arms.first().filter(|_| controls.contains(&point)) {
-            group.push(cell(&baseline.name, point, true));
-        }
+        let repeated = wanted.repeated.iter().filter(|side| side.point == *point);
+        group.extend(repeated.map(|side| cell(&side.arm, point, true)));
         rng.shuffle(&mut group);
         groups.push(group);
     }
@@ -101,20 +109,6 @@ fn cell(arm: &str, point: &Point, is_control: bool) -> Cell {
         repeat: u32::from(is_control),
         is_control,
     }
-}
-
-/// First, middle and last of the points where the baseline is run.
-fn controls<'a>(matrix: &Matrix, points: &'a [Point], asks: Asks<'_>) -> Vec<&'a Point> {
-    let Some(baseline) = matrix.arms.first() else {
-        return Vec::new();
-    };
-    let asked: Vec<&Point> = points
-        .iter()
-        .filter(|point| asks(baseline, point))
-        .collect();
-    let last = asked.len().saturating_sub(1);
-    let chosen = [0, last / 2, last].into_iter();
-    chosen.filter_map(|at| asked.get(at).copied()).collect()
 }
 
 /// `b02-lz4-sessions_4`, with `-again` for a control: it names a folder, so other characters become `_`. Where values
@@ -170,17 +164,42 @@ mod tests {
         }
     }
 
+    /// The first arm at its first three points.
+    fn repeated(matrix: &Matrix, points: &[Point]) -> Vec<Side> {
+        let side = |point: &Point| Side {
+            arm: matrix.arms[0].name.clone(),
+            point: point.clone(),
+        };
+        points.iter().take(3).map(side).collect()
+    }
+
     fn order(matrix: &Matrix, seed: u64) -> Vec<Cell> {
-        cells(matrix, &points::all(&matrix.axes), seed, &|_, _| true, None)
+        order_by_base(matrix, seed, None)
+    }
+
+    fn order_by_base(matrix: &Matrix, seed: u64, base_of: Option<BaseOf<'_>>) -> Vec<Cell> {
+        let points = points::all(&matrix.axes);
+        let wanted = Wanted {
+            points: &points,
+            asks: &|_, _| true,
+            repeated: &repeated(matrix, &points),
+        };
+        cells(matrix, wanted, seed, base_of)
     }
 
     #[test]
-    fn what_is_not_asked_is_not_run_and_controls_stand_where_the_baseline_does() {
+    fn what_is_not_asked_is_not_run_and_what_is_repeated_has_a_control() {
         let matrix = matrix(&["a", "b", "c"], &[1, 2, 3, 4], 1);
         let asks = |arm: &Arm, point: &Point| {
             arm.name != "a" || ["2", "4"].contains(&point["rows"].as_str())
         };
-        let cells = cells(&matrix, &points::all(&matrix.axes), 7, &asks, None);
+        let points = points::all(&matrix.axes);
+        let wanted = Wanted {
+            points: &points,
+            asks: &asks,
+            repeated: &repeated(&matrix, &points[1..2]),
+        };
+        let cells = cells(&matrix, wanted, 7, None);
         let of = |arm: &str, is_control: bool| -> Vec<&str> {
             let found = cells
                 .iter()
@@ -190,7 +209,7 @@ mod tests {
             rows
         };
         assert_eq!(of("a", false), ["2", "4"]);
-        assert_eq!(of("a", true), ["2", "4"]);
+        assert_eq!(of("a", true), ["2"]);
         assert_eq!(of("b", false), ["1", "2", "3", "4"]);
     }
 
@@ -229,8 +248,7 @@ mod tests {
     fn runs_of_one_base_are_side_by_side_where_bases_are_made_anew() {
         let matrix = matrix(&["a", "b", "c"], &[1, 2, 3, 4], 3);
         let base_of = |cell: &Cell| cell.at("rows").to_owned();
-        let points = points::all(&matrix.axes);
-        let cells = cells(&matrix, &points, 7, &|_, _| true, Some(&base_of));
+        let cells = order_by_base(&matrix, 7, Some(&base_of));
         let mut same = order(&matrix, 7);
         let by_id = |one: &Cell, other: &Cell| one.id.cmp(&other.id);
         let mut sorted = cells.clone();

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pgclinic_statistics::{Estimate, equivalence, paired};
+
 use super::check::{build, tools};
 use super::table::{machine, median};
 use crate::args::Args;
@@ -25,6 +27,12 @@ const SCRIPTS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Each row errs this often, for itself.
+const ALPHA: f64 = 0.05;
+
+/// Rates this close are the same: the aim of the load generator.
+const MARGIN: f64 = 0.05;
+
 const DRIVERS: [&str; 2] = ["pgbench", "built-in"];
 
 struct Bench<'a> {
@@ -44,8 +52,9 @@ struct Row {
 
 pub(super) fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
-    let seconds = args.number("--seconds", 2)?.max(1);
-    let runs = args.number("--runs", 3)?.max(1);
+    let seconds = args.number("--seconds", 3)?.max(1);
+    // Single pairs differ by a tenth; so many bring the interval of their centre below the margin.
+    let runs = args.number("--runs", 20)?.max(1);
     let protocol = args
         .value("--protocol")?
         .unwrap_or_else(|| "prepared".into());
@@ -84,12 +93,15 @@ impl Bench<'_> {
     fn table(&self, name: &str, script: &str) -> Outcome {
         let (runs, seconds, protocol) = (self.runs, self.seconds, self.protocol);
         println!(
-            "Script `{name}`, protocol {protocol}, {runs} runs of {seconds} s of each in turns.\n"
+            "Script `{name}`, protocol {protocol}, {runs} runs of {seconds} s of each in turns; the interval errs in {:.0} % of \
+             cases, `the same` is within {:.0} %.\n",
+            ALPHA * 100.0,
+            MARGIN * 100.0
         );
         println!(
-            "| clients | pgbench tps | pgclinic tps | pgclinic / pgbench | least and most of the pairs |"
+            "| clients | pgbench tps | pgclinic tps | pgclinic / pgbench | its interval | verdict |"
         );
-        println!("|--:|--:|--:|--:|--:|");
+        println!("|--:|--:|--:|--:|--:|:--|");
         let file = std::env::temp_dir().join(format!("pgclinic-bench-{}.sql", std::process::id()));
         std::fs::write(&file, script).map_err(at(&file))?;
         for clients in CLIENTS {
@@ -135,41 +147,87 @@ impl Bench<'_> {
 impl Row {
     fn line(&self) -> String {
         let [theirs, ours] = &self.rates;
-        let pairs: Vec<f64> = ours
-            .iter()
-            .zip(theirs)
-            .map(|(ours, theirs)| ours / theirs)
-            .collect();
-        let sorted = |rates: &[f64]| {
-            let mut rates = rates.to_vec();
-            rates.sort_by(f64::total_cmp);
-            rates
+        let differences = self.differences();
+        let interval = |alpha: f64| paired::interval(&differences, None, alpha);
+        let (ratio, ends, word) = match (interval(ALPHA), interval(2.0 * ALPHA)) {
+            (Some(found), Some(wider)) => {
+                let times = found.map(f64::exp);
+                let ends = format!("{:.3} to {:.3}", times.interval.low, times.interval.high);
+                (format!("{:.3}", times.value), ends, verdict(found, wider))
+            }
+            _ => ("?".into(), "?".into(), "too few pairs"),
         };
-        let pairs = sorted(&pairs);
-        let (least, most) = (
-            pairs.first().unwrap_or(&f64::NAN),
-            pairs.last().unwrap_or(&f64::NAN),
-        );
         format!(
-            "| {} | {:.0} | {:.0} | {:.3} | {least:.3} to {most:.3} |",
+            "| {} | {:.0} | {:.0} | {ratio} | {ends} | {word} |",
             self.clients,
             median(&sorted(theirs)),
             median(&sorted(ours)),
-            median(&pairs)
         )
     }
+
+    /// Logarithms of ours to theirs, pair by pair.
+    fn differences(&self) -> Vec<f64> {
+        let numbered = |rates: &[f64]| -> Vec<(u32, f64)> { (0..).zip(rates.to_vec()).collect() };
+        let [theirs, ours] = &self.rates;
+        paired::log_ratios(&numbered(theirs), &numbered(ours))
+            .map_or_else(Vec::new, |pairs| pairs.differences)
+    }
+}
+
+/// `wider` errs twice as often as `found`.
+fn verdict(found: Estimate, wider: Estimate) -> &'static str {
+    if equivalence::holds(wider.interval, MARGIN) {
+        "the same"
+    } else if found.interval.low > 0.0 {
+        "pgclinic faster"
+    } else if found.interval.high < 0.0 {
+        "pgbench faster"
+    } else {
+        "undecided"
+    }
+}
+
+fn sorted(rates: &[f64]) -> Vec<f64> {
+    let mut rates = rates.to_vec();
+    rates.sort_by(f64::total_cmp);
+    rates
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_pair_is_two_runs_of_the_same_moment() {
-        let row = Row {
+    /// Pairs whose second is `ratio` times the first, but for a wobble of 1 % to either side.
+    fn row(ratio: f64, pairs: u32) -> Row {
+        let wobble = |pair: u32| if pair.is_multiple_of(2) { 1.01 } else { 0.99 };
+        let theirs: Vec<f64> = (1..=pairs).map(|pair| 100.0 * f64::from(pair)).collect();
+        let numbered = (0..).zip(&theirs);
+        let ours = numbered
+            .map(|(pair, rate)| rate * ratio * wobble(pair))
+            .collect();
+        Row {
             clients: 8,
-            rates: [vec![100.0, 200.0, 50.0], vec![99.0, 210.0, 50.0]],
-        };
-        assert_eq!(row.line(), "| 8 | 100 | 99 | 1.000 | 0.990 to 1.050 |");
+            rates: [theirs, ours],
+        }
+    }
+
+    #[test]
+    fn a_pair_is_two_runs_of_the_same_moment_and_many_pairs_decide() {
+        let line = row(1.0, 9).line();
+        assert_eq!(
+            line,
+            "| 8 | 500 | 505 | 1.000 | 0.990 to 1.010 | the same |"
+        );
+        assert!(row(0.8, 10).line().ends_with("| pgbench faster |"));
+        assert!(row(1.2, 10).line().ends_with("| pgclinic faster |"));
+    }
+
+    #[test]
+    fn few_pairs_stay_undecided() {
+        assert!(row(0.96, 2).line().ends_with("| undecided |"));
+        assert_eq!(
+            row(1.0, 1).line(),
+            "| 8 | 100 | 101 | ? | ? | too few pairs |"
+        );
     }
 }

@@ -14,6 +14,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("columnar", 0),
     ("format", 0),
     ("spill", 0),
+    ("statistics", 0),
     ("source", 1),
     ("servers", 1),
     ("cluster", 2),

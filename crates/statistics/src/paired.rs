@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::noise::Noise;
 use super::{Estimate, hodges_lehmann, number, ranks, student};
 
 /// The differences of two sides, block by block.
@@ -43,10 +44,10 @@ pub fn differences(baseline: &[(u32, f64)], candidate: &[(u32, f64)]) -> Pairs {
 }
 
 /// The centre of the differences with an interval that errs at most `alpha`: by exact ranks where there are enough for
-/// that, else by Student with a spread of at least `spread_min`. Which of the two depends on the count alone.
-pub fn interval(differences: &[f64], spread_min: f64, alpha: f64) -> Option<Estimate> {
+/// that, else by Student with what control runs say of the spread. Which of the two depends on the count alone.
+pub fn interval(differences: &[f64], noise: Option<&Noise>, alpha: f64) -> Option<Estimate> {
     hodges_lehmann::paired(differences, alpha)
-        .or_else(|| student::mean_interval(differences, spread_min, alpha))
+        .or_else(|| student::mean_interval(differences, noise, alpha))
 }
 
 /// Whether [`interval`] goes by ranks.

@@ -43,6 +43,17 @@ pub fn pooled(samples: &[Vec<f64>]) -> Option<Pooled> {
 }
 
 impl Pooled {
+    /// What both know of the same spread.
+    #[must_use]
+    pub fn and(self, other: Pooled) -> Pooled {
+        let freedom = self.freedom + other.freedom;
+        let squares = self.spread.powi(2) * self.freedom + other.spread.powi(2) * other.freedom;
+        Pooled {
+            spread: (squares / freedom).sqrt(),
+            freedom,
+        }
+    }
+
     /// Interval of the centre of one of the samples, `runs` values around `centre`.
     pub fn interval(self, centre: f64, runs: usize, alpha: f64) -> Option<Interval> {
         let runs = number(runs.max(1));
