@@ -97,6 +97,14 @@ pub(crate) struct ChainArgs {
     pub incremental: Vec<PathBuf>,
 }
 
+/// Who is at work on the target.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct RunningArgs {
+    /// A server works on the data directory, though none can be seen from here: it is in a container, or on another host that shares the disk
+    #[arg(long)]
+    pub running: bool,
+}
+
 /// How fast to go.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]

@@ -15,7 +15,9 @@ mod machine;
 mod output;
 mod progress;
 mod run_state;
+mod server_files;
 mod target;
+mod unseen_server;
 mod world;
 
 pub use exit::{Exit, Failure};

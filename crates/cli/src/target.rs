@@ -12,12 +12,17 @@ use pgclinic_cluster::{
 use pgclinic_diagnose::Level;
 use pgclinic_diagnose::check::ForkCx;
 use pgclinic_diagnose::document::{Kind, Target};
+use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{Fork, Page};
+use pgclinic_format::{ControlFile, Fork, Page};
+use pgclinic_servers::Target as Named;
 use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source, TarBackup, tar};
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
+use crate::in_flight::is_url;
+use crate::server_files;
+use crate::unseen_server::UnseenServer;
 use crate::world::{World, sleep_unless};
 
 /// What was named.
@@ -93,6 +98,10 @@ pub(crate) struct Opening<'a> {
     server: AtWork,
     /// Incremental backups that build on what is opened.
     incremental: &'a [PathBuf],
+    /// What is known of a server that `postmaster.pid` does not show.
+    unseen: Option<UnseenServer>,
+    /// The server that the target names, where it is a URL.
+    named: Option<&'a Named>,
 }
 
 impl<'a> Opening<'a> {
@@ -103,6 +112,8 @@ impl<'a> Opening<'a> {
             interrupted: &world.interrupted,
             server: AtWork::Refused,
             incremental: &[],
+            unseen: None,
+            named: None,
         }
     }
 
@@ -130,6 +141,26 @@ impl<'a> Opening<'a> {
         }
     }
 
+    /// The same with what is known of a server that cannot be seen from here.
+    pub(crate) fn with_unseen(self, unseen: Option<UnseenServer>) -> Self {
+        Opening { unseen, ..self }
+    }
+
+    /// The same of a target that is the URL of this server.
+    pub(crate) fn of_server(self, named: Option<&'a Named>) -> Self {
+        Opening { named, ..self }
+    }
+
+    /// Somebody says that a server is at work, of what can have none.
+    fn refuse_server_of(&self, what: &str) -> Result<(), Failure> {
+        match self.unseen {
+            Some(UnseenServer::Told) => Err(Failure::new(format!(
+                "--running is for a data directory on which a server is at work, and not for {what}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn spill_folder(&self) -> PathBuf {
         match self.load {
             Some(load) => load.spill_folder(self.temp_folder),
@@ -140,7 +171,7 @@ impl<'a> Opening<'a> {
 
 /// Opens a target for reading. A running cluster is refused, unless the opening allows it.
 pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure> {
-    if !opening.incremental.is_empty() {
+    if !opening.incremental.is_empty() || opening.named.is_some() {
         return open_cluster(path, opening).map(|cluster| Opened::Cluster(Box::new(cluster)));
     }
     let metadata = path
@@ -150,6 +181,7 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure>
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
     if metadata.is_file() && !tar::is_archive(&path) {
+        opening.refuse_server_of("one relation file")?;
         return open_file(&path, opening).map(Opened::File);
     }
     if !metadata.is_dir() && !metadata.is_file() {
@@ -236,15 +268,38 @@ fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
     Ok(cluster)
 }
 
-/// Opens a data directory that no server is using, or a backup in archives.
+/// The server that is named, where the target is a URL.
+pub(crate) fn named_server(target: &Path, world: &mut World<'_>) -> Result<Option<Named>, Failure> {
+    let url = target.to_str().filter(|text| is_url(text));
+    url.map(|url| world.server(url)).transpose()
+}
+
+/// Opens the files of a running server through itself.
+fn open_named(server: &Named, opening: Opening<'_>) -> Result<Cluster, Failure> {
+    opening.refuse_server_of("the URL of a server")?;
+    if !opening.incremental.is_empty() {
+        let why = "--incremental is for backups, not for a running server";
+        return Err(Failure::new(why));
+    }
+    let source = server_files::source(server)?;
+    let opened = open_running(limited(source, opening.load, opening.interrupted), opening);
+    opened.map_err(|error| Failure::new(format!("{server}: {error}")))
+}
+
+/// Opens a data directory, a backup in archives, or the files of a running server by its URL.
 pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
+    if let Some(server) = opening.named {
+        return open_named(server, opening);
+    }
     let path = &path
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
     if !opening.incremental.is_empty() {
+        opening.refuse_server_of("a chain of backups")?;
         return open_chain(path, opening);
     }
     if let Some(archive) = archive_of(path) {
+        opening.refuse_server_of("archives")?;
         return open_archives(&archive, opening);
     }
     if !path.is_dir() {
@@ -263,13 +318,13 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
             path.display()
         )));
     }
-    let opened = match server {
-        None => Cluster::open(limited(
+    let opened = match opening.is_at_work(server, path)? {
+        false => Cluster::open(limited(
             Arc::new(DataDirectory::open(path)?),
             opening.load,
             opening.interrupted,
         )),
-        Some(_) => {
+        true => {
             let source = DataDirectory::open_beside_a_server(path)?;
             open_running(
                 limited(Arc::new(source), opening.load, opening.interrupted),
@@ -278,6 +333,31 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
         }
     };
     opened.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+impl Opening<'_> {
+    /// A server is at work on the data directory: one that is seen, or one that is known of otherwise.
+    fn is_at_work(&self, seen: Option<u32>, path: &Path) -> Result<bool, Failure> {
+        match (seen, self.unseen) {
+            (Some(_), _) | (None, Some(UnseenServer::Told)) => Ok(true),
+            (None, None) => Ok(false),
+            // It wrote to the files, and may have been shut down since.
+            (None, Some(UnseenServer::ControlFile | UnseenServer::Wal)) => {
+                let now = Cluster::open(Arc::new(DataDirectory::open(path)?))?;
+                let control = now.control.trusted();
+                let is_stopped = |control: &ControlFile| {
+                    matches!(control.state, State::ShutDown | State::ShutDownInRecovery)
+                };
+                Ok(!control.is_some_and(is_stopped))
+            }
+        }
+    }
+
+    /// What a report says of a server that works on the opened files and cannot be seen from here.
+    pub(crate) fn unseen_beside(&self, cluster: &Cluster, path: &Path) -> Option<UnseenServer> {
+        let is_seen = || running_server(path).is_some();
+        self.unseen.filter(|_| cluster.is_running() && !is_seen())
+    }
 }
 
 fn open_running(source: Arc<dyn Source>, opening: Opening<'_>) -> Result<Cluster, OpenError> {
@@ -475,8 +555,12 @@ impl BareFile {
     }
 }
 
-/// For messages.
+/// For messages and reports: the whole path, or a URL without its password.
 pub(crate) fn spec_of(path: &Path) -> String {
+    let url = path.to_str().filter(|text| is_url(text));
+    if let Some(server) = url.and_then(|url| Named::from_url(url).ok()) {
+        return server.to_string();
+    }
     path.canonicalize()
         .unwrap_or_else(|_| PathBuf::from(path))
         .display()

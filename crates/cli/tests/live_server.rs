@@ -8,8 +8,10 @@ use std::path::Path;
 
 use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
-use pgclinic_testkit::{TempCopy, all_majors, as_primary, copy_of, seed, server};
+use pgclinic_servers::{Checksums, Server, StartOptions, StopMode, Target};
+use pgclinic_testkit::{
+    TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby,
+};
 
 fn start(major: u16, checksums: Checksums) -> (Server, TempCopy) {
     let copy = copy_of(&seed(&server(major), checksums));
@@ -157,6 +159,8 @@ fn refusals_say_what_to_do() {
         .exits(2)
         .err;
     assert!(with_state.contains("--state"), "{with_state}");
+    let told_running = check(&server, "postgres", &["--running"]).exits(2).err;
+    assert!(told_running.contains("--running"), "{told_running}");
     let gone = url(&server, "postgres");
     server.stop(StopMode::Fast).expect("a stop");
     let unreachable = pgclinic(&["check", &gone]).exits(2).err;
@@ -186,4 +190,71 @@ fn a_server_that_goes_away_leaves_an_incomplete_report() {
         "{lines}"
     );
     assert_eq!(count(&document, Severity::Damage), 0, "{lines}");
+}
+
+/// A primary and its standby, which has replayed all there is.
+fn primary_and_standby(major: u16) -> (Server, Server, [TempCopy; 2]) {
+    let seeded = seed(&server(major), Checksums::On);
+    let (first, second) = (copy_of(&seeded), copy_of(&seeded));
+    let options = as_primary().with("wal_keep_size", "1GB");
+    let primary = first.start_with(&options).expect("a primary");
+    let follower = standby(&second, &primary, StartOptions::default());
+    execute(&primary, "UPDATE public.docs SET id = id");
+    let mut session = primary.connect("clinic").expect("a session");
+    catch_up(&mut session, &follower);
+    (primary, follower, [first, second])
+}
+
+/// A damaged page of its own is found in it.
+#[test]
+fn a_standby_is_checked_as_a_primary_is() {
+    for major in [13, 18] {
+        let (_primary, follower, [_, copy]) = primary_and_standby(major);
+        let sound = check(&follower, "postgres", &[]);
+        let document = sound.document();
+        assert_eq!(sound.exit, 0, "{major}: {}", told(&document));
+        hold_ledger(&document);
+        assert_eq!(document.findings, [], "{}", told(&document));
+        let path = value(&follower, "SELECT pg_relation_filepath('public.frozen')");
+        overwrite(&copy.pgdata.join(&path), 8192 + 4000);
+        let document = check(&follower, "postgres", &[]).exits(1).document();
+        let places: Vec<_> = seen(&document).into_iter().collect();
+        assert!(
+            places
+                .iter()
+                .all(|(_, own, block, _)| *own == path && *block == Some(1)),
+            "{places:?}"
+        );
+    }
+}
+
+/// The backup comes slowly; the standby becomes a primary as soon as it is seen to send.
+#[test]
+fn a_standby_that_is_promoted_meanwhile_is_no_damage() {
+    for major in [13, 18] {
+        let (_primary, follower, _copies) = primary_and_standby(major);
+        let slow = url(&follower, "postgres");
+        let ran = std::thread::scope(|scope| {
+            let check =
+                scope.spawn(|| pgclinic(&["check", &slow, "--rate", "8MB/s", "--format", "json"]));
+            let sending =
+                "SELECT count(*) FROM pg_stat_progress_basebackup WHERE backup_streamed > 0";
+            while value(&follower, sending) == "0" && !check.is_finished() {
+                std::thread::yield_now();
+            }
+            assert!(!check.is_finished(), "it came too fast");
+            assert_eq!(value(&follower, "SELECT pg_promote()"), "t");
+            execute(&follower, "UPDATE public.docs SET id = id; CHECKPOINT");
+            check.join().expect("a check")
+        });
+        let document = ran.document();
+        let lines = told(&document);
+        // A server breaks off a backup over which it was promoted, at its end.
+        assert_eq!(ran.exit, 3, "{lines}");
+        assert_eq!(count(&document, Severity::Damage), 0, "{lines}");
+        assert_eq!(count(&document, Severity::Warning), 0, "{lines}");
+        assert!(lines.contains("promoted"), "{lines}");
+        let again = check(&follower, "postgres", &[]);
+        assert_eq!(again.exit, 0, "{}", told(&again.document()));
+    }
 }

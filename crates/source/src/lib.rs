@@ -32,6 +32,7 @@ pub use limit::{Clock, Limit};
 pub use memory::Memory;
 pub use overlay::Overlay;
 pub use passed::Passed;
+pub use path::check as check_path;
 pub use pool::{BufferPool, PooledBuffer};
 pub use single_file::SingleFile;
 pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};

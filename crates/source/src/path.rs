@@ -2,8 +2,9 @@
 
 use crate::{Result, SourceError, SourceErrorKind};
 
-/// Refuses paths that could leave the tree or have two spellings: absolute ones, empty, `.` and `..` components, NUL.
-pub(crate) fn check(path: &str) -> Result<()> {
+/// Refuses ([`SourceErrorKind::Refused`]) paths that could leave the tree or have two spellings: absolute ones, empty, `.` and `..`
+/// components, NUL. Every source asks this first.
+pub fn check(path: &str) -> Result<()> {
     let refused = |why: &str| Err(SourceError::new(path, SourceErrorKind::Refused, why));
     if path.is_empty() {
         return Ok(());

@@ -47,6 +47,11 @@ pub enum SourceSpec {
         /// A name for messages.
         name: String,
     },
+    /// The files of a running server, read through it; only the process that is connected has them.
+    Server {
+        /// Its URL, without a password.
+        url: String,
+    },
     /// Another source with changes laid over it.
     Overlay {
         /// What lies below.
@@ -79,6 +84,22 @@ impl SourceSpec {
             Self::DataDirectory { .. }
             | Self::SingleFile { .. }
             | Self::Chain { .. }
+            | Self::Memory { .. }
+            | Self::Server { .. } => false,
+        }
+    }
+
+    /// The bytes come from a running server, through itself.
+    pub fn is_server(&self) -> bool {
+        match self {
+            Self::Server { .. } => true,
+            Self::Overlay { under, .. } | Self::Replayed { under } | Self::Limit { under, .. } => {
+                under.is_server()
+            }
+            Self::DataDirectory { .. }
+            | Self::SingleFile { .. }
+            | Self::TarBackup { .. }
+            | Self::Chain { .. }
             | Self::Memory { .. } => false,
         }
     }
@@ -107,6 +128,10 @@ impl SourceSpec {
             Self::Memory { name } => {
                 let why = "a source in memory exists only in the process that filled it";
                 return Err(SourceError::new(name, SourceErrorKind::Refused, why));
+            }
+            Self::Server { url } => {
+                let why = "only the process that is connected to a server reads its files";
+                return Err(SourceError::new(url, SourceErrorKind::Refused, why));
             }
             Self::Overlay { under, patches } => {
                 Arc::new(Overlay::new(under.open(clock)?, patches.clone())?)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::check::ForkCx;
@@ -13,19 +14,21 @@ use pgclinic_diagnose::{
     check_running,
 };
 use pgclinic_report::Document;
+use pgclinic_servers::Target;
 
-use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::asked_server::AskedServer;
 use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::in_flight::{check_archives, check_server, is_url};
+use crate::in_flight::{check_archives, check_server};
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::{self, StateFile};
 use crate::target::{self, Opened, Opening};
+use crate::unseen_server::{self, UnseenServer, Watch};
 use crate::world::World;
 
 /// How deep.
@@ -50,13 +53,11 @@ enum IoPriority {
     Usual,
 }
 
-/// How often files on which a server is started meanwhile are opened anew.
-const OPENED_MAX: usize = 3;
-
 #[derive(Debug, Args)]
 struct Arguments {
     /// A data directory, whose server may be running; a base backup (a folder, or base.tar); one relation file; or a running server,
-    /// postgres://user:password@host:port/database, whose base backup is looked at in flight, at level pages
+    /// postgres://user:password@host:port/database, whose base backup is looked at in flight, at level pages; a --level above that reads its
+    /// files through SQL instead
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
@@ -86,6 +87,8 @@ struct Arguments {
     #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto, help_heading = "Load")]
     io_priority: IoPriority,
     #[command(flatten)]
+    running: RunningArgs,
+    #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
     load: LoadArgs,
@@ -110,7 +113,14 @@ impl Command for Check {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        if let Some(mut document) = arguments.checked_in_flight(world)? {
+        let named = target::named_server(&arguments.target, world)?;
+        if let Some(named) = &named {
+            arguments.refuse_options_of_files(named)?;
+        }
+        let level_is_asked = matches.value_source("level") == Some(ValueSource::CommandLine);
+        let through_sql = level_is_asked && arguments.level != LevelName::Pages;
+        let in_flight = named.as_ref().filter(|_| !through_sql);
+        if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
             document.elapsed_s = start.elapsed().as_secs_f64();
             refuse_empty_selection(&arguments, &document)?;
             let exit = Exit::of(&document);
@@ -118,25 +128,11 @@ impl Command for Check {
             return Ok(exit);
         }
         let state = arguments.state_file()?;
-        let mut document = None;
-        for _ in 0..OPENED_MAX {
-            let opened = arguments.opened(world)?;
-            let server = arguments.asked_server(&opened, world)?;
-            arguments.let_it_go_first(&opened, world);
-            let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-            let done = checked(&opened, &arguments, world, (server, state.as_ref()), &bar);
-            bar.finish();
-            document = Some(done?);
-            if !was_started_meanwhile(&opened) {
-                break;
-            }
-            world.say(
-                "pgclinic: a server was started on the files meanwhile: they are looked at again",
-            );
-        }
-        let Some(mut document) = document else {
-            return Err(Failure::new("nothing was opened"));
+        let first = UnseenServer::told(arguments.running.running);
+        let look = |unseen, world: &mut World<'_>| {
+            arguments.look(named.as_ref(), unseen, state.as_ref(), world)
         };
+        let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
         let exit = Exit::of(&document);
@@ -146,45 +142,82 @@ impl Command for Check {
     }
 }
 
-/// The files were those of a stopped server, and a server has written to them since.
-fn was_started_meanwhile(opened: &Opened) -> bool {
-    match opened {
-        Opened::Cluster(cluster) => !cluster.is_running() && cluster.control_has_moved(),
-        Opened::File(_) => false,
-    }
-}
-
 impl Arguments {
-    fn opened(&self, world: &World<'_>) -> Result<Opened, Failure> {
+    /// One look at the target, with what is known of a server at work; and what turned out of one meanwhile.
+    fn look(
+        &self,
+        named: Option<&Target>,
+        unseen: Option<UnseenServer>,
+        state: Option<&StateFile>,
+        world: &mut World<'_>,
+    ) -> Result<(CheckDocument, Option<Option<UnseenServer>>), Failure> {
+        let (opened, unseen) = self.opened(named, unseen, world)?;
+        let watch = match &opened {
+            Opened::Cluster(cluster) => Some(Watch::begin(cluster)),
+            Opened::File(_) => None,
+        };
+        let server = self.asked_server(&opened, named, world)?;
+        self.let_it_go_first(&opened, world);
+        let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        let done = checked(&opened, self, world, (server, state), &bar);
+        bar.finish();
+        let mut document = done?;
+        let gap = unseen.map(UnseenServer::gap);
+        document.coverage.not_checked.extend(gap);
+        let news = match (&opened, watch) {
+            (Opened::Cluster(cluster), Some(watch)) => watch.seen(cluster),
+            _ => None,
+        };
+        Ok((document, news.map(Some)))
+    }
+
+    /// The target; and what is known of a server at work on it that cannot be seen.
+    fn opened(
+        &self,
+        named: Option<&Target>,
+        unseen: Option<UnseenServer>,
+        world: &World<'_>,
+    ) -> Result<(Opened, Option<UnseenServer>), Failure> {
         let opening = Opening::new(world, Some(&self.load))
             .with_chain(&self.chain)
+            .of_server(named)
+            .with_unseen(unseen)
             .beside_a_server();
         let mut opened = target::open(&self.target, opening)?;
+        let unseen = match &opened {
+            Opened::Cluster(cluster) => opening.unseen_beside(cluster, &self.target),
+            Opened::File(_) => None,
+        };
         if let Opened::Cluster(cluster) = &mut opened
             && self.level != LevelName::Pages
         {
-            cluster.machine = machine::collations();
+            // What this machine's libraries say is nothing to a server on another.
+            if named.is_none_or(Target::is_on_this_machine) {
+                cluster.machine = machine::collations();
+            }
             if let Some(bindir) = &self.collate_with {
                 let collator = ServerCollator::start(bindir, cluster.layout.major)?;
                 cluster.collator = Some(Arc::new(collator));
             }
         }
-        Ok(opened)
+        Ok((opened, unseen))
     }
 
     /// The server that was named, where one is at work.
     fn asked_server(
         &self,
         opened: &Opened,
+        named: Option<&Target>,
         world: &mut World<'_>,
     ) -> Result<Option<AskedServer>, Failure> {
-        let Some(url) = &self.server else {
-            return Ok(None);
+        let asked = match (&self.server, named) {
+            (Some(url), _) => world.server(url)?,
+            (None, Some(named)) => named.clone(),
+            (None, None) => return Ok(None),
         };
         match opened {
             Opened::Cluster(cluster) if cluster.is_running() => {
-                let target = world.server(url)?;
-                AskedServer::open(target, cluster).map(Some)
+                AskedServer::open(asked, cluster).map(Some)
             }
             _ => {
                 let why = "--server is for the data directory of a server at work, and none is";
@@ -228,32 +261,43 @@ impl Arguments {
             .transpose()
     }
 
+    /// What is for files only, and not for a server by its URL.
+    fn refuse_options_of_files(&self, named: &Target) -> Result<(), Failure> {
+        let is_asked = self.state.is_some()
+            || self.since.is_some()
+            || self.running.running
+            || !self.chain.incremental.is_empty();
+        let why =
+            "--state, --since, --running and --incremental are for files, not for a running server";
+        match is_asked {
+            true => Err(Failure::new(format!("{named}: {why}"))),
+            false => Ok(()),
+        }
+    }
+
     /// Of a target that passes by once; nothing where it is read as files are.
-    fn checked_in_flight(&self, world: &mut World<'_>) -> Result<Option<CheckDocument>, Failure> {
-        let url = self.target.to_str().filter(|text| is_url(text));
+    fn checked_in_flight(
+        &self,
+        server: Option<&Target>,
+        world: &World<'_>,
+    ) -> Result<Option<CheckDocument>, Failure> {
         let has_state = self.state.is_some();
         let options = options_of(self, &world.temp_folder);
         let bar =
             |world: &World<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
-        if let Some(url) = url {
-            if has_state || self.since.is_some() || !self.chain.incremental.is_empty() {
-                let why =
-                    "--state, --since and --incremental are for files, not for a running server";
-                return Err(Failure::new(why));
-            }
-            let server = world.server(url)?;
+        if let Some(server) = server {
             let bar = bar(world);
             let rate = self.load.rate.map(NonZeroU64::get);
-            let checked = check_server(&server, &options, rate, &bar);
+            let checked = check_server(server, &options, rate, &bar);
             bar.finish();
             return checked.map(Some);
         }
         let is_plain =
             self.load.rate.is_none() && self.since.is_none() && self.chain.incremental.is_empty();
         let archive = target::archive_of(&self.target);
-        let Some(archive) =
-            archive.filter(|_| is_plain && !has_state && self.level == LevelName::Pages)
-        else {
+        let Some(archive) = archive.filter(|_| {
+            is_plain && !has_state && self.level == LevelName::Pages && !self.running.running
+        }) else {
             return Ok(None);
         };
         let bar = bar(world);

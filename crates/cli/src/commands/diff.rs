@@ -1,12 +1,14 @@
 //! `pgclinic diff A B`: two copies of one cluster, block by block.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::document::DiffVerdict;
+use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::document::{DiffDocument, DiffVerdict, NotChecked};
 use pgclinic_diagnose::{DiffOptions, diff_clusters};
 use pgclinic_report::Document;
+use pgclinic_servers::Target;
 
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::beside_a_server::{self, BesideAServer};
@@ -15,11 +17,13 @@ use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
+use crate::unseen_server::{self, UnseenServer, Watch};
 use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// One copy: a data directory, whose server may be running, or a base backup (a folder, or base.tar)
+    /// One copy: a data directory, whose server may be running, a base backup (a folder, or base.tar), or a running server,
+    /// postgres://user:password@host:port/database, whose files are read through SQL
     #[arg(value_name = "A")]
     a: PathBuf,
     /// The other one
@@ -31,6 +35,12 @@ struct Arguments {
     /// The incremental backups that build on B, oldest first
     #[arg(long, value_name = "DIR")]
     incremental_b: Vec<PathBuf>,
+    /// A server works on A, though none can be seen from here: it is in a container, or on another host that shares the disk
+    #[arg(long)]
+    running_a: bool,
+    /// The same of B
+    #[arg(long)]
+    running_b: bool,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -56,31 +66,15 @@ impl Command for Diff {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let chain = |links: &[PathBuf]| ChainArgs {
-            incremental: links.to_vec(),
-        };
-        let chain_a = chain(&arguments.incremental_a);
-        let chain_b = chain(&arguments.incremental_b);
-        let open = |path, chain| {
-            let opening = Opening::new(world, Some(&arguments.load)).with_chain(chain);
-            target::open_cluster(path, opening.reading_again())
-        };
-        let a = open(&arguments.a, &chain_a)?;
-        let b = open(&arguments.b, &chain_b)?;
-        beside_a_server::let_others_go_first(a.is_running() || b.is_running(), world);
-        let options = DiffOptions {
-            threads: arguments.load.threads(),
-            selection: arguments.selection.selection(),
-            spec_a: target::spec_of_chain(&arguments.a, &chain_a),
-            spec_b: target::spec_of_chain(&arguments.b, &chain_b),
-        };
-        let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-        let beside = BesideAServer::new(&world.interrupted, None);
-        let compared = diff_clusters(&a, &b, &options, &bar, &beside);
-        bar.finish();
-        let mut document = compared?;
+        let servers = [
+            target::named_server(&arguments.a, world)?,
+            target::named_server(&arguments.b, world)?,
+        ];
+        let first = [arguments.running_a, arguments.running_b].map(UnseenServer::told);
+        let look = |unseen, world: &mut World<'_>| arguments.look(&servers, unseen, world);
+        let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
-        if !options.selection.is_everything()
+        if !arguments.selection.selection().is_everything()
             && document.coverage.blocks == 0
             && document.forks.is_empty()
         {
@@ -97,5 +91,83 @@ impl Command for Diff {
         };
         arguments.output.write(&Document::Diff(document), world)?;
         Ok(exit)
+    }
+}
+
+/// What is known of servers at work on both copies that cannot be seen.
+type Unseen = [Option<UnseenServer>; 2];
+
+/// One of both copies.
+struct Side {
+    cluster: Cluster,
+    spec: String,
+    watch: Watch,
+    unseen: Option<UnseenServer>,
+}
+
+impl Arguments {
+    /// One look at both, with what is known of servers at work; and what turned out of one meanwhile.
+    fn look(
+        &self,
+        servers: &[Option<Target>; 2],
+        known: Unseen,
+        world: &mut World<'_>,
+    ) -> Result<(DiffDocument, Option<Unseen>), Failure> {
+        let [server_a, server_b] = servers.each_ref().map(Option::as_ref);
+        let [known_a, known_b] = known;
+        let a = self.open((&self.a, &self.incremental_a), server_a, known_a, world)?;
+        let b = self.open((&self.b, &self.incremental_b), server_b, known_b, world)?;
+        let is_running = a.cluster.is_running() || b.cluster.is_running();
+        beside_a_server::let_others_go_first(is_running, world);
+        let options = DiffOptions {
+            threads: self.load.threads(),
+            selection: self.selection.selection(),
+            spec_a: a.spec.clone(),
+            spec_b: b.spec.clone(),
+        };
+        let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        let beside = BesideAServer::new(&world.interrupted, None);
+        let compared = diff_clusters(&a.cluster, &b.cluster, &options, &bar, &beside);
+        bar.finish();
+        let mut document = compared?;
+        for (name, copy) in [("A", &a), ("B", &b)] {
+            let gap = copy.unseen.map(UnseenServer::gap);
+            let gap = gap.map(|gap| NotChecked {
+                what: format!("{name}: {}", gap.what),
+                ..gap
+            });
+            document.coverage.not_checked.extend(gap);
+        }
+        let news = [&a, &b].map(|copy| copy.watch.seen(&copy.cluster));
+        let is_news = news.iter().any(Option::is_some);
+        let [news_a, news_b] = news;
+        Ok((
+            document,
+            is_news.then_some([news_a.or(known_a), news_b.or(known_b)]),
+        ))
+    }
+
+    fn open(
+        &self,
+        (path, links): (&Path, &[PathBuf]),
+        server: Option<&Target>,
+        known: Option<UnseenServer>,
+        world: &World<'_>,
+    ) -> Result<Side, Failure> {
+        let chain = ChainArgs {
+            incremental: links.to_vec(),
+        };
+        let opening = Opening::new(world, Some(&self.load))
+            .with_chain(&chain)
+            .of_server(server)
+            .with_unseen(known)
+            .reading_again();
+        let cluster = target::open_cluster(path, opening)?;
+        Ok(Side {
+            unseen: opening.unseen_beside(&cluster, path),
+            watch: Watch::begin(&cluster),
+            spec: target::spec_of_chain(path, &chain),
+            cluster,
+        })
     }
 }

@@ -14,17 +14,20 @@ use pgclinic_diagnose::{DatabaseCx, Level, Place, check_page, fork_cx, target_of
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_report::Document;
+use pgclinic_servers::Target as Server;
 
-use crate::args::{ChainArgs, ForkName, SelectionArgs};
+use crate::args::{ChainArgs, ForkName, RunningArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::target::{self, BareFile, Opened, Opening};
+use crate::unseen_server::{self, UnseenServer, Watch};
 use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), or one relation file
+    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), one relation file, or a running server,
+    /// postgres://user:password@host:port/database, whose files are read through SQL
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
@@ -48,6 +51,8 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 400)]
     value_bytes: usize,
     #[command(flatten)]
+    running: RunningArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -68,19 +73,40 @@ impl Command for Inspect {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let opening = Opening::new(world, None)
-            .with_chain(&arguments.chain)
-            .beside_a_server();
-        let mut document = match target::open(&arguments.target, opening)? {
-            Opened::Cluster(cluster) => of_cluster(&cluster, &arguments)?,
-            Opened::File(file) => of_file(&file, &arguments)?,
-        };
+        let named = target::named_server(&arguments.target, world)?;
+        let first = UnseenServer::told(arguments.running.running);
+        let look = |unseen, world: &mut World<'_>| look(&arguments, named.as_ref(), unseen, world);
+        let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         arguments
             .output
             .write(&Document::Inspect(document), world)?;
         Ok(Exit::Healthy)
     }
+}
+
+/// One look at the page, with what is known of a server at work; and what turned out of one meanwhile.
+fn look(
+    arguments: &Arguments,
+    named: Option<&Server>,
+    unseen: Option<UnseenServer>,
+    world: &World<'_>,
+) -> Result<(InspectDocument, Option<Option<UnseenServer>>), Failure> {
+    let opening = Opening::new(world, None)
+        .with_chain(&arguments.chain)
+        .of_server(named)
+        .with_unseen(unseen)
+        .beside_a_server();
+    let cluster = match target::open(&arguments.target, opening)? {
+        Opened::Cluster(cluster) => cluster,
+        Opened::File(file) => return Ok((of_file(&file, arguments)?, None)),
+    };
+    let unseen = opening.unseen_beside(&cluster, &arguments.target);
+    let watch = Watch::of_control_file();
+    let mut document = of_cluster(&cluster, arguments)?;
+    let gap = unseen.map(UnseenServer::gap);
+    document.coverage.not_checked.extend(gap);
+    Ok((document, watch.seen(&cluster).map(Some)))
 }
 
 /// A fork that fits what was asked for.

@@ -12,19 +12,22 @@ use pgclinic_diagnose::document::MeasureDocument;
 use pgclinic_diagnose::measures::growth;
 use pgclinic_diagnose::{MeasureOptions, measure_cluster};
 use pgclinic_report::Document;
+use pgclinic_servers::Target;
 
-use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
+use crate::unseen_server::{self, UnseenServer, Watch};
 use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running, or a base backup: a folder, or base.tar
+    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), or a running server,
+    /// postgres://user:password@host:port/database, whose files are read through SQL
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
@@ -38,6 +41,8 @@ struct Arguments {
     /// Compare with an older measurement of this cluster, in JSON: growth a day, and when limits are reached
     #[arg(long, value_name = "FILE")]
     since: Option<PathBuf>,
+    #[command(flatten)]
+    running: RunningArgs,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
@@ -74,25 +79,11 @@ impl Command for MeasureCommand {
         }
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        let cluster = target::open_cluster(
-            &arguments.target,
-            Opening::new(world, Some(&arguments.load))
-                .with_chain(&arguments.chain)
-                .reading_again(),
-        )?;
-        beside_a_server::let_others_go_first(cluster.is_running(), world);
-        let options = MeasureOptions {
-            threads: arguments.load.threads(),
-            selection: arguments.selection.selection(),
-            spec: target::spec_of_chain(&arguments.target, &arguments.chain),
-            sample_percent: arguments.sample,
-            memory_bytes: arguments.load.memory.get(),
-            trial_clock: arguments.try_compression.then_some(clock),
-        };
         let older = arguments.since.as_deref().map(older).transpose()?;
-        let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
-        let mut document = measure_cluster(&cluster, &options, &bar);
-        bar.finish();
+        let named = target::named_server(&arguments.target, world)?;
+        let first = UnseenServer::told(arguments.running.running);
+        let look = |unseen, world: &mut World<'_>| arguments.look(named.as_ref(), unseen, world);
+        let mut document = unseen_server::look(first, world, look)?;
         if let (Some(older), Some(path)) = (&older, &arguments.since) {
             let grown = growth(older, &document);
             let refused =
@@ -120,6 +111,39 @@ impl Command for MeasureCommand {
             .output
             .write(&Document::Measure(document), world)?;
         Ok(exit)
+    }
+}
+
+impl Arguments {
+    /// One look at the target, with what is known of a server at work; and what turned out of one meanwhile.
+    fn look(
+        &self,
+        named: Option<&Target>,
+        unseen: Option<UnseenServer>,
+        world: &mut World<'_>,
+    ) -> Result<(MeasureDocument, Option<Option<UnseenServer>>), Failure> {
+        let opening = Opening::new(world, Some(&self.load))
+            .with_chain(&self.chain)
+            .of_server(named)
+            .with_unseen(unseen)
+            .reading_again();
+        let cluster = target::open_cluster(&self.target, opening)?;
+        let unseen = opening.unseen_beside(&cluster, &self.target);
+        let watch = Watch::begin(&cluster);
+        beside_a_server::let_others_go_first(cluster.is_running(), world);
+        let options = MeasureOptions {
+            threads: self.load.threads(),
+            selection: self.selection.selection(),
+            spec: target::spec_of_chain(&self.target, &self.chain),
+            sample_percent: self.sample,
+            memory_bytes: self.load.memory.get(),
+            trial_clock: self.try_compression.then_some(clock),
+        };
+        let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        let mut document = measure_cluster(&cluster, &options, &bar);
+        bar.finish();
+        document.notes.extend(unseen.map(UnseenServer::note));
+        Ok((document, watch.seen(&cluster).map(Some)))
     }
 }
 

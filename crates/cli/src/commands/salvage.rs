@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_diagnose::Progress;
+use pgclinic_diagnose::document::NotChecked;
 use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
@@ -24,7 +25,7 @@ use pgclinic_servers::Target;
 use stream::Parts;
 use text_settings::TextArgs;
 
-use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
+use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
@@ -32,6 +33,7 @@ use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::target::{self, Opening};
+use crate::unseen_server::{UnseenServer, Watch};
 use crate::world::{Terminal, World};
 
 /// The account's name in the destination.
@@ -132,6 +134,8 @@ struct Arguments {
     #[command(flatten)]
     text: TextArgs,
     #[command(flatten)]
+    running: RunningArgs,
+    #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
     load: LoadArgs,
@@ -167,7 +171,7 @@ impl Command for Salvage {
         }
         let start = Instant::now();
         let (options, parts) = options(&arguments, world)?;
-        let server = server_of(&arguments.target, world)?;
+        let server = target::named_server(&arguments.target, world)?;
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
         let account = salvaged(&arguments, server, options, parts, &bar, world);
@@ -214,9 +218,17 @@ fn salvaged(
         let why = "--verify needs the catalogs of a data directory or backup, which tell the keys";
         return Err(Failure::new(why));
     }
+    if arguments.running.running && server.is_some() {
+        let why = "--running is for a data directory, not for the URL of a server";
+        return Err(Failure::new(why));
+    }
     if let Some(target) = server {
         options.spec = target.to_string();
         return Ok(salvage_live(&target, &options, progress)?);
+    }
+    if arguments.running.running && (is_file || arguments.recover) {
+        let why = "--running is for a data directory on which a server is at work, and not with --recover";
+        return Err(Failure::new(why));
     }
     if is_one_file {
         return file::run(arguments, options, parts, progress, world);
@@ -235,16 +247,31 @@ fn salvaged(
         .map_or(&arguments.target, |copy| &copy.pgdata);
     let opening = Opening::new(world, Some(&arguments.load))
         .with_chain(&arguments.chain)
+        .with_unseen(UnseenServer::told(arguments.running.running))
         .reading_again();
     let cluster = folder::open(pgdata, opening)?;
+    let unseen = opening.unseen_beside(&cluster, pgdata);
+    let watch = Watch::begin(&cluster);
     beside_a_server::let_others_go_first(cluster.is_running(), world);
     if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
         let why =
             "without catalogs there is no schema to be made on a server: salvage into a folder";
         return Err(Failure::new(why));
     }
-    let cluster = &cluster;
-    stream::taken(parts, world, move || salvage(cluster, &options, progress))
+    let read = &cluster;
+    let mut account = stream::taken(parts, world, move || salvage(read, &options, progress))?;
+    account.not_salvaged.extend(unseen.map(UnseenServer::gap));
+    if let Some(news) = watch.seen(&cluster) {
+        account.cast_doubt(NotChecked {
+            inherent: false,
+            why: format!(
+                "{}; with --running it is read rightly: what seems lost here may be whole",
+                news.gap().why
+            ),
+            ..news.gap()
+        });
+    }
+    Ok(account)
 }
 
 /// What was written, on stdout; behind a stream on stderr.
@@ -333,7 +360,7 @@ fn options(
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;
     let mut parts = None;
-    let destination = match server_of(arguments.to(), world)? {
+    let destination = match target::named_server(arguments.to(), world)? {
         Some(target) => Destination::Server(Box::new(target)),
         None if arguments.is_stream() => {
             let (stream, taken) = Stream::new();
@@ -404,12 +431,6 @@ fn given(arguments: &Arguments) -> Result<Vec<GivenTable>, Failure> {
 fn read_text(path: &Path) -> Result<String, Failure> {
     let failure = |error| Failure::new(format!("cannot read {}: {error}", path.display()));
     std::fs::read_to_string(path).map_err(failure)
-}
-
-/// The server that is named, if it is one.
-fn server_of(name: &Path, world: &mut World<'_>) -> Result<Option<Target>, Failure> {
-    let url = name.to_str().filter(|name| is_url(name));
-    url.map(|url| world.server(url)).transpose()
 }
 
 fn exit_of(account: &Account) -> Exit {

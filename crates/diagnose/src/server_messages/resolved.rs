@@ -75,7 +75,8 @@ fn folder_of(spec: &SourceSpec) -> Option<String> {
         SourceSpec::SingleFile { .. }
         | SourceSpec::TarBackup { .. }
         | SourceSpec::Chain { .. }
-        | SourceSpec::Memory { .. } => None,
+        | SourceSpec::Memory { .. }
+        | SourceSpec::Server { .. } => None,
     }
 }
 

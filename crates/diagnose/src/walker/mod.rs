@@ -401,6 +401,8 @@ fn kind_of(cluster: &Cluster) -> &'static str {
         "backup-chain"
     } else if cluster.source().spec().is_tar() {
         "tar-backup"
+    } else if cluster.source().spec().is_server() {
+        "server"
     } else if cluster.is_base_backup() {
         "base-backup"
     } else {

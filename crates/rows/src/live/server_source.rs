@@ -1,4 +1,5 @@
-//! The files of a running server, read through it: `pg_read_binary_file`, `pg_ls_dir`, `pg_stat_file`.
+//! The files of a running server, read through it: `pg_read_binary_file`, `pg_ls_dir`, `pg_stat_file`
+//! (`src/backend/utils/adt/genfile.c`).
 //!
 //! These read the files and not shared buffers, so that a page which the server refuses comes as it lies on disk, and nothing is
 //! left in the server's memory.
@@ -6,45 +7,107 @@
 use std::sync::{Mutex, PoisonError};
 
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target, TextRow};
-use pgclinic_source::{Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec};
+use pgclinic_source::{
+    Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec, check_path,
+};
 
 use super::{RESTART, careful_session};
-use crate::schema::literal;
 
 /// Bytes of one question: they travel as text of twice the length.
 const READ_BYTES: usize = 4 << 20;
+/// From here on a system may refuse to seek (`s_maxbytes` of its file system), so that the length is asked for first.
+const FAR: u64 = 1 << 40;
+/// What a role must be allowed to execute; with these a path in the data directory can be read by any role.
+const FUNCTIONS: [&str; 3] = [
+    "pg_catalog.pg_read_binary_file(text,bigint,bigint)",
+    "pg_catalog.pg_ls_dir(text)",
+    "pg_catalog.pg_stat_file(text,boolean)",
+];
 
 /// See the module.
 pub struct ServerSource {
     spec: SourceSpec,
     target: Target,
     connect: ConnectOptions,
-    session: Mutex<Session>,
+    line: Mutex<Line>,
+}
+
+/// The connection.
+struct Line {
+    session: Session,
+    /// Why the server did not come back. It is not waited for again.
+    gone: Option<String>,
 }
 
 impl ServerSource {
-    /// The session's role must be allowed to read files of the server.
+    /// The session's role must be allowed to read files of the server; [`ServerSource::missing_rights`] tells.
     pub fn new(session: Session, target: &Target, connect: &ConnectOptions) -> Self {
         ServerSource {
-            spec: SourceSpec::Memory {
-                name: "the files of a running server".into(),
+            spec: SourceSpec::Server {
+                url: target.to_string(),
             },
             target: target.clone(),
             connect: connect.clone(),
-            session: Mutex::new(session),
+            line: Mutex::new(Line {
+                session,
+                gone: None,
+            }),
         }
     }
 
+    /// The functions, with the types of their arguments, that the session's role would need to be allowed to execute.
+    pub fn missing_rights(session: &mut Session) -> std::result::Result<Vec<String>, SqlError> {
+        let asked: Vec<String> = FUNCTIONS.iter().map(|name| literal(name)).collect();
+        let sql = format!(
+            "SELECT f FROM pg_catalog.unnest(ARRAY[{}]) f WHERE NOT pg_catalog.has_function_privilege(f, 'EXECUTE')",
+            asked.join(", ")
+        );
+        let rows = session.query(&sql)?;
+        Ok(rows.into_iter().flatten().flatten().collect())
+    }
+
     fn ask(&self, path: &str, sql: &str) -> Result<Vec<TextRow>> {
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = session.query(sql);
-        if !session.is_over() {
-            return answer.map_err(|error| failure(path, &error));
+        self.answer(path, sql)?
+            .map_err(|error| self.failure(path, &error))
+    }
+
+    /// What the server says; an error where it is gone.
+    fn answer(&self, path: &str, sql: &str) -> Result<std::result::Result<Vec<TextRow>, SqlError>> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = &line.gone {
+            return Err(SourceError::new(path, SourceErrorKind::Io, why.as_str()));
+        }
+        let answer = line.session.query(sql);
+        if !line.session.is_over() {
+            return Ok(answer);
         }
         // The server went down under another statement: it is asked once more when it is back.
-        let again = careful_session(&self.target, &self.connect, RESTART, |_| Ok(()));
-        *session = again.map_err(|error| failure(path, &error))?;
-        session.query(sql).map_err(|error| failure(path, &error))
+        match careful_session(&self.target, &self.connect, RESTART, |_| Ok(())) {
+            Ok(session) => {
+                line.session = session;
+                Ok(line.session.query(sql))
+            }
+            Err(error) => {
+                let why = format!("the server is gone: {error}");
+                line.gone = Some(why.clone());
+                Err(SourceError::new(path, SourceErrorKind::Io, why))
+            }
+        }
+    }
+
+    fn failure(&self, path: &str, error: &SqlError) -> SourceError {
+        let message = error.message();
+        let kind = match message.map_or("", |message| message.sqlstate.as_str()) {
+            "58P01" => SourceErrorKind::NotFound,
+            "42501" => SourceErrorKind::Denied,
+            // A folder where a file was asked for, a file in place of a folder, or a file on the way to it.
+            "42809" => match self.answer(path, &stat(path)) {
+                Ok(Ok(_)) => SourceErrorKind::NotRegular,
+                _ => SourceErrorKind::NotFound,
+            },
+            _ => SourceErrorKind::Io,
+        };
+        SourceError::new(path, kind, error.to_string())
     }
 
     fn read_part(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -64,6 +127,18 @@ impl ServerSource {
     }
 }
 
+/// The path in the data directory as a literal, whatever `standard_conforming_strings` is.
+fn literal(path: &str) -> String {
+    let path = if path.is_empty() { "." } else { path };
+    format!("E'{}'", path.replace('\\', r"\\").replace('\'', "''"))
+}
+
+/// Asks for size and kind of what has this name.
+fn stat(path: &str) -> String {
+    let path = literal(path);
+    format!("SELECT size, isdir FROM pg_catalog.pg_stat_file({path}, false)")
+}
+
 fn hex(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -72,28 +147,17 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
-fn failure(path: &str, error: &SqlError) -> SourceError {
-    let is_missing = error
-        .message()
-        .is_some_and(|message| message.sqlstate == "58P01");
-    let kind = match is_missing {
-        true => SourceErrorKind::NotFound,
-        false => SourceErrorKind::Io,
-    };
-    SourceError::new(path, kind, error.to_string())
-}
-
 impl Source for ServerSource {
     fn spec(&self) -> &SourceSpec {
         &self.spec
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
-        let shown = if folder.is_empty() { "." } else { folder };
+        check_path(folder)?;
         let sql = format!(
             "SELECT name, s.isdir, s.size FROM pg_catalog.pg_ls_dir({0}) name, \
              LATERAL pg_catalog.pg_stat_file({0} || '/' || name, true) s WHERE s.isdir IS NOT NULL",
-            literal(shown)
+            literal(folder)
         );
         let mut entries: Vec<Entry> = self
             .ask(folder, &sql)?
@@ -105,23 +169,27 @@ impl Source for ServerSource {
     }
 
     fn len(&self, path: &str) -> Result<u64> {
-        let sql = format!(
-            "SELECT size FROM pg_catalog.pg_stat_file({}) WHERE NOT isdir",
-            literal(path)
-        );
-        let rows = self.ask(path, &sql)?;
-        let size = rows.into_iter().flatten().flatten().next();
-        let size = size.and_then(|size| size.parse().ok());
+        check_path(path)?;
+        let rows = self.ask(path, &stat(path))?;
+        let found = rows.into_iter().next().unwrap_or_default();
+        let size = match found.as_slice() {
+            [Some(size), Some(is_folder)] if is_folder != "t" => size.parse().ok(),
+            _ => None,
+        };
         size.ok_or_else(|| SourceError::new(path, SourceErrorKind::NotRegular, "it is no file"))
     }
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        check_path(path)?;
+        if offset >= FAR && offset >= self.len(path)? {
+            return Ok(0);
+        }
         let mut filled = 0;
         while filled < buf.len() {
             let end = buf.len().min(filled + READ_BYTES);
             let part = buf.get_mut(filled..end).unwrap_or_default();
             let asked = part.len();
-            let read = self.read_part(path, offset + filled as u64, part)?;
+            let read = self.read_part(path, offset.saturating_add(filled as u64), part)?;
             filled += read;
             if read < asked {
                 break;

@@ -446,6 +446,12 @@ impl Account {
             && self.not_salvaged.is_empty()
     }
 
+    /// The files were not what they were taken for: what seems whole or lost may not be so.
+    pub fn cast_doubt(&mut self, why: NotChecked) {
+        self.outcome = Outcome::Incomplete;
+        self.not_salvaged.push(why);
+    }
+
     /// Sums up and says how it ended.
     pub(crate) fn close(&mut self) {
         for table in &mut self.tables {

@@ -155,6 +155,22 @@ impl ReplayedSource {
         files.any(|(path, file)| file.len.is_some() && inside(path))
     }
 
+    /// The file as recovery leaves it, where it changes it. A folder that it makes is none.
+    fn changed(&self, path: &str) -> Result<Option<(&ChangedFile, u64)>> {
+        let Some(file) = self.changed.by_path.get(path) else {
+            return match self.makes(path) {
+                true => Err(SourceError::new(
+                    path,
+                    SourceErrorKind::NotRegular,
+                    "it is a folder, not a regular file",
+                )),
+                false => Ok(None),
+            };
+        };
+        let len = file.len.ok_or_else(|| Self::not_found(path))?;
+        Ok(Some((file, len)))
+    }
+
     fn not_found(path: &str) -> SourceError {
         let why = "the write-ahead log says that this file is removed";
         SourceError::new(path, SourceErrorKind::NotFound, why)
@@ -167,6 +183,13 @@ impl Source for ReplayedSource {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
+        if let Some(file) = self.changed.by_path.get(folder) {
+            let not_folder =
+                SourceError::new(folder, SourceErrorKind::NotRegular, "it is not a folder");
+            return Err(file
+                .len
+                .map_or_else(|| Self::not_found(folder), |_| not_folder));
+        }
         let mut entries: BTreeMap<String, Entry> = self
             .under
             .list(folder)
@@ -213,17 +236,16 @@ impl Source for ReplayedSource {
     }
 
     fn len(&self, path: &str) -> Result<u64> {
-        match self.changed.by_path.get(path) {
-            Some(file) => file.len.ok_or_else(|| Self::not_found(path)),
+        match self.changed(path)? {
+            Some((_, len)) => Ok(len),
             None => self.under.len(path),
         }
     }
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let Some(file) = self.changed.by_path.get(path) else {
+        let Some((file, len)) = self.changed(path)? else {
             return self.under.read_at(path, offset, buf);
         };
-        let len = file.len.ok_or_else(|| Self::not_found(path))?;
         let here = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = here.min(buf.len());
         let buf = buf.get_mut(..count).unwrap_or_default();
@@ -267,7 +289,46 @@ fn lay_over(buf: &mut [u8], offset: u64, at: u64, page: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pgclinic_source::{Memory, read_all};
+    use pgclinic_source::{Memory, conformance, read_all};
+
+    /// A tree unlike the sample, and what recovery makes of it: the sample.
+    #[test]
+    fn every_promise_of_a_source_is_kept() {
+        const PAGE: usize = 4096;
+        let files = conformance::sample_tree();
+        let mut under = files.clone();
+        let changed_file = under.get_mut("base/5/16384").expect("a sample");
+        changed_file.truncate(PAGE * 10);
+        changed_file.get_mut(PAGE..2 * PAGE).expect("long").fill(0);
+        under.insert("base/5/99999".to_owned(), vec![1; 10]);
+        under.insert("16384.1".to_owned(), vec![1; PAGE * 4]);
+        under.remove("global/pg_control");
+        let below = under
+            .iter()
+            .fold(Memory::new("below"), |below, (path, bytes)| {
+                below.with(path, bytes.clone())
+            });
+        let below: Arc<dyn Source> = Arc::new(below);
+        let mut changed = ChangedFiles::of_pages(PAGE as u64);
+        let mut lay = |path: &str, from: usize| {
+            let pages = files.get(path).expect("a sample").chunks(PAGE);
+            for (number, page) in (0..).zip(pages).skip(from) {
+                let mut whole = page.to_vec();
+                whole.resize(PAGE, 0);
+                changed.put(below.as_ref(), path, number, whole);
+            }
+        };
+        lay("base/5/16384", 1);
+        lay("global/pg_control", 0);
+        lay("16384.1", 0);
+        changed.cut(below.as_ref(), "base/5/16384", 70_000);
+        changed.cut(below.as_ref(), "16384.1", 8192);
+        changed.remove(below.as_ref(), "base/5/99999");
+        let source = ReplayedSource::new(below, changed);
+        conformance::check(&source, &files);
+        let removed = source.list("base/5/99999").map_err(|error| error.kind);
+        assert_eq!(removed, Err(SourceErrorKind::NotFound));
+    }
 
     #[test]
     fn pages_lie_over_what_is_below_and_cuts_stay() {
