@@ -16,7 +16,7 @@ use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
 use pgclinic_servers::Target as Named;
-use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, SingleFile, Source, TarBackup, tar};
+use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar};
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
@@ -204,9 +204,15 @@ pub(crate) fn archive_of(path: &Path) -> Option<PathBuf> {
 
 /// A backup in archives, and what is wrong with them.
 fn archives(path: &Path, opening: Opening<'_>) -> Result<(Arc<dyn Source>, Vec<String>), Failure> {
-    let mut step = |_| match opening.interrupted.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let pace = pace(opening.load, opening.interrupted);
+    let mut step = |bytes| {
+        if let Some(pace) = &pace {
+            pace.pay(bytes);
+        }
+        match opening.interrupted.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     };
     let backup = TarBackup::open(path, &opening.spill_folder(), &mut step)?;
     let troubles = backup.troubles().to_vec();
@@ -379,11 +385,20 @@ fn limited(
     let Some(rate) = load.and_then(|load| load.rate) else {
         return source;
     };
-    let clock = Hurrying {
+    Arc::new(Limit::new(source, rate, hurrying(interrupted)))
+}
+
+/// What unpacking keeps to.
+fn pace(load: Option<&LoadArgs>, interrupted: &Arc<AtomicBool>) -> Option<Pace> {
+    let rate = load.and_then(|load| load.rate)?;
+    Some(Pace::new(rate, hurrying(interrupted)))
+}
+
+fn hurrying(interrupted: &Arc<AtomicBool>) -> Arc<dyn Clock> {
+    Arc::new(Hurrying {
         clock: RealClock::starting(Instant::now()),
         interrupted: Arc::clone(interrupted),
-    };
-    Arc::new(Limit::new(source, rate, Arc::new(clock)))
+    })
 }
 
 /// The process that `postmaster.pid` names, if it lives.

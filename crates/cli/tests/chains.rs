@@ -4,14 +4,16 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::{Ran, count, hold_ledger, pgclinic, text, told};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::{CheckDocument, Severity};
-use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
+use pgclinic_servers::{Checksums, Scratch, Server, StopMode, everywhere};
 use pgclinic_source::{DataDirectory, EntryKind, Source, read_all};
 use pgclinic_testkit::{
-    all_majors, copy_of, directory, run_as, seed, server, streamed_backup, with_summaries,
+    Packing, all_majors, archived, copy_of, directory, run_as, seed, server, streamed_backup,
+    with_summaries,
 };
 
 /// A full backup, two that build on it, and a full one of the same moment as the last.
@@ -224,6 +226,99 @@ fn what_is_no_chain_is_refused_with_a_reason() {
     refused(&[first, second], "a link is missing");
     let copy = copy_of(&seed(&server(18), Checksums::On));
     refused(&[full, &copy.pgdata], "there is no backup_label");
+}
+
+/// A link whose label fits and whose files are of another cluster: a restored folder was mixed up.
+#[test]
+fn links_of_two_clusters_are_no_chain() {
+    let backups = Backups::of_major(18);
+    let [full, first, second] = backups.links();
+    let other = copy_of(&seed(&server(18), Checksums::Off));
+    let control = "global/pg_control";
+    std::fs::copy(other.pgdata.join(control), first.join(control)).expect("a copy");
+    for links in [&[full, first][..], &[full, first, second]] {
+        let ran = of_chain("check", links, &[]).exits(2);
+        let words = format!("{} is of the cluster ", text(full));
+        assert!(ran.err.contains(&words), "{}", ran.err);
+        let words = format!("{} of the cluster ", text(first));
+        assert!(ran.err.contains(&words), "{}", ran.err);
+        assert!(ran.err.contains("they are no chain"), "{}", ran.err);
+    }
+}
+
+/// Each link may be a folder or archives of its own.
+#[test]
+fn a_chain_of_archives_is_the_chain_of_its_folders() {
+    let backups = Backups::of_major(18);
+    let [full, first, second] = backups.links();
+    let expected = check_chain(&[full, first, second], 3);
+    let [plain, gzip, lz4, zstd] = [
+        archived(full, Packing::Plain),
+        archived(first, Packing::Gzip),
+        archived(first, Packing::Lz4),
+        archived(second, Packing::Zstd),
+    ];
+    let folder = plain.parent().expect("a folder");
+    for links in [
+        [&*plain, &*gzip, &*zstd],
+        [full, &*lz4, &*zstd],
+        [folder, first, &*zstd],
+    ] {
+        let document = check_chain(&links, 3);
+        assert_eq!(document.target.kind, "backup-chain");
+        assert_eq!(seen(&document), seen(&expected), "{}", told(&document));
+        let counted = |document: &CheckDocument| {
+            let coverage = &document.coverage;
+            (coverage.pages, coverage.relations, coverage.bytes_checked)
+        };
+        assert_eq!(counted(&document), counted(&expected));
+    }
+    let to = full.with_extension("rescued");
+    let links = [&*plain, &*gzip, &*zstd];
+    of_chain("salvage", &links, &["--to", text(&to)]).exits(0);
+    let rows = std::fs::read_to_string(to.join("clinic/public.shrunk.csv"));
+    assert_eq!(rows.expect("rows").lines().count(), 50_001);
+
+    // What is wrong with an archive is wrong with the chain.
+    let file = std::fs::File::options().write(true).open(&zstd);
+    let len = zstd.metadata().expect("an archive").len();
+    file.expect("an archive").set_len(len - 40).expect("a cut");
+    let lines = told(&of_chain("check", &links, &["--format", "json"]).document());
+    assert!(
+        lines.contains("the archives whole: base.tar.zst: "),
+        "{lines}"
+    );
+    // A chain without a link is no chain, in whatever form.
+    let ran = of_chain("check", &[&*plain, &*zstd], &[]).exits(2);
+    assert!(ran.err.contains("a link is missing"), "{}", ran.err);
+}
+
+/// What `pg_combinebackup` writes is what a chain is read as.
+#[test]
+fn a_chain_is_what_pg_combinebackup_makes_of_it() {
+    for major in [17, 18] {
+        let servers = everywhere().into_iter();
+        let mut own = servers.filter(|installation| installation.major == major);
+        let Some(program) = own.find_map(|own| own.tool("pg_combinebackup")) else {
+            eprintln!("there is no pg_combinebackup of {major}: nothing is compared");
+            continue;
+        };
+        let backups = Backups::of_major(major);
+        let to = backups.full.with_extension("combined");
+        let mut combine = Command::new(program);
+        combine.args(backups.links()).arg("--output").arg(&to);
+        let output = combine.output().expect("a program");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let chain = open(&backups.links());
+        let resolved = relations(chain.source().as_ref());
+        let expected = relations(&DataDirectory::open(&to).expect("a folder"));
+        let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&resolved), names(&expected));
+        for (path, bytes) in &expected {
+            assert!(resolved.get(path) == Some(bytes), "{path} differs");
+        }
+    }
 }
 
 type Seen = BTreeSet<(String, String, Option<u32>)>;

@@ -7,9 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{files, pgclinic, text};
-use pgclinic_diagnose::document::{Copy, DiffDocument, DiffVerdict, Difference};
+use pgclinic_diagnose::document::{Copy, DiffBlock, DiffDocument, DiffVerdict, Difference};
+use pgclinic_format::build::{put_u32, seal_page};
+use pgclinic_format::{Page, control_file};
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_testkit::{TempCopy, as_primary, base_backup, copy_of, seed, server};
+use pgclinic_testkit::{
+    Seeded, TempCopy, all_majors, as_primary, base_backup, copy_of, seed, server,
+};
 
 #[track_caller]
 fn diff(a: &Path, b: &Path, exit: u8) -> DiffDocument {
@@ -17,7 +21,8 @@ fn diff(a: &Path, b: &Path, exit: u8) -> DiffDocument {
     serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
 }
 
-fn stop(copy: &TempCopy, sql: &str) -> String {
+/// Lives on until the server ends in this way; gives the path of `docs`.
+fn end(copy: &TempCopy, sql: &str, mode: StopMode) -> String {
     let mut server = copy.start().expect("a server");
     let mut session = server.connect("clinic").expect("a session");
     for statement in sql.split(';') {
@@ -25,8 +30,20 @@ fn stop(copy: &TempCopy, sql: &str) -> String {
     }
     let path = "SELECT pg_relation_filepath('public.docs')";
     let path = session.query_value(path).expect(path).expect("a path");
-    server.stop(StopMode::Fast).expect("a stop");
+    server.stop(mode).expect("a stop");
     path
+}
+
+fn stop(copy: &TempCopy, sql: &str) -> String {
+    end(copy, sql, StopMode::Fast)
+}
+
+/// A further copy of what this one has become.
+fn again(copy: &TempCopy, seeded: &Seeded) -> TempCopy {
+    copy_of(&Seeded {
+        pgdata: copy.pgdata.clone(),
+        ..seeded.clone()
+    })
 }
 
 fn block(pgdata: &Path, path: &str, number: u64) -> Vec<u8> {
@@ -91,10 +108,7 @@ fn copies_are_told_apart_by_their_wal() {
         DiffVerdict::Explained,
         "with the older copy alone nobody can tell"
     );
-    let c = copy_of(&pgclinic_testkit::Seeded {
-        pgdata: b.pgdata.clone(),
-        ..seeded.clone()
-    });
+    let c = again(&b, &seeded);
     put(&c.pgdata, &docs, 0, &new);
     let stale = diff(&c.pgdata, &b.pgdata, 1);
     let docs_fork = stale.forks.first().expect("a fork");
@@ -145,6 +159,164 @@ fn a_backup_that_was_taken_under_way_is_explained() {
         (document.verdict, document.older),
         (DiffVerdict::Explained, Some(Copy::B))
     );
+}
+
+/// The blocks of one file that differ.
+fn blocks<'d>(document: &'d DiffDocument, path: &str) -> &'d [DiffBlock] {
+    let fork = document.forks.iter().find(|fork| fork.path == path);
+    &fork.unwrap_or_else(|| panic!("{path} is equal")).blocks
+}
+
+#[track_caller]
+fn only_block(document: &DiffDocument, path: &str) -> DiffBlock {
+    assert_eq!(document.forks.len(), 1, "{:?}", document.forks);
+    let [block] = blocks(document, path) else {
+        panic!("{:?}", document.forks)
+    };
+    block.clone()
+}
+
+#[test]
+fn what_a_crashed_copy_lacks_is_explained_by_its_own_wal() {
+    let seeded = seed(&server(15), Checksums::On);
+    let crashed = copy_of(&seeded);
+    let changes = "CHECKPOINT; UPDATE public.docs SET id = id";
+    let docs = end(&crashed, changes, StopMode::Immediate);
+    let recovered = again(&crashed, &seeded);
+    stop(&recovered, "SELECT 1");
+    let document = diff(&crashed.pgdata, &recovered.pgdata, 0);
+    assert_eq!(
+        (document.verdict, document.older),
+        (DiffVerdict::Explained, Some(Copy::A))
+    );
+    let told = blocks(&document, &docs);
+    assert!(told.len() > 5, "{told:?}");
+    for block in told {
+        assert_eq!(
+            (block.difference, block.copy),
+            (Difference::Replayed, Some(Copy::A)),
+            "{block:?}"
+        );
+        assert!(block.why.contains("its WAL changes the block"), "{block:?}");
+    }
+    let mirrored = diff(&recovered.pgdata, &crashed.pgdata, 0);
+    assert_eq!(blocks(&mirrored, &docs)[0].copy, Some(Copy::B));
+
+    // A version from within that WAL, of a block that the WAL leaves alone, is explained by nothing.
+    let written = told.iter().find_map(|block| block.lsn_b.clone());
+    let (high, low) = lsn(&written.expect("an LSN"));
+    let frozen = path_of(&crashed, "frozen");
+    let mut newer = block(&recovered.pgdata, &frozen, 1);
+    put_u32(&mut newer, 0, high);
+    put_u32(&mut newer, 4, low);
+    newer[8100] ^= 1;
+    seal_page(&mut newer, 1);
+    put(&recovered.pgdata, &frozen, 1, &newer);
+    let document = diff(&crashed.pgdata, &recovered.pgdata, 1);
+    let [told] = blocks(&document, &frozen) else {
+        panic!("{:?}", document.forks)
+    };
+    assert_eq!(
+        (told.block, told.difference, told.copy),
+        (1, Difference::Stale, Some(Copy::A))
+    );
+    assert!(told.why.contains("without the block"), "{told:?}");
+}
+
+/// The halves of `pd_lsn`.
+fn lsn(text: &str) -> (u32, u32) {
+    let (high, low) = text.split_once('/').expect("an LSN");
+    let number = |half| u32::from_str_radix(half, 16).expect("a number");
+    (number(high), number(low))
+}
+
+/// Where a table of `public` lies, asked of the files.
+fn path_of(copy: &TempCopy, table: &str) -> String {
+    let cluster = pgclinic_testkit::open(&copy.pgdata);
+    let mut databases = cluster.databases.values();
+    let database = databases.find(|own| own.name.as_deref() == Some("clinic"));
+    let oid = database.expect("a database").oid;
+    let catalog = cluster.catalog(oid);
+    let found = catalog.relations.values().find(|own| own.name == table);
+    format!("base/{oid}/{}", found.expect("a table").filenode)
+}
+
+#[test]
+fn what_no_wal_explains_contradicts() {
+    let seeded = seed(&server(15), Checksums::On);
+    let a = copy_of(&seeded);
+    let docs = stop(&a, "CHECKPOINT");
+    let b = again(&a, &seeded);
+    let (sound_a, sound_b) = (a.pgdata.join(&docs), b.pgdata.join(&docs));
+    let whole = std::fs::read(&sound_a).expect("a file");
+
+    // The end of a file is gone, though a checkpoint had written it.
+    let last = whole.len() as u64 / 8192 - 1;
+    let file = File::options().write(true).open(&sound_b).expect("a file");
+    file.set_len(last * 8192).expect("a cut");
+    let told = only_block(&diff(&a.pgdata, &b.pgdata, 1), &docs);
+    assert_eq!(
+        (u64::from(told.block), told.difference, told.copy),
+        (last, Difference::Lost, Some(Copy::B))
+    );
+    assert!(told.why.contains("redo point"), "{told:?}");
+    assert_eq!((told.lsn_a.is_some(), told.lsn_b), (true, None));
+    std::fs::write(&sound_b, &whole).expect("a file");
+
+    // A value has changed and nothing tells when.
+    let mut other = block(&a.pgdata, &docs, 1);
+    let row = Page::parse(&other).expect("a page").pd_upper();
+    other[usize::from(row) + 40] ^= 1;
+    seal_page(&mut other, 1);
+    put(&b.pgdata, &docs, 1, &other);
+    let told = only_block(&diff(&a.pgdata, &b.pgdata, 1), &docs);
+    assert_eq!(
+        (told.block, told.difference, told.copy),
+        (1, Difference::Conflict, None)
+    );
+    assert_eq!(told.lsn_a, told.lsn_b);
+
+    // Neither copy helps the other.
+    other[5000] ^= 1;
+    put(&b.pgdata, &docs, 1, &other);
+    let mut hurt = block(&a.pgdata, &docs, 1);
+    hurt[12..14].fill(0xff);
+    put(&a.pgdata, &docs, 1, &hurt);
+    let told = only_block(&diff(&a.pgdata, &b.pgdata, 1), &docs);
+    assert_eq!(
+        (told.block, told.difference, told.copy),
+        (1, Difference::BothUnsound, None)
+    );
+    assert!(
+        told.why.starts_with("A: ") && told.why.contains("; B: the page carries checksum"),
+        "{told:?}"
+    );
+    let words = pgclinic(&["diff", text(&a.pgdata), text(&b.pgdata)]).exits(1);
+    assert!(words.out.contains("both-unsound"), "{}", words.out);
+}
+
+#[test]
+fn another_major_and_another_build_are_no_copies() {
+    let all = all_majors();
+    let [older, .., newer] = &*all else {
+        panic!("two majors")
+    };
+    let older = copy_of(&seed(older, Checksums::On));
+    let seeded = seed(newer, Checksums::On);
+    let (newer, other) = (copy_of(&seeded), copy_of(&seeded));
+    let refused = pgclinic(&["diff", text(&older.pgdata), text(&newer.pgdata)]).exits(2);
+    let why = "one is of PostgreSQL 13, the other of 18";
+    assert!(refused.err.contains(why), "{}", refused.err);
+
+    // The same cluster, with segments of half the size.
+    let control = other.pgdata.join("global/pg_control");
+    let mut bytes = std::fs::read(&control).expect("a control file");
+    put_u32(&mut bytes, 220, 65_536);
+    assert!(control_file::seal(&mut bytes));
+    std::fs::write(&control, bytes).expect("a control file");
+    let refused = pgclinic(&["diff", text(&newer.pgdata), text(&other.pgdata)]).exits(2);
+    let why = "pages or segments differ in size";
+    assert!(refused.err.contains(why), "{}", refused.err);
 }
 
 #[test]

@@ -306,3 +306,55 @@ fn a_run_pauses_and_goes_on_by_signal() {
     assert_eq!(output.status.code(), Some(0), "{words}");
     assert!(words.starts_with("HEALTHY (running)"), "{words}");
 }
+
+/// The class of a process's reads, as `ionice` says it; nothing where it cannot or the process is gone.
+fn io_class(process: u32) -> Option<String> {
+    let mut ionice = Command::new("ionice");
+    let output = ionice.arg("-p").arg(process.to_string()).output().ok()?;
+    let words = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !words.is_empty()).then_some(words)
+}
+
+fn may_be_idle() -> bool {
+    let mut ionice = Command::new("ionice");
+    let ran = ionice.args(["-c", "3", "true"]).status();
+    ran.is_ok_and(|status| status.success())
+}
+
+/// The classes that the program's reads had while it looked at a data directory, without repetition.
+fn classes_of_a_run(pgdata: &Path, more: &[&str]) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgclinic"));
+    command.args(["check", text(pgdata), "--level", "pages"]);
+    command.args(["--rate", "20MB/s"]);
+    command
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program");
+    let mut classes = Vec::new();
+    while child.try_wait().expect("a child").is_none() {
+        classes.extend(io_class(child.id()));
+        classes.dedup();
+    }
+    classes
+}
+
+#[test]
+fn a_run_beside_a_server_reads_when_nobody_else_does() {
+    if !may_be_idle() {
+        eprintln!("ionice does not work here: nothing is compared");
+        return;
+    }
+    let own = io_class(std::process::id()).expect("a class");
+    assert_ne!(own, "idle");
+    let (copy, server) = started(18, Checksums::On);
+    let beside = classes_of_a_run(&copy.pgdata, &[]);
+    let idle = "idle".to_owned();
+    assert!(beside.contains(&idle), "{beside:?}");
+    let asked = classes_of_a_run(&copy.pgdata, &["--io-priority", "usual"]);
+    assert!(asked.contains(&own) && !asked.contains(&idle), "{asked:?}");
+    drop(server);
+    let stopped = copy_of(&seed(&pgclinic_testkit::server(18), Checksums::On));
+    let alone = classes_of_a_run(&stopped.pgdata, &[]);
+    assert!(alone.contains(&own) && !alone.contains(&idle), "{alone:?}");
+}

@@ -5,54 +5,11 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use common::{files, pgclinic, text};
+use common::{SmallDisk, files, pgclinic, text};
 use pgclinic_rows::Account;
-use pgclinic_servers::{Checksums, Scratch, Server, StopMode, Target, TextRow};
+use pgclinic_servers::{Checksums, Server, StopMode, Target, TextRow};
 use pgclinic_testkit::{copy_of, run_as, seed, server};
-
-/// A file system in memory of some size, gone on drop.
-struct SmallDisk {
-    _folder: Scratch,
-    path: PathBuf,
-}
-
-impl SmallDisk {
-    /// Nothing where nobody may mount.
-    fn new(size: &str) -> Option<Self> {
-        // The user of the servers comes here too.
-        let folder = Scratch::new(&run_as(), None).expect("a folder");
-        let path = folder.path().join("disk");
-        fs::create_dir(&path).expect("a folder");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(&path)
-            .output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(SmallDisk {
-                _folder: folder,
-                path,
-            }),
-            // A container often may not mount.
-            _ => None,
-        }
-    }
-
-    fn grow(&self, size: &str) {
-        let grown = Command::new("mount")
-            .args(["-o", &format!("remount,size={size}")])
-            .arg(&self.path)
-            .status();
-        assert!(grown.is_ok_and(|status| status.success()));
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _left = Command::new("umount").arg(&self.path).status();
-    }
-}
 
 fn account(folder: &Path) -> Account {
     let account = fs::read(folder.join("salvage.json")).expect("an account");

@@ -38,7 +38,7 @@ pub use file_name::{RelationFileName, fork_path};
 pub use files::{ForkFiles, Home, Segment};
 pub use heap_rows::{HeapRows, RawRow};
 pub use index::{Index, OpClass};
-pub use manifest::{MANIFEST, ManifestState};
+pub use manifest::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use multixact::{Member, MemberStatus, MultiXacts};
 pub use relation::{Column, Generated, Persistence, RelKind, Relation, quoted};
 pub use status_files::StatusFile;

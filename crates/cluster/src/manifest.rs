@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 pub const MANIFEST: &str = "backup_manifest";
 
 /// Bytes of a manifest that are read: some two million files.
-const MANIFEST_BYTES: u64 = 256 << 20;
+pub const MANIFEST_BYTES: u64 = 256 << 20;
 
 /// `backup_manifest`.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -28,7 +28,7 @@ pub use chain::{BackupChain, ChainShape};
 pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;
 pub use error::{Result, SourceError, SourceErrorKind};
-pub use limit::{Clock, Limit};
+pub use limit::{Clock, Limit, Pace};
 pub use memory::Memory;
 pub use overlay::Overlay;
 pub use passed::Passed;

@@ -17,15 +17,20 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, time: Duration);
 }
 
+/// A rate that several threads keep together.
+pub struct Pace {
+    bytes_per_second: NonZeroU64,
+    clock: Arc<dyn Clock>,
+    /// The moment up to which the rate is used up.
+    used_until: Mutex<Duration>,
+}
+
 /// A source whose reads, of all threads together, stay below a rate. Advice to read ahead is not passed on, as what
 /// it brings would escape the count.
 pub struct Limit {
     spec: SourceSpec,
     under: Arc<dyn Source>,
-    bytes_per_second: NonZeroU64,
-    clock: Arc<dyn Clock>,
-    /// The moment up to which the rate is used up.
-    used_until: Mutex<Duration>,
+    pace: Pace,
 }
 
 impl Limit {
@@ -42,16 +47,24 @@ impl Limit {
         Self {
             spec,
             under,
+            pace: Pace::new(bytes_per_second, clock),
+        }
+    }
+}
+
+impl Pace {
+    /// Nothing of it is used up.
+    pub fn new(bytes_per_second: NonZeroU64, clock: Arc<dyn Clock>) -> Self {
+        Pace {
             bytes_per_second,
             clock,
             used_until: Mutex::default(),
         }
     }
 
-    fn pay(&self, bytes: usize) {
-        let nanos = u128::try_from(bytes)
-            .unwrap_or(u128::MAX)
-            .saturating_mul(1_000_000_000)
+    /// Waits until so many bytes more may have been read.
+    pub fn pay(&self, bytes: u64) {
+        let nanos = u128::from(bytes).saturating_mul(1_000_000_000)
             / u128::from(self.bytes_per_second.get());
         let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         let wait = {
@@ -87,7 +100,7 @@ impl Source for Limit {
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let count = self.under.read_at(path, offset, buf)?;
-        self.pay(count);
+        self.pace.pay(u64::try_from(count).unwrap_or(u64::MAX));
         Ok(count)
     }
 }

@@ -8,12 +8,14 @@
 //! For tests only, so what goes wrong panics with a sentence.
 #![forbid(unsafe_code)]
 
+mod archives;
 mod backups;
 mod checkup;
 mod seeds;
 mod standbys;
 mod temp_copy;
 
+pub use archives::{Packing, archived};
 pub use backups::{as_primary, base_backup, plain_backup, streamed_backup, with_summaries};
 pub use checkup::{Quiet, checked, checked_only, directory, open};
 pub use seeds::{Seeded, seed};

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use pgclinic_cluster::{Build, MANIFEST};
+use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
 use pgclinic_diagnose::{CheckDocument, CheckOptions, Progress};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
-use pgclinic_source::Passed;
 use pgclinic_source::tar::{PackedArchives, TarStream};
+use pgclinic_source::{DataDirectory, Passed, SourceError, SourceErrorKind, read_all};
 
 use super::suspects_max;
 use crate::exit::Failure;
@@ -20,6 +20,10 @@ pub(crate) fn check_archives(
     options: &CheckOptions,
     progress: &dyn Progress,
 ) -> Result<Option<CheckDocument>, Failure> {
+    // What lies beside a bare name is looked for in its folder.
+    let path = &path
+        .canonicalize()
+        .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
     let Some(archives) = PackedArchives::of(path)? else {
         return Ok(None);
     };
@@ -32,9 +36,10 @@ pub(crate) fn check_archives(
         sums: PageSums::Unknown,
         suspects_max: suspects_max(options, Build::USUAL.block_size),
     };
-    let manifest = path
-        .parent()
-        .and_then(|folder| std::fs::read(folder.join(MANIFEST)).ok());
+    // One that is no file, or longer than any, is told where files are read as files.
+    let Ok(manifest) = manifest_beside(path) else {
+        return Ok(None);
+    };
     let known = manifest
         .as_ref()
         .and_then(|bytes| BackupManifest::parse(bytes).ok());
@@ -57,4 +62,17 @@ pub(crate) fn check_archives(
         document.target.kind = "tar-backup".into();
     }
     Ok(document)
+}
+
+/// The manifest that lies beside the archives, if there is one.
+fn manifest_beside(archive: &Path) -> Result<Option<Vec<u8>>, SourceError> {
+    let Some(folder) = archive.parent() else {
+        return Ok(None);
+    };
+    let folder = DataDirectory::open(folder)?;
+    match read_all(&folder, MANIFEST, MANIFEST_BYTES) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind == SourceErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pgclinic_cluster::{Build, MANIFEST};
+use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
 use pgclinic_diagnose::{CheckDocument, CheckOptions, Progress};
@@ -240,7 +240,7 @@ impl Archives for Sent<'_> {
                 Some(Archive::Base) => Some(String::new()),
                 Some(Archive::Tablespace(oid)) => Some(format!("pg_tblspc/{oid}/")),
                 Some(Archive::Manifest) => {
-                    self.take_manifest()?;
+                    self.manifest = taken(&mut |part| self.read(part), MANIFEST_BYTES)?;
                     continue;
                 }
                 None => None,
@@ -257,16 +257,20 @@ impl Archives for Sent<'_> {
     }
 }
 
-impl Sent<'_> {
-    fn take_manifest(&mut self) -> SourceResult<()> {
-        let mut part = vec![0; 64 << 10];
-        loop {
-            match self.read(&mut part)? {
-                0 => return Ok(()),
-                count => self
-                    .manifest
-                    .extend_from_slice(part.get(..count).unwrap_or_default()),
-            }
+/// A manifest to its end. A server that sends more than `limit` bytes sends no manifest.
+fn taken(
+    read: &mut dyn FnMut(&mut [u8]) -> SourceResult<usize>,
+    limit: u64,
+) -> SourceResult<Vec<u8>> {
+    let (mut manifest, mut part) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match read(&mut part)? {
+            0 => return Ok(manifest),
+            count => manifest.extend_from_slice(part.get(..count).unwrap_or_default()),
+        }
+        if manifest.len() as u64 > limit {
+            let why = format!("the server's manifest is longer than the limit of {limit} bytes");
+            return Err(SourceError::new(MANIFEST, SourceErrorKind::Refused, why));
         }
     }
 }
@@ -277,7 +281,29 @@ fn broke_off(error: SqlError) -> SourceError {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{SourceErrorKind, bytes, taken};
+
+    #[test]
+    fn a_manifest_without_end_is_refused() {
+        let mut left = 150_000usize;
+        let mut some = |part: &mut [u8]| {
+            let count = left.min(part.len()).min(7000);
+            part[..count].fill(b'x');
+            left -= count;
+            Ok(count)
+        };
+        let whole = taken(&mut some, 150_000).map(|manifest| manifest.len());
+        assert_eq!(whole, Ok(150_000));
+        let mut asked = 0;
+        let mut endless = |part: &mut [u8]| {
+            asked += part.len();
+            Ok(part.len())
+        };
+        let error = taken(&mut endless, 150_000).expect_err("no end");
+        assert_eq!(error.kind, SourceErrorKind::Refused);
+        assert!(error.why.contains("limit of 150000 bytes"), "{error}");
+        assert!(asked < 300_000, "{asked} bytes were asked for");
+    }
 
     #[test]
     fn sizes_are_read_as_the_server_means_them() {

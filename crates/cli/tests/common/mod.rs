@@ -4,9 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use pgclinic_cli::{Terminal, World, run};
 use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_servers::Scratch;
+use pgclinic_testkit::run_as;
 
 /// What a run gave.
 #[derive(Debug)]
@@ -153,4 +156,46 @@ pub(crate) fn account_page(out: &Path) -> String {
     let account = out.join("salvage.json");
     let ran = pgclinic(&["report", text(&account), "--format", "html"]);
     ran.exits(0).out
+}
+
+/// A file system in memory of some size, gone on drop.
+pub(crate) struct SmallDisk {
+    _folder: Scratch,
+    pub(crate) path: PathBuf,
+}
+
+impl SmallDisk {
+    /// Nothing where nobody may mount.
+    pub(crate) fn new(size: &str) -> Option<Self> {
+        // The user of the servers comes here too.
+        let folder = Scratch::new(&run_as(), None).expect("a folder");
+        let path = folder.path().join("disk");
+        std::fs::create_dir(&path).expect("a folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(&path)
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(SmallDisk {
+                _folder: folder,
+                path,
+            }),
+            // A container often may not mount.
+            _ => None,
+        }
+    }
+
+    pub(crate) fn grow(&self, size: &str) {
+        let grown = Command::new("mount")
+            .args(["-o", &format!("remount,size={size}")])
+            .arg(&self.path)
+            .status();
+        assert!(grown.is_ok_and(|status| status.success()));
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _left = Command::new("umount").arg(&self.path).status();
+    }
 }

@@ -43,7 +43,9 @@ pub struct TarStream<A> {
     left: u64,
     filling: u64,
     strays: u64,
+    /// Of the archive at hand.
     members: usize,
+    members_max: usize,
     broken: Vec<String>,
 }
 
@@ -65,6 +67,7 @@ impl<A: Archives> TarStream<A> {
             filling: 0,
             strays: 0,
             members: 0,
+            members_max: MEMBERS_MAX,
             broken: Vec::new(),
         }
     }
@@ -91,7 +94,9 @@ impl<A: Archives> TarStream<A> {
         loop {
             if !self.is_open {
                 match self.archives.next_archive()? {
-                    Some(below) => (self.below, self.is_open) = (below, true),
+                    Some(below) => {
+                        (self.below, self.is_open, self.members) = (below, true, 0);
+                    }
                     None => return Ok(None),
                 }
             }
@@ -171,8 +176,8 @@ impl<A: Archives> TarStream<A> {
                 }
             };
             self.members += 1;
-            if self.members > MEMBERS_MAX {
-                let why = format!("it has more than {MEMBERS_MAX} members");
+            if self.members > self.members_max {
+                let why = format!("it has more than {} members", self.members_max);
                 return Ok(Next::Broken(why));
             }
             if header.padded_size().is_none() {
@@ -257,24 +262,35 @@ mod tests {
     use super::*;
     use pgclinic_format::tar::build_header;
 
-    /// One archive in memory, given a few bytes at a time.
-    struct One {
-        bytes: Vec<u8>,
+    /// Archives in memory, given a few bytes at a time.
+    struct InMemory {
+        archives: Vec<Vec<u8>>,
+        next: usize,
         at: usize,
-        is_begun: bool,
+        /// Bytes that were asked for and given.
+        read: usize,
     }
 
-    impl Archives for One {
+    impl Archives for InMemory {
         fn next_archive(&mut self) -> Result<Option<String>> {
-            let is_first = !std::mem::replace(&mut self.is_begun, true);
-            Ok(is_first.then(String::new))
+            if self.next == self.archives.len() {
+                return Ok(None);
+            }
+            let below = match self.next {
+                0 => String::new(),
+                number => format!("pg_tblspc/{number}/"),
+            };
+            (self.next, self.at) = (self.next + 1, 0);
+            Ok(Some(below))
         }
 
         fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let bytes = &self.archives[self.next - 1];
+            let rest = bytes.get(self.at..).unwrap_or_default();
             let count = rest.len().min(buf.len()).min(700);
             buf[..count].copy_from_slice(&rest[..count]);
             self.at += count;
+            self.read += count;
             Ok(count)
         }
     }
@@ -286,13 +302,30 @@ mod tests {
         bytes
     }
 
-    fn stream(bytes: Vec<u8>) -> TarStream<One> {
-        let (at, is_begun) = (0, false);
-        TarStream::new(One {
-            bytes,
-            at,
-            is_begun,
+    fn stream(archives: Vec<Vec<u8>>) -> TarStream<InMemory> {
+        TarStream::new(InMemory {
+            archives,
+            next: 0,
+            at: 0,
+            read: 0,
         })
+    }
+
+    /// Everything that passes by, with its bytes.
+    fn all(stream: &mut TarStream<InMemory>) -> Vec<(Passing, Vec<u8>)> {
+        let mut passed = Vec::new();
+        while let Some(file) = stream.next_file().expect("readable") {
+            let (mut content, mut buf) = (Vec::new(), [0; 300]);
+            while let Ok(count @ 1..) = stream.read(&mut buf) {
+                content.extend_from_slice(&buf[..count]);
+            }
+            passed.push((file, content));
+        }
+        passed
+    }
+
+    fn names(passed: &[(Passing, Vec<u8>)]) -> Vec<&str> {
+        passed.iter().map(|(file, _)| file.path.as_str()).collect()
     }
 
     #[test]
@@ -303,7 +336,7 @@ mod tests {
             member("base/5/2", &[8; 512]),
             vec![0; 1024],
         ];
-        let mut stream = stream(bytes.concat());
+        let mut stream = stream(vec![bytes.concat()]);
         let first = stream.next_file().expect("readable").expect("a file");
         assert_eq!((first.path.as_str(), first.len), ("base/5/1", 1000));
         let mut buf = [0; 300];
@@ -323,7 +356,7 @@ mod tests {
     fn a_cut_stream_is_told() {
         let mut bytes = member("base/5/1", &[7; 1000]);
         bytes.truncate(900);
-        let mut stream = stream(bytes);
+        let mut stream = stream(vec![bytes]);
         assert!(stream.next_file().expect("readable").is_some());
         assert_eq!(stream.next_file(), Ok(None));
         assert!(
@@ -331,5 +364,122 @@ mod tests {
             "{:?}",
             stream.troubles()
         );
+    }
+
+    #[test]
+    fn names_that_lead_out_are_left_out_and_told() {
+        let bytes = [
+            member("/etc/passwd", b"x"),
+            member("base/../../x", b"x"),
+            member("a//b", b"x"),
+            member(&"a/".repeat(40), b"x"),
+            member("base/5/1", b"y"),
+            vec![0; 1024],
+        ];
+        let mut stream = stream(vec![bytes.concat()]);
+        let passed = all(&mut stream);
+        assert_eq!(names(&passed), ["base/5/1"]);
+        let troubles = stream.troubles();
+        assert_eq!(troubles.len(), 1, "{troubles:?}");
+        assert!(
+            troubles[0].starts_with("4 members have names that lead out"),
+            "{troubles:?}"
+        );
+    }
+
+    #[test]
+    fn links_and_devices_are_names_only() {
+        let flags = [b'1', b'2', b'3', b'4', b'6'];
+        let mut bytes: Vec<u8> = flags
+            .iter()
+            .flat_map(|flag| build_header(&[b'a' + flag - b'1'], 0, *flag))
+            .collect();
+        bytes.extend(member("base/5/1", b"y"));
+        bytes.extend([0; 1024]);
+        let mut stream = stream(vec![bytes]);
+        let passed = all(&mut stream);
+        let kinds: Vec<EntryKind> = passed.iter().map(|(file, _)| file.kind).collect();
+        assert_eq!(kinds[..5], [EntryKind::Other; 5]);
+        assert_eq!(kinds[5..], [EntryKind::File]);
+        assert!(passed[..5].iter().all(|(_, content)| content.is_empty()));
+    }
+
+    #[test]
+    fn a_length_that_lies_gives_what_is_there() {
+        for size in [1 << 40, u64::MAX, u64::MAX - 600] {
+            let mut bytes = member("base/5/1", b"whole");
+            bytes.extend(build_header(b"base/5/2", size, b'0'));
+            bytes.extend([7; 700]);
+            let next = [member("5/3", b"next"), vec![0; 1024]].concat();
+            let mut stream = stream(vec![bytes, next]);
+            let passed = all(&mut stream);
+            assert_eq!(passed[0].1, b"whole");
+            let troubles = stream.troubles();
+            assert_eq!(troubles.len(), 1, "{size}: {troubles:?}");
+            // No room is made for what a header says, and the next archive stands for itself.
+            let last = passed.last().expect("a file");
+            assert_eq!((&*last.0.path, &*last.1), ("pg_tblspc/1/5/3", &b"next"[..]));
+            let lying = passed.iter().find(|(file, _)| file.path == "base/5/2");
+            if let Some((file, content)) = lying {
+                assert_eq!((file.len, &content[..]), (size, &[7; 700][..]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_description_that_lies_about_the_length_is_no_more_believed() {
+        let words = b"29 size=18446744073709551615\n";
+        let mut bytes = build_header(b"PaxHeader", words.len() as u64, b'x').to_vec();
+        bytes.extend(words);
+        bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        bytes.extend(member("base/5/1", &[7; 600]));
+        bytes.extend([0; 1024]);
+        let mut stream = stream(vec![bytes]);
+        let passed = all(&mut stream);
+        assert_eq!(names(&passed), ["base/5/1"]);
+        assert_eq!(passed[0].0.len, u64::MAX);
+        // The content, what fills its last block, and the end mark: all that is there.
+        assert_eq!(passed[0].1.len(), 2048);
+        let troubles = stream.troubles();
+        assert!(troubles[0].contains("cut in a member"), "{troubles:?}");
+    }
+
+    #[test]
+    fn a_long_name_is_passed_over_and_not_kept() {
+        let mut bytes = build_header(b"././@LongLink", 1 << 20, b'L').to_vec();
+        bytes.resize(bytes.len() + (1 << 20), b'y');
+        bytes.extend(member("short", b"content"));
+        bytes.extend(member("base/5/1", b"y"));
+        bytes.extend([0; 1024]);
+        let mut stream = stream(vec![bytes]);
+        assert_eq!(names(&all(&mut stream)), ["base/5/1"]);
+        assert!(stream.troubles()[0].starts_with("1 members have names"));
+    }
+
+    #[test]
+    fn members_without_end_are_not_read() {
+        let some = |count| {
+            let members = (0..count).map(|number| member(&format!("base/{number}"), b""));
+            members.collect::<Vec<_>>().concat()
+        };
+        let (endless, next) = (some(50), [some(10), vec![0; 1024]].concat());
+        let mut stream = stream(vec![endless, next]);
+        stream.members_max = 10;
+        let passed = all(&mut stream);
+        assert_eq!(passed.len(), 20, "ten of each archive");
+        assert_eq!(stream.troubles(), ["base: it has more than 10 members"]);
+        let read = stream.into_archives().read;
+        assert_eq!(read, (11 + 10 + 1) * BLOCK, "nothing beyond the limit");
+    }
+
+    #[test]
+    fn what_is_no_header_ends_its_archive_only() {
+        let broken = [member("base/5/1", b"x"), vec![b'x'; 2000]].concat();
+        let next = [member("5/3", b"next"), vec![0; 1024]].concat();
+        let mut stream = stream(vec![broken, next]);
+        assert_eq!(names(&all(&mut stream)), ["base/5/1", "pg_tblspc/1/5/3"]);
+        let troubles = stream.troubles();
+        assert_eq!(troubles.len(), 1, "{troubles:?}");
+        assert!(troubles[0].contains("is none"), "{troubles:?}");
     }
 }

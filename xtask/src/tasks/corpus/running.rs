@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::judge;
@@ -22,9 +23,19 @@ const COLD: [&str; 3] = [
 const PAGE: u64 = 8192;
 
 /// Backups that are taken under the load, with the options of `pg_basebackup` and the level of the check.
-const BACKUPS: [(&str, &[&str], &str); 2] = [
+const BACKUPS: [(&str, &[&str], &str); 4] = [
     ("backup under load", &["-Fp"], "full"),
-    ("backup under load, tar", &["-Ft", "-z"], "pages"),
+    ("backup under load, tar.gz", &["-Ft", "-z"], "pages"),
+    (
+        "backup under load, tar.lz4",
+        &["-Ft", "--compress=lz4"],
+        "pages",
+    ),
+    (
+        "backup under load, tar.zst",
+        &["-Ft", "--compress=zstd:1"],
+        "structure",
+    ),
 ];
 
 /// Checks for so long, and gives the number of complaints.
@@ -73,7 +84,7 @@ fn beside_a_load(
         }
         complaints += silent(program, "running, streamed", &url_of(&server), "pages")?;
         for form in BACKUPS {
-            complaints += backed_up(&server, program, scratch.path(), form)?;
+            complaints += backed_up(&server, program, (&cluster, scratch.path()), form)?;
         }
     }
     for child in &mut working {
@@ -99,20 +110,39 @@ fn url_of(server: &Server<'_>) -> PathBuf {
     PathBuf::from(format!("postgres://postgres@/postgres?host={folder}"))
 }
 
-/// Takes a backup and checks it.
+/// Takes a backup, checks it, and compares it with what the server has become.
 fn backed_up(
     server: &Server<'_>,
     program: &Path,
-    scratch: &Path,
+    (cluster, scratch): (&Path, &Path),
     (what, options, level): (&str, &[&str], &str),
 ) -> Result<usize, String> {
     let folder = scratch.join("backup");
     let mut take = server.client("pg_basebackup");
     take.args(["-U", "postgres", "-c", "fast", "-X", "stream"]);
     shell::capture(take.args(options).arg("-D").arg(&folder))?;
-    let complaints = silent(program, what, &folder, level)?;
+    let mut complaints = silent(program, what, &folder, level)?;
+    complaints += explained(program, what, cluster, &folder)?;
     std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
     Ok(complaints)
+}
+
+/// What a copy that lives on and one of before differ in is explained by WAL.
+fn explained(program: &Path, what: &str, now: &Path, then: &Path) -> Result<usize, String> {
+    let mut diff = Command::new(program);
+    diff.args(["diff", "--progress", "none"]).args([now, then]);
+    let output = shell::output(&mut diff)?;
+    let words = String::from_utf8_lossy(&output.stdout);
+    let first = words.lines().next().unwrap_or("no answer");
+    println!("{what:<28} {:<10} {first}", "diff");
+    if output.status.success() {
+        return Ok(0);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    for line in words.lines().chain(said.lines()).skip(1).take(20) {
+        println!("    {line}");
+    }
+    Ok(1)
 }
 
 /// Hurts a page beside a load of its own, and must be told so, and nothing else.
