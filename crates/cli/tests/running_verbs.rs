@@ -225,7 +225,9 @@ impl Salvaged {
             let path = path.strip_prefix(&out).expect("below the folder");
             (text(path).to_owned(), bytes)
         });
-        let files = named.filter(|(name, _)| name != "salvage.json").collect();
+        let of_account = ["salvage.json", "salvage.html"];
+        let files = named.filter(|(name, _)| !of_account.contains(&name.as_str()));
+        let files = files.collect();
         Salvaged {
             account,
             files,

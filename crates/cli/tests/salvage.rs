@@ -34,6 +34,8 @@ fn a_whole_cluster_gives_files_and_an_account_and_is_not_touched() {
 
     let page = account_page(&out);
     assert!(page.contains("sales.orders"));
+    let written = fs::read_to_string(out.join("salvage.html")).expect("a page");
+    assert_eq!(written, page);
 
     let again = pgclinic(&to).exits(2);
     assert!(again.err.contains("is not empty"), "{}", again.err);

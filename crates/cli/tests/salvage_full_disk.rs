@@ -21,7 +21,7 @@ fn account(folder: &Path) -> Account {
 /// The files of the tables.
 fn tables(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     let mut found = files(folder);
-    found.retain(|path, _| !path.ends_with("salvage.json"));
+    found.retain(|path, _| !path.ends_with("salvage.json") && !path.ends_with("salvage.html"));
     found
         .into_iter()
         .map(|(path, bytes)| (path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes))

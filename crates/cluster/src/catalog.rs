@@ -541,6 +541,7 @@ struct ClassPlaces {
     filenode: usize,
     tablespace: usize,
     pages: usize,
+    tuples: usize,
     toast: usize,
     shared: usize,
     persistence: usize,
@@ -561,6 +562,7 @@ impl ClassPlaces {
             filenode: names.index("relfilenode"),
             tablespace: names.index("reltablespace"),
             pages: names.index("relpages"),
+            tuples: names.index("reltuples"),
             toast: names.index("reltoastrelid"),
             shared: names.index("relisshared"),
             persistence: names.index("relpersistence"),
@@ -589,6 +591,7 @@ impl ClassPlaces {
             },
             shared: row.bool(self.shared)?,
             relpages: row.u32(self.pages)?.cast_signed(),
+            reltuples: estimate(row.u32(self.tuples)?, row.u32(self.pages)?),
             relfrozenxid: Xid(row.u32(self.frozenxid)?),
             relminmxid: MultiXactId(row.u32(self.minmxid)?),
             toast: row.u32(self.toast)?,
@@ -600,6 +603,13 @@ impl ClassPlaces {
             index: None,
         })
     }
+}
+
+/// `reltuples`, a `float4`: -1 where nobody counted, and in 13 zero beside no pages.
+fn estimate(tuples: u32, pages: u32) -> Option<u64> {
+    let tuples = f32::from_bits(tuples);
+    let is_known = tuples > 0.0 || (tuples == 0.0 && pages > 0);
+    is_known.then(|| format!("{tuples:.0}").parse().ok())?
 }
 
 /// Column indexes of `pg_attribute`, found once.

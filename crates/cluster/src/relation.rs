@@ -139,6 +139,8 @@ pub struct Relation {
     pub shared: bool,
     /// `relpages`: an estimate.
     pub relpages: i32,
+    /// `reltuples`: an estimate of its rows; nothing where nobody counted.
+    pub reltuples: Option<u64>,
     /// `relfrozenxid`; 0 where rows have none.
     pub relfrozenxid: Xid,
     /// `relminmxid`.

@@ -194,6 +194,10 @@ fn an_account_has_everything_on_its_page() {
         "object 70003: bytes 2048 to 4096 were not found",
         "<td>public.docs_id_seq</td>",
         "0 of 1 key hold",
+        "1 of 4 tables with as many rows as an index has",
+        "public.docs: 500 rows written, public.docs_pkey leads to 498, and 9 to where nothing can be read: up to 7 missing",
+        "public.twice: 12 rows written, public.twice_pkey leads to 10: 2 more than it has",
+        "public.plain: 7 rows written, not counted: no index has all its rows; pg_class estimates 8",
         "<dt>the schema</dt><dd>the role may not read files</dd>",
         "<dt>tablespace annex</dt>",
     ];
@@ -201,6 +205,14 @@ fn an_account_has_everything_on_its_page() {
         assert!(page.contains(words), "{words}");
     }
     assert!(!page.contains("<th class=n>Dead</th>") && page.contains("<th class=n>Mended</th>"));
+
+    let text = common::render("text", &common::salvaged());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("COUNTS 1 of 4 tables with as many rows"),
+        "{text}"
+    );
+    assert!(text.contains("pg_class estimates 8"), "{text}");
 
     let mut calm = common::salvaged();
     calm["snapshots"] =

@@ -4,6 +4,8 @@ use pgclinic_rows::guess_columns;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, open, seed, server};
 
+use pgclinic_format::datum::{TypeInfo, TypeKind};
+
 use pgclinic_cluster::{Catalog, Cluster, Column, ForkFiles, RelKind, Relation};
 
 /// Types that look alike in a row are one.
@@ -19,9 +21,21 @@ fn family(name: &str) -> &str {
         "float8" | "double precision" => "double precision",
         "timestamp" | "timestamptz" | "timestamp with time zone" => "timestamp",
         "text" | "varchar" | "bpchar" | "json" | "xml" | "citext" => "text",
+        "bit" | "varbit" => "varbit",
         "_int4" | "integer[]" => "integer[]",
         "_text" | "text[]" => "text[]",
         other => other,
+    }
+}
+
+/// The same of a type of the catalogs; what people made of other types is one with these.
+fn family_of(ty: &TypeInfo) -> &str {
+    match &ty.kind {
+        TypeKind::Domain(base) => family_of(base),
+        // Its labels stand in the catalogs alone.
+        TypeKind::Enum(_) => "integer",
+        TypeKind::Composite(_) => "record",
+        _ => family(&ty.name),
     }
 }
 
@@ -38,7 +52,9 @@ fn layout(name: &str) -> &'static str {
         "macaddr" => "6",
         "macaddr8" => "8 by 4",
         "time with time zone" => "12",
-        "box" => "32",
+        "box" | "lseg" => "32",
+        "line" => "24",
+        "tid" => "6 by 2",
         _ => "varlena",
     }
 }
@@ -48,12 +64,14 @@ fn layout_of(column: &Column) -> &'static str {
         (1, _) => "1",
         (2, _) => "2",
         (4, _) => "4",
+        (6, 2) => "6 by 2",
         (6, _) => "6",
         (8, 4) => "8 by 4",
         (8, _) => "8",
         (12, _) => "12",
         (16, 1) => "16",
         (16, _) => "16 by 8",
+        (24, _) => "24",
         (32, _) => "32",
         (64, _) => "64",
         (-1, _) => "varlena",
@@ -100,9 +118,14 @@ fn hold(cluster: &Cluster, catalog: &Catalog, relation: &Relation, score: &mut S
     for (column, guess) in told {
         score.seen += 1;
         let truth = catalog.type_info(column.type_oid);
-        let (truth, found) = (family(&truth.name), family(&guess.type_name));
-        score.layouts += u32::from(layout_of(column) == layout(found));
-        score.types += u32::from(truth == found);
+        let (truth, found) = (family_of(&truth), family(&guess.type_name));
+        let has_layout = layout_of(column) == layout(found);
+        score.layouts += u32::from(has_layout);
+        let is_right = truth == plain(found) || truth == found;
+        score.types += u32::from(is_right);
+        if !has_layout || !is_right {
+            println!("{}.{} {truth} as {guess:?}", relation.name, column.name);
+        }
     }
 }
 
@@ -123,23 +146,39 @@ fn scored(takes: &dyn Fn(&Relation) -> bool) -> Score {
     score
 }
 
+/// Over all tables, and without the one that has a column of nearly every built-in type; the figures stand in the guide.
 #[test]
 fn most_columns_are_guessed_right() {
+    let all = scored(&|_| true);
     let score = scored(&|relation| relation.name != "all_types");
-    println!("{score:?}");
+    println!("all tables: {all:?}\nwithout all_types: {score:?}");
     assert!(
         score.tables >= 30 && score.counted == score.tables,
         "{score:?}"
     );
     assert!(score.layouts * 100 >= score.seen * 97, "{score:?}");
     assert!(score.types * 100 >= score.seen * 90, "{score:?}");
+    // What is guessed of the widest table has the right number of columns, or nothing is.
+    assert_eq!(all.counted, all.tables, "{all:?}");
 }
 
-/// Of a table with a column of every built-in type, some of which are not tried, nothing is guessed rather than something wrong.
+/// Of a table whose one column is of a type that is not tried nothing is guessed, rather than something wrong.
 #[test]
 fn what_no_layout_fits_is_not_guessed() {
-    let score = scored(&|relation| relation.name == "all_types");
-    assert_eq!(score.tables, 0, "{score:?}");
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let sql = "CREATE TABLE public.rights AS SELECT makeaclitem(10, 10, 'SELECT', true) AS item FROM generate_series(1, 100)";
+    session.execute(sql).expect("a table");
+    drop(session);
+    running.stop(StopMode::Fast).expect("stopped");
+    let cluster = open(&copy.pgdata);
+    let mut databases = cluster.databases.values();
+    let clinic = databases.find(|known| known.name.as_deref() == Some("clinic"));
+    let catalog = cluster.catalog(clinic.expect("clinic").oid);
+    let relation = catalog.by_name("public", "rights").expect("a table");
+    let files = files_of(&cluster, &catalog, relation).expect("a file");
+    assert_eq!(guess_columns(&cluster, &files), None);
 }
 
 /// Tables whose columns have the types of their names, with values as people have them.

@@ -43,9 +43,8 @@ fn rows(server: &Server, database: &str) -> BTreeMap<String, Lines> {
     found.map(|(name, lines)| (plain(name), lines)).collect()
 }
 
-#[test]
-fn the_loaded_database_is_the_salvaged_one() {
-    let installation = server(15);
+fn loaded_equals_salvaged(major: u16) {
+    let installation = server(major);
     let source = copy_of(&seed(&installation, Checksums::On));
     let mut running = source.start().expect("a server");
     // Rules and triggers of a schema come after its rows.
@@ -100,6 +99,21 @@ fn the_loaded_database_is_the_salvaged_one() {
         matches!(&refused, SalvageError::SchemaHoldsSomething(schemas) if schemas.contains(&"public".to_owned())),
         "{refused}"
     );
+}
+
+#[test]
+fn the_loaded_database_is_the_salvaged_one() {
+    loaded_equals_salvaged(15);
+}
+
+#[test]
+fn of_13() {
+    loaded_equals_salvaged(13);
+}
+
+#[test]
+fn of_18() {
+    loaded_equals_salvaged(18);
 }
 
 /// A row that the destination does not take stands in the account; the others are loaded.

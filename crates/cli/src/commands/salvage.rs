@@ -36,8 +36,9 @@ use crate::target::{self, Opening};
 use crate::unseen_server::{UnseenServer, Watch};
 use crate::world::{Terminal, World};
 
-/// The account's name in the destination.
+/// The account's name in the destination, and that of its page.
 const ACCOUNT: &str = "salvage.json";
+const PAGE: &str = "salvage.html";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum RowsName {
@@ -63,9 +64,10 @@ struct Arguments {
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,
-    /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json. Or a
-    /// database, postgres://user:password@host:port/name: the schema is made there and loaded, where its schemas are empty; given
-    /// again after a failure it goes on. Or - for stdout: the rows of one table, as they come; the summary goes to stderr
+    /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json, with
+    /// its page, salvage.html. Or a database, postgres://user:password@host:port/name: the schema is made there and loaded, where its
+    /// schemas are empty; given again after a failure it goes on. Or - for stdout: the rows of one table, as they come; the summary
+    /// goes to stderr
     #[arg(long, value_name = "DEST", required_unless_present = "guess")]
     to: Option<PathBuf>,
     /// Where the account goes; DEST/salvage.json for a folder
@@ -111,7 +113,7 @@ struct Arguments {
     #[arg(long)]
     partial_values: bool,
     /// Hold the rows that were written to the keys of their tables: none of a primary key or unique constraint twice, no foreign key
-    /// without its row; tables with keys are read again
+    /// without its row; and their number to that of the rows to which an index leads. Tables with keys are read again
     #[arg(long)]
     verify: bool,
     /// Encoding of the files
@@ -180,13 +182,13 @@ impl Command for Salvage {
         account.elapsed_s = start.elapsed().as_secs_f64();
         let exit = exit_of(&account);
         let document = Document::Salvage(account);
-        if let Some(path) = arguments.account_path() {
-            let json = OutputArgs {
-                format: "json".into(),
+        for (format, path) in arguments.account_files() {
+            let file = OutputArgs {
+                format: format.into(),
                 output: Some(path),
                 ..arguments.summary()
             };
-            json.write(&document, world)?;
+            file.write(&document, world)?;
         }
         if exit != Exit::Interrupted && arguments.is_to_folder() {
             end_of_work(arguments.to())?;
@@ -325,10 +327,15 @@ impl Arguments {
         self.to.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Where the account goes; none for a server that has no file for it.
-    fn account_path(&self) -> Option<PathBuf> {
-        let usual = || self.is_to_folder().then(|| self.to().join(ACCOUNT));
-        self.account.clone().or_else(usual)
+    /// Where the account goes, and its page, which only a folder has; none of both for a server that has no file for it.
+    fn account_files(&self) -> Vec<(&'static str, PathBuf)> {
+        let beside = |name: &str| self.is_to_folder().then(|| self.to().join(name));
+        let account = self.account.clone().or_else(|| beside(ACCOUNT));
+        let files = [("json", account), ("html", beside(PAGE))];
+        let named = files.into_iter();
+        named
+            .filter_map(|(format, path)| Some((format, path?)))
+            .collect()
     }
 
     fn is_to_folder(&self) -> bool {

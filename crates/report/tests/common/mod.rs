@@ -324,6 +324,13 @@ pub(crate) fn salvaged() -> Value {
                            "doubtful": [{"object": 70003, "why": "bytes 2048 to 4096 were not found"}]}],
         "checks": [{"database": "shop", "schema": "public", "table": "docs", "key": "docs_pkey", "kind": "primary-key",
                     "columns": ["id"], "keys": 500, "broken": 1, "listed": ["7"]}],
+        "counts": [
+            {"database": "shop", "schema": "public", "table": "docs", "written": 500, "index": "public.docs_pkey", "led_to": 498,
+             "nowhere": 9, "estimate": 510},
+            {"database": "shop", "schema": "public", "table": "whole", "written": 1000, "index": "public.whole_pkey", "led_to": 1000},
+            {"database": "shop", "schema": "public", "table": "twice", "written": 12, "index": "public.twice_pkey", "led_to": 10},
+            {"database": "shop", "schema": "public", "table": "plain", "written": 7, "estimate": 8, "not_counted": "no index has all its rows"}
+        ],
         "not_salvaged": [{"what": "the schema", "why": "the role may not read files"},
                          {"what": "tablespace annex", "why": "it is not there", "inherent": true}],
         "elapsed_s": 12.5

@@ -58,6 +58,9 @@ pub struct Account {
     /// Keys of the tables that were written, where they were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckAccount>,
+    /// Rows of the tables that were written, where they were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<CountAccount>,
     /// What was not looked at, and why.
     pub not_salvaged: Vec<NotChecked>,
     /// How long it took.
@@ -112,8 +115,12 @@ pub struct RowCounts {
     pub mended: u64,
     /// Written without some of their values.
     pub partial: u64,
-    /// The status of their transactions is lost; most probably live, and written.
+    /// Written though the status of their transactions is lost or contradicts them; most probably live.
     pub uncertain: u64,
+    /// Not written (but with `--rows all`), though they may count: the status of the transaction that replaced them is lost, and their
+    /// newer version is to be preferred; or it contradicts their hint bits, which make them dead.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub withheld: u64,
     /// Known to have been there, and lost. Rows of pages of which nothing is left are not counted: see the places.
     pub lost: u64,
 }
@@ -128,6 +135,7 @@ impl RowCounts {
         self.mended += other.mended;
         self.partial += other.partial;
         self.uncertain += other.uncertain;
+        self.withheld += other.withheld;
         self.lost += other.lost;
     }
 
@@ -136,6 +144,7 @@ impl RowCounts {
             && self.mended == 0
             && self.partial == 0
             && self.uncertain == 0
+            && self.withheld == 0
             && self.lost == 0
     }
 }
@@ -274,6 +283,53 @@ pub struct CheckAccount {
     pub not_checked: Option<String>,
 }
 
+/// The rows of a table that were written, beside those that are known of.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct CountAccount {
+    /// Database.
+    pub database: String,
+    /// Schema.
+    pub schema: String,
+    /// Name of the table.
+    pub table: String,
+    /// Rows that were written.
+    pub written: u64,
+    /// The index whose entries were followed, with its schema: one that has all rows, of a key if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
+    /// Rows to which its entries lead and that a new transaction would see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub led_to: Option<u64>,
+    /// Entries that lead to where nothing can be read: lost rows, or deleted ones that VACUUM did not pass.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nowhere: u64,
+    /// `reltuples` of `pg_class`: an estimate, which decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<u64>,
+    /// Why no index was followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<String>,
+}
+
+impl CountAccount {
+    /// Rows of the index that were not written; at most so many, where some entries lead nowhere.
+    pub fn missing(&self) -> u64 {
+        let known = self.led_to.map_or(0, |rows| rows + self.nowhere);
+        known.saturating_sub(self.written)
+    }
+
+    /// Rows that were written, and that the index does not have.
+    pub fn unknown(&self) -> u64 {
+        let known = self.led_to.map(|rows| rows + self.nowhere);
+        known.map_or(0, |known| self.written.saturating_sub(known))
+    }
+
+    /// As many rows were written as the index has.
+    pub fn holds(&self) -> bool {
+        self.led_to.is_some() && self.missing() == 0 && self.unknown() == 0
+    }
+}
+
 /// Keys that a check lists.
 pub(crate) const KEYS_MAX: usize = 1000;
 
@@ -373,10 +429,11 @@ impl TableAccount {
                 mended,
                 partial,
                 uncertain,
+                withheld,
                 lost,
                 ..
             } = own.rows;
-            (carved, mended, partial, uncertain, lost)
+            (carved, mended, partial, uncertain, withheld, lost)
         };
         losses(self) == losses(other)
             && self.damaged_pages == other.damaged_pages
@@ -406,6 +463,15 @@ impl Tally {
         }
     }
 
+    /// Something is to be said of a row; the words are made only where there is room for them.
+    pub(crate) fn tell_row(&mut self, place: Tid, why: &str) {
+        if self.places.len() >= PLACES_MAX {
+            self.places_omitted += 1;
+        } else {
+            self.places.push(LossPlace::row(place, why));
+        }
+    }
+
     /// Something was lost there.
     pub(crate) fn lose(&mut self, place: LossPlace) {
         if self.places.len() >= PLACES_MAX {
@@ -431,7 +497,8 @@ impl LossPlace {
     /// A row of the table.
     pub(crate) fn row(place: Tid, why: impl ToString) -> Self {
         LossPlace {
-            item: Some(place.offset),
+            // A row that was found by its structure may not tell.
+            item: (place.offset > 0).then_some(place.offset),
             ..LossPlace::page(place.block, why)
         }
     }
@@ -475,7 +542,9 @@ impl Account {
             .large_objects
             .iter()
             .any(|file| !file.places.is_empty());
-        let is_broken = self.checks.iter().any(|check| check.broken > 0);
+        let differs = |count: &CountAccount| count.missing() + count.unknown() > 0;
+        let is_broken =
+            self.checks.iter().any(|check| check.broken > 0) || self.counts.iter().any(differs);
         // Tables of a server at work are of different moments, so that a key tells nothing for sure.
         let breaks = is_broken && self.source.is_none();
         let is_hurt = |table: &TableAccount| !table.is_whole() && !table.unsettled;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use pgclinic_cluster::{Catalog, Cluster, Relation};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::attribute::Attribute;
-use pgclinic_format::btree::{BtreePage, BtreeTuple};
+use pgclinic_format::btree::BtreeTuple;
 use pgclinic_format::datum::{Limits, Printed};
 use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::index_page::AccessMethod;
@@ -23,6 +23,7 @@ use super::account::LostKeys;
 use super::blocks::blocks_of_table;
 use super::error::SalvageError;
 use super::folder::Folder;
+use super::index_leaves::each_leaf;
 use super::pieces::Pieces;
 use super::{SalvageOptions, TableAccount, charset_of};
 use crate::file_names::encoded;
@@ -163,8 +164,6 @@ impl Search<'_> {
     /// Gives the rows that each entry leads to, the text of its key and a line of all its values.
     fn each_entry(&self, index: &UniqueIndex<'_>, each: &mut EachEntry<'_>) {
         let files = self.files.of(self.catalog, index.relation);
-        let pieces = Pieces::of(&files, self.cluster.build);
-        let page_bytes = usize::try_from(self.cluster.build.block_size).unwrap_or(8192);
         let limits = Limits {
             major: self.cluster.layout.major,
             ..Limits::default()
@@ -173,33 +172,24 @@ impl Search<'_> {
         let text = &self.options.text;
         let style = text.of_columns(self.cluster, self.catalog, index.columns.iter());
         let mut texts = Texts::new(&index.columns, limits, charset, &style);
-        let (mut buffer, mut key, mut line) = (Vec::new(), Vec::new(), Vec::new());
-        for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
-            buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
-            let read = self
-                .cluster
-                .source()
-                .read_at(&piece.path, piece.offset, &mut buffer);
-            let whole = buffer.get(..read.unwrap_or(0)).unwrap_or_default();
-            let pages = whole.chunks_exact(page_bytes).filter_map(Page::parse);
-            let leaves = pages.filter_map(BtreePage::parse);
-            for leaf in leaves.filter(|page| page.is_leaf() && !page.is_ignored()) {
-                for (item, tuple) in leaf.data() {
-                    key.clear();
-                    line.clear();
-                    // A killed entry leads to a row that nobody needs.
-                    let pointer = leaf.page().line_pointer(item);
-                    let is_killed = pointer.is_some_and(|pointer| pointer.flags() == LpFlags::Dead);
-                    let printed = print(tuple, index, &mut texts, &mut key, &mut line);
-                    if is_killed || printed.is_none() {
-                        continue;
-                    }
-                    for tid in tuple.rows() {
-                        each(tid, &key, &line);
-                    }
+        let (mut key, mut line) = (Vec::new(), Vec::new());
+        each_leaf(self.cluster, &files, &mut |leaf| {
+            for (item, tuple) in leaf.data() {
+                key.clear();
+                line.clear();
+                // A killed entry leads to a row that nobody needs.
+                let pointer = leaf.page().line_pointer(item);
+                let is_killed = pointer.is_some_and(|pointer| pointer.flags() == LpFlags::Dead);
+                let printed = print(tuple, index, &mut texts, &mut key, &mut line);
+                if is_killed || printed.is_none() {
+                    continue;
+                }
+                for tid in tuple.rows() {
+                    each(tid, &key, &line);
                 }
             }
-        }
+            true
+        });
     }
 
     fn is_live(&self, pieces: &Pieces, tid: Tid) -> bool {

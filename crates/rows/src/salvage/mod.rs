@@ -4,12 +4,14 @@ mod account;
 mod bare;
 mod blocks;
 mod checks;
+mod counts;
 mod coverage;
 mod crew;
 mod error;
 mod finished_tables;
 mod fitting;
 mod folder;
+mod index_leaves;
 mod key_cells;
 mod large_object_columns;
 pub(crate) mod large_objects;
@@ -35,8 +37,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use account::{
-    Account, CheckAccount, ColumnAs, DoubtfulObject, LargeObjectsAccount, LossPlace, LostKeys,
-    Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount, TableAccount,
+    Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LargeObjectsAccount, LossPlace,
+    LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount,
+    TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
@@ -351,6 +354,14 @@ impl FolderWork<'_> {
                 progress,
             };
             account.checks.extend(checks.of_tables(tables)?);
+            let counts = counts::Counts {
+                cluster,
+                catalog,
+                files,
+                options,
+                progress,
+            };
+            account.counts.extend(counts.of_tables(tables)?);
         }
         Ok(())
     }
@@ -493,7 +504,7 @@ impl FolderWork<'_> {
         account.tables.extend(tables);
         if options.verify {
             let known = without_catalogs::name_of(cluster, database);
-            let what = format!("keys of the tables of database {known}");
+            let what = format!("keys and counts of the tables of database {known}");
             let why = "its catalogs are not read, which tell the keys";
             account.not_salvaged.push(not_salvaged(&what, why));
         }
@@ -708,6 +719,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         sequences: Vec::new(),
         large_objects: Vec::new(),
         checks: Vec::new(),
+        counts: Vec::new(),
         not_salvaged: Vec::new(),
         elapsed_s: 0.0,
     }

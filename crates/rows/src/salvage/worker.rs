@@ -264,8 +264,12 @@ impl<'c> Worker<'c> {
             };
             covered.ask_place(tuple, block);
             if let Some(why) = self.doubt(tuple, all_visible) {
-                printing.tally.rows.uncertain += 1;
-                printing.tally.lose(LossPlace::row(place, why));
+                let rows = &mut printing.tally.rows;
+                match verdict.counts() {
+                    true => rows.uncertain += 1,
+                    false => rows.withheld += 1,
+                }
+                printing.tally.tell_row(place, why);
             }
             self.print_row(tuple, place, verdict, printing);
         }
@@ -317,11 +321,6 @@ impl<'c> Worker<'c> {
             carved += u64::from(verdict == Verdict::Carved);
             self.print_row(tuple, place, verdict, printing);
         }
-        if carved > 0 {
-            let why =
-                format!("{carved} rows were found by their structure, where no line pointer leads");
-            printing.tally.lose(LossPlace::page(block, why));
-        }
         carved
     }
 
@@ -344,6 +343,9 @@ impl<'c> Worker<'c> {
     ) {
         let crew = self.crew;
         count(verdict, &mut printing.tally);
+        if let Some(why) = words_of(verdict) {
+            printing.tally.tell_row(place, why);
+        }
         let wanted = crew.options.rows == Rows::All || verdict.counts();
         let Some(bench) = self.bench.as_mut().filter(|_| wanted) else {
             return;
@@ -448,9 +450,27 @@ fn count(verdict: Verdict, tally: &mut Tally) {
     match verdict {
         Verdict::Live => rows.live += 1,
         Verdict::Deleted | Verdict::Aborted => rows.dead += 1,
-        Verdict::PerhapsLive | Verdict::PerhapsDeleted | Verdict::PerhapsReplaced => {
-            rows.uncertain += 1;
-        }
+        Verdict::PerhapsLive | Verdict::PerhapsDeleted => rows.uncertain += 1,
+        Verdict::PerhapsReplaced => rows.withheld += 1,
         Verdict::Carved => rows.carved += 1,
+    }
+}
+
+/// What the account says of a row with this verdict; nothing where its fate is known.
+fn words_of(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Live | Verdict::Deleted | Verdict::Aborted => None,
+        Verdict::PerhapsLive => {
+            Some("perhaps-live: the status of the transaction that wrote the row is lost")
+        }
+        Verdict::PerhapsDeleted => {
+            Some("perhaps-deleted: the status of the transaction that deleted the row is lost")
+        }
+        Verdict::PerhapsReplaced => Some(
+            "perhaps-replaced: the status of the transaction that replaced the row is lost, and its newer version is preferred",
+        ),
+        Verdict::Carved => {
+            Some("carved: the row was found by its structure, where no line pointer leads")
+        }
     }
 }

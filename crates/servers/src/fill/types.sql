@@ -55,6 +55,11 @@ CREATE TABLE public.all_types_14 (id int PRIMARY KEY, c_infinite numeric, c_int4
 INSERT INTO public.all_types_14 SELECT i, CASE i % 3 WHEN 0 THEN 'Infinity' WHEN 1 THEN '-Infinity' ELSE i::text END::numeric,
   format('{[1,%s),[%s,%s)}', i + 1, i + 5, i + 9)::int4multirange, '{}' FROM generate_series(1, 40) AS i;
 
+-- since 17
+CREATE TABLE public.all_types_17 (id int PRIMARY KEY, c_interval interval, c_interval_array interval[]);
+INSERT INTO public.all_types_17 SELECT i, CASE i % 3 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE i || ' days' END::interval,
+  ARRAY['infinity', '-infinity', '1 month'::interval] FROM generate_series(1, 40) AS i;
+
 -- with xml
 CREATE TABLE public.types_xml (id int PRIMARY KEY, c_xml xml);
 INSERT INTO public.types_xml SELECT i, format('<r id="%s"><v>&lt;%s</v></r>', i, md5(i::text))::xml FROM generate_series(1, 40) AS i;

@@ -20,6 +20,7 @@ mod debian;
 mod judge;
 mod recipe;
 mod recipes;
+mod rows;
 mod running;
 mod suite;
 mod workshop;
@@ -29,7 +30,7 @@ use workshop::Workshop;
 
 pub(crate) const TASK: Task = Task {
     name: "corpus",
-    summary: "checks odd but legal clusters, which must be silent: [--quick] [--only RECIPE] [--level LEVEL] [--fresh] [--list]; --running MINUTES: a server at work instead",
+    summary: "checks odd but legal clusters, which must be silent: [--quick] [--only RECIPE] [--level LEVEL] [--fresh] [--list]; --rows: also what salvage gives of them, beside COPY; --running MINUTES: a server at work instead",
     in_ci: Some(&["--quick"]),
     run,
 };
@@ -42,6 +43,7 @@ fn run(words: &[String]) -> Outcome {
     }
     let quick = args.flag("--quick");
     let fresh = args.flag("--fresh");
+    let rows = args.flag("--rows");
     let only = args.value("--only")?;
     let level = args.value("--level")?;
     let program = args.value("--pgclinic")?;
@@ -74,6 +76,9 @@ fn run(words: &[String]) -> Outcome {
     };
     for recipe in chosen {
         complaints += visit(&shop, recipe, fresh, &program, &levels)?;
+        if rows {
+            complaints += visit_rows(&shop, recipe, &program)?;
+        }
     }
     match complaints {
         0 => Ok(()),
@@ -134,6 +139,33 @@ fn visit(
                 println!("    {complaint}");
             }
             complaints += verdict.complaints.len();
+        }
+    }
+    Ok(complaints)
+}
+
+/// Holds the rows of a recipe's clusters to their servers, and gives the number of complaints.
+fn visit_rows(shop: &Workshop, recipe: &Recipe, program: &Path) -> Result<usize, String> {
+    let folder = shop.folder().join(recipe.name);
+    if !folder.exists() {
+        return Ok(0);
+    }
+    let mut complaints = 0;
+    for cluster in clusters(&folder)? {
+        let name = cluster.strip_prefix(shop.folder()).unwrap_or(&cluster);
+        match rows::compare(shop, program, &cluster) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                for line in found.lines {
+                    println!("{:<28} {line}", name.display());
+                }
+                for complaint in &found.complaints {
+                    println!("    {complaint}");
+                }
+                complaints += found.complaints.len();
+            }
+            Err(Unmade::Lacking(what)) => println!("{:<28} rows skipped: {what}", name.display()),
+            Err(Unmade::Failed(why)) => return Err(why),
         }
     }
     Ok(complaints)

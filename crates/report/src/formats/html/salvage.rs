@@ -4,15 +4,16 @@ use std::io;
 
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_rows::{
-    Account, CheckAccount, LargeObjectsAccount, LossPlace, Outcome, ReplayAccount, SequenceAccount,
-    SnapshotAccount, TableAccount,
+    Account, CheckAccount, CountAccount, LargeObjectsAccount, LossPlace, Outcome, ReplayAccount,
+    SequenceAccount, SnapshotAccount, TableAccount,
 };
 
 use super::details::reasons;
 use super::escape::Esc;
 use super::shell;
 use crate::formats::text::{
-    check_words, column_words, extent, not_replayed_words, object_words, place_words,
+    check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
+    place_words,
 };
 use crate::words::{self, bytes, count, count_of, plural};
 
@@ -55,6 +56,7 @@ pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<(
     }
     snapshots(&account.snapshots, out)?;
     losses(&account.tables, out)?;
+    counts(&account.counts, out)?;
     checks(&account.checks, out)?;
     tables(account, out)?;
     large_objects(&account.large_objects, out)?;
@@ -125,7 +127,7 @@ fn snapshots(snapshots: &[SnapshotAccount], out: &mut dyn io::Write) -> io::Resu
 /// A column of counts; all but the first two are left out where they are zero for all tables.
 type Count = (&'static str, fn(&TableAccount) -> u64);
 
-const COUNTS: [Count; 11] = [
+const COUNTS: [Count; 12] = [
     ("Written", |table| table.rows.written),
     ("Live", |table| table.rows.live),
     ("Dead", |table| table.rows.dead),
@@ -133,6 +135,7 @@ const COUNTS: [Count; 11] = [
     ("Mended", |table| table.rows.mended),
     ("Partial", |table| table.rows.partial),
     ("Uncertain", |table| table.rows.uncertain),
+    ("Withheld", |table| table.rows.withheld),
     ("Lost", |table| table.rows.lost),
     ("Damaged pages", |table| table.damaged_pages),
     ("Not replayed", |table| table.not_replayed),
@@ -277,6 +280,32 @@ fn items<T: AsRef<str>>(words: impl Iterator<Item = T>, out: &mut dyn io::Write)
 
 fn places(places: &[LossPlace], out: &mut dyn io::Write) -> io::Result<()> {
     items(places.iter().map(place_words), out)
+}
+
+/// Tables that hold less or more than they should first, then those that nothing counts.
+fn counts(counts: &[CountAccount], out: &mut dyn io::Write) -> io::Result<()> {
+    if counts.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<section>\n<h2>Counts</h2>\n<p>{}</p>",
+        Esc(counts_words(counts))
+    )?;
+    let (uncounted, counted): (Vec<_>, Vec<_>) =
+        counts.iter().partition(|count| count.led_to.is_none());
+    let differing = counted.iter().filter(|count| !count.holds());
+    items(differing.map(|count| count_words(count)), out)?;
+    if !uncounted.is_empty() {
+        writeln!(
+            out,
+            "<details class=card><summary>{} without an index to count by</summary>",
+            plural(count_of(uncounted.len()), "table")
+        )?;
+        items(uncounted.iter().map(|count| count_words(count)), out)?;
+        out.write_all(b"</details>\n")?;
+    }
+    out.write_all(b"</section>\n")
 }
 
 fn checks(checks: &[CheckAccount], out: &mut dyn io::Write) -> io::Result<()> {

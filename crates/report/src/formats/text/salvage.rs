@@ -3,7 +3,7 @@
 use std::io;
 
 use pgclinic_rows::{
-    Account, CheckAccount, ColumnAs, DoubtfulObject, LossPlace, Outcome, TableAccount,
+    Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LossPlace, Outcome, TableAccount,
 };
 
 use super::sheet::{Ink, Sheet};
@@ -71,6 +71,7 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
     for table in account.tables.iter().filter(|table| !is_plain(table)) {
         render_table(table, sheet)?;
     }
+    render_counts(&account.counts, sheet)?;
     render_checks(&account.checks, sheet)?;
     if !account.not_salvaged.is_empty() {
         sheet.gap()?;
@@ -82,6 +83,69 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
         }
     }
     Ok(())
+}
+
+fn render_counts(counts: &[CountAccount], sheet: &mut Sheet<'_>) -> io::Result<()> {
+    if counts.is_empty() {
+        return Ok(());
+    }
+    sheet.gap()?;
+    let title = sheet.ink(Ink::Strong, "COUNTS");
+    sheet.raw(&title)?;
+    sheet.text(2, &counts_words(counts))?;
+    let (uncounted, counted): (Vec<_>, Vec<_>) =
+        counts.iter().partition(|count| count.led_to.is_none());
+    for count in counted.iter().filter(|count| !count.holds()) {
+        sheet.entry(2, "-", 2, &clean(&count_words(count)))?;
+    }
+    for count in uncounted.iter().take(PLACES_SHOWN) {
+        sheet.entry(2, "-", 2, &clean(&count_words(count)))?;
+    }
+    let more = uncounted.len().saturating_sub(PLACES_SHOWN);
+    if more > 0 {
+        let words = format!("and {} more not counted", plural(count_of(more), "table"));
+        sheet.text(4, &words)?;
+    }
+    Ok(())
+}
+
+/// How many tables have the rows that an index counts.
+pub(crate) fn counts_words(counts: &[CountAccount]) -> String {
+    let held = counts.iter().filter(|count| count.holds());
+    format!(
+        "{} of {} with as many rows as an index has",
+        count(count_of(held.count())),
+        plural(count_of(counts.len()), "table")
+    )
+}
+
+/// `public.docs: 990 rows written, docs_pkey leads to 1,000: 10 are missing`.
+pub(crate) fn count_words(told: &CountAccount) -> String {
+    let name = format!("{}.{}", told.schema, told.table);
+    let written = plural(told.written, "row");
+    let Some(known) = told.led_to else {
+        let why = told.not_counted.as_deref().unwrap_or("");
+        let estimate = match told.estimate {
+            Some(rows) => format!("pg_class estimates {}", count(rows)),
+            None => "pg_class has no estimate".into(),
+        };
+        return format!("{name}: {written} written, not counted: {why}; {estimate}");
+    };
+    let index = told.index.as_deref().unwrap_or("");
+    let fate = match (told.missing(), told.unknown()) {
+        (0, 0) => String::new(),
+        (0, more) => format!(": {} more than it has", count(more)),
+        (missing, _) if told.nowhere > 0 => format!(
+            ", and {} to where nothing can be read: up to {} missing",
+            count(told.nowhere),
+            count(missing)
+        ),
+        (missing, _) => format!(": {} missing", count(missing)),
+    };
+    format!(
+        "{name}: {written} written, {index} leads to {}{fate}",
+        count(known)
+    )
 }
 
 fn render_checks(checks: &[CheckAccount], sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -171,6 +235,7 @@ pub(crate) fn extent(account: &Account) -> Vec<String> {
         (totals.carved, "carved"),
         (totals.mended, "mended"),
         (totals.uncertain, "uncertain"),
+        (totals.withheld, "withheld"),
     ] {
         if number > 0 {
             parts.push(format!("{} {what}", count(number)));
@@ -208,6 +273,7 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
         (rows.mended, "mended"),
         (rows.partial, "partial"),
         (rows.uncertain, "uncertain"),
+        (rows.withheld, "withheld"),
         (rows.lost, "lost"),
     ] {
         if number > 0 {

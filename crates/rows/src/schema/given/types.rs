@@ -53,6 +53,8 @@ impl Types {
         for name in EXTENSIONS {
             known.insert((*name).to_owned(), Arc::new(of_extension(name)));
         }
+        // Any composite type, of which only the alignment is known.
+        known.insert("record".to_owned(), Arc::new(record()));
         let mut types = Types { known };
         for (name, own) in STANDARD {
             if let Some(info) = types.known.get(*own).cloned() {
@@ -152,6 +154,10 @@ pub(super) fn range(name: &str, subtype: &Arc<TypeInfo>) -> TypeInfo {
         subtype.align.max(4),
         TypeKind::Range(Arc::clone(subtype)),
     )
+}
+
+fn record() -> TypeInfo {
+    made("record", 8, TypeKind::Unknown)
 }
 
 /// A column that was dropped: bytes of this length and alignment.

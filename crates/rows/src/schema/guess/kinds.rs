@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pgclinic_format::datum::{Limits, Prober, TypeInfo, TypeKind, builtin, builtin_oids};
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Oid, Varlena, varlena};
 
 use crate::schema::given::type_of_extension;
@@ -28,15 +29,21 @@ pub(super) enum Kind {
     Macaddr8,
     Point,
     Box,
+    Lseg,
+    /// Circles too: three numbers each.
+    Line,
+    Tid,
     Name,
     Text,
     Bytea,
+    /// Bytes that begin at a multiple of eight: composite values, and arrays of them.
+    Record,
     /// A type that tells of bytes whether they can be a value; its place in [`Kinds`].
     Told(u8),
 }
 
 /// Kinds that are no [`Kind::Told`].
-const PLAIN: [Kind; 20] = [
+const PLAIN: [Kind; 24] = [
     Kind::Bool,
     Kind::Char,
     Kind::Int2,
@@ -54,9 +61,13 @@ const PLAIN: [Kind; 20] = [
     Kind::Macaddr8,
     Kind::Point,
     Kind::Box,
+    Kind::Lseg,
+    Kind::Line,
+    Kind::Tid,
     Kind::Name,
     Kind::Text,
     Kind::Bytea,
+    Kind::Record,
 ];
 
 /// Microseconds since 2000-01-01 of 1995 and of 2040, and the days.
@@ -168,7 +179,10 @@ impl Kinds {
             let end = start.checked_add(len)?;
             return (end <= row.len()).then_some(start..end);
         }
-        let align = self.told(kind).map_or(4, |told| usize::from(told.ty.align));
+        let align = match kind {
+            Kind::Record => 8,
+            _ => self.told(kind).map_or(4, |told| usize::from(told.ty.align)),
+        };
         let start = match row.get(at)? {
             0 => padded(row, at, align)?,
             _ => at,
@@ -206,6 +220,7 @@ impl Kinds {
         let length = f64::from(u8::try_from(payload.len().min(20)).unwrap_or(20)) * 0.1;
         match kind {
             Kind::Bytea => 0.3,
+            Kind::Record => record_plausible(&payload),
             Kind::Text if payload.is_empty() => 0.8,
             Kind::Text if is_text(&payload) => 1.6 + length,
             Kind::Told(at) => match self.is_value(at, &payload) {
@@ -266,6 +281,10 @@ impl Kind {
             Kind::Macaddr8 => "macaddr8",
             Kind::Point => "point",
             Kind::Box => "box",
+            Kind::Lseg => "lseg",
+            Kind::Line => "line",
+            Kind::Tid => "tid",
+            Kind::Record => "record",
             Kind::Name => "name",
             Kind::Text => "text",
             Kind::Bytea | Kind::Told(_) => "bytea",
@@ -276,7 +295,7 @@ impl Kind {
         match self {
             Kind::Text | Kind::Int4 | Kind::Int8 | Kind::Timestamptz => 0.5,
             Kind::Bool => 0.2,
-            Kind::Macaddr8 => -0.5,
+            Kind::Macaddr8 | Kind::Lseg | Kind::Line | Kind::Tid | Kind::Record => -0.5,
             Kind::Interval | Kind::Name | Kind::Char | Kind::Float4 => -1.0,
             _ => 0.0,
         }
@@ -294,9 +313,11 @@ impl Kind {
             Kind::Interval | Kind::Point => (16, 8),
             Kind::Macaddr => (6, 4),
             Kind::Macaddr8 => (8, 4),
-            Kind::Box => (32, 8),
+            Kind::Box | Kind::Lseg => (32, 8),
+            Kind::Line => (24, 8),
+            Kind::Tid => (6, 2),
             Kind::Name => (64, 1),
-            Kind::Text | Kind::Bytea | Kind::Told(_) => return None,
+            Kind::Text | Kind::Bytea | Kind::Record | Kind::Told(_) => return None,
         })
     }
 
@@ -360,7 +381,16 @@ impl Kind {
                 [0xFF, 0xFE] => 3.4,
                 _ => address(bytes, 0.4),
             },
-            Kind::Point | Kind::Box => shape(self, bytes)?,
+            Kind::Point | Kind::Box | Kind::Lseg | Kind::Line => shape(self, bytes)?,
+            Kind::Tid => {
+                let block = u32::from(u16::from_le_bytes(*bytes.first_chunk()?)) << 16
+                    | u32::from(u16::from_le_bytes(*bytes.get(2..)?.first_chunk()?));
+                let item = u16::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
+                match block < 1 << 24 && (1..300).contains(&item) {
+                    true => 1.5,
+                    false => -5.0,
+                }
+            }
             _ => {
                 let end = bytes.iter().position(|byte| *byte == 0)?;
                 let (text, rest) = bytes.split_at_checked(end)?;
@@ -460,7 +490,37 @@ fn address(bytes: &[u8], usual: f64) -> f64 {
     }
 }
 
-/// Points and boxes.
+/// A composite value, or an array of them: as many columns as it says, or elements of a type that people made. Truth:
+/// `HeapTupleHeader` in `htup_details.h`, `ArrayType` in `array.h`.
+///
+/// ```text
+/// composite  typmod i32: -1   type u32   itself u48   columns u16   flags u16   offset of values u8
+/// array      dimensions i32: 1 to 6   offset of values i32   type of elements u32
+/// ```
+fn record_plausible(payload: &[u8]) -> f64 {
+    let word = |at: usize| {
+        let word = payload.get(at..).and_then(|rest| rest.first_chunk());
+        word.map_or(0, |word| u32::from_le_bytes(*word))
+    };
+    let half = |at: usize| {
+        let half = payload.get(at..).and_then(|rest| rest.first_chunk());
+        half.map_or(0, |half| u16::from_le_bytes(*half))
+    };
+    let values_at = payload.get(18).map_or(0, |offset| usize::from(*offset));
+    // Without the length in front of it.
+    let is_composite = word(0) == u32::MAX
+        && (1..=1600).contains(&(half(14) & 0x07FF))
+        && values_at >= 23
+        && values_at.is_multiple_of(8)
+        && values_at <= payload.len() + 4;
+    let is_array = (1..=6).contains(&word(0)) && word(8) >= FIRST_NORMAL_OID;
+    match is_composite || is_array {
+        true => 2.0,
+        false => IMPOSSIBLE,
+    }
+}
+
+/// Points, boxes and what else is made of them.
 fn shape(kind: Kind, bytes: &[u8]) -> Option<f64> {
     let count = bytes.len() / 8;
     let mut sum = 0.0;
@@ -478,7 +538,8 @@ fn shape(kind: Kind, bytes: &[u8]) -> Option<f64> {
             if is_upper { sum + 0.6 } else { IMPOSSIBLE }
         }
         // Of what is made of numbers points are the commonest.
-        _ => sum + 0.6,
+        Kind::Point => sum + 0.6,
+        _ => sum,
     })
 }
 
@@ -640,7 +701,10 @@ mod tests {
                     let found = (usize::try_from(given.len), usize::from(given.align));
                     assert_eq!(found, (Ok(len), align), "{name}");
                 }
-                (None, None) => assert_eq!((given.len, given.align), (-1, 4), "{name}"),
+                (None, None) => {
+                    let align = if *kind == Kind::Record { 8 } else { 4 };
+                    assert_eq!((given.len, given.align), (-1, align), "{name}");
+                }
             }
         }
     }
