@@ -3,6 +3,7 @@
 use pgclinic_servers::Session;
 
 use crate::error::{Error, Result};
+use crate::samplers::cpu_seconds;
 
 /// A statement's one number. Null and no row are an empty run.
 pub(crate) fn number(session: &mut Session, sql: &str) -> Result<f64> {
@@ -28,25 +29,6 @@ pub(crate) fn timed(session: &mut Session, what: &str, sql: &str) -> Result<f64>
 /// Processor seconds that this session's backend has used, user and system (`proc(5)`).
 pub(crate) fn backend_cpu_s(session: &mut Session) -> Result<f64> {
     let pid = number(session, "SELECT pg_backend_pid()")?;
-    let text = std::fs::read_to_string(format!("/proc/{pid:.0}/stat")).unwrap_or_default();
-    cpu_s(&text).ok_or_else(|| Error::Empty("/proc does not tell the backend's time".to_owned()))
-}
-
-/// The 14th and 15th field, counted behind the name, in ticks of 10 ms.
-fn cpu_s(stat: &str) -> Option<f64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let ticks = |at: usize| -> Option<f64> { fields.get(at)?.parse().ok() };
-    Some((ticks(11)? + ticks(12)?) / 100.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_is_counted_behind_a_name_that_may_hold_anything() {
-        let stat = "17 (postgres: a) b) S 1 17 17 0 -1 4194304 5 0 0 0 250 50 0 0 20 0 1 0 9 8 7";
-        assert_eq!(cpu_s(stat), Some(3.0));
-    }
+    cpu_seconds(pid as u32)
+        .ok_or_else(|| Error::Empty("/proc does not tell the backend's time".to_owned()))
 }

@@ -231,8 +231,8 @@ pub trait Experiment: Sync {
     /// The same on data of this shape, where the shape of data is the question.
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
         let _ = shape;
-        let others = "toast-compression, uuid-keys, checksum-cost, duplicate-inserts, analyze-prefetch, filesystem, \
-                      large-object-dump or a file of your own";
+        let others = "toast-compression, uuid-keys, checksum-cost, duplicate-inserts, analyze-prefetch, async-io, \
+                      filesystem, large-object-dump or a file of your own";
         Err(no_place(self.name(), "the shape of a table", others))
     }
 

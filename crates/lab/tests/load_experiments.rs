@@ -51,6 +51,15 @@ fn each_round_of_the_lock_takes_one_transaction_number() {
         assert!(run.series.contains_key("wait.active_sessions"));
         assert!(run.metrics.contains_key("processor.steal_percent"));
     }
+    let experiment = experiment_named("lock-contention").expect("the experiment");
+    let remarks = experiment.remarks(&results);
+    assert_eq!(remarks.len(), 2, "{remarks:?}");
+    for (arm, words) in ["15.5", "15.6"].iter().zip(&remarks) {
+        assert!(
+            words.starts_with(&format!("at 8 clients on {arm}: ")),
+            "{words}"
+        );
+    }
 }
 
 #[test]
@@ -107,7 +116,8 @@ fn a_cold_read_meets_every_page_whatever_the_method() {
     for arm in ["worker", "sync"] {
         let run = done(&results, arm);
         assert!(run.metrics["pages"] > 2_000.0, "{:?}", run.metrics);
-        assert!(run.metrics.contains_key("in_flight"), "{arm}");
+        // Counted in nanoseconds: even a read of some milliseconds takes some.
+        assert!(run.metrics["backend_cpu_s"] > 0.0, "{:?}", run.metrics);
     }
     let one = results.iter().find(|result| {
         let cell = &result.cell;
@@ -124,6 +134,36 @@ fn a_cold_read_meets_every_page_whatever_the_method() {
         matches!(outcome, Outcome::Done | Outcome::Skipped { .. }),
         "{outcome:?}"
     );
+}
+
+/// Half a gigabyte takes the disk and the backend so long that many looks fall into the read, and the worker's share of it
+/// many requests of 128 kB.
+#[test]
+fn workers_have_requests_in_flight_and_take_processor_time() {
+    let own = |value: &str| vec![value.to_owned()];
+    let options = PlanOptions {
+        scale: Scale::Quick,
+        blocks: Some(1),
+        arms: own("worker"),
+        only: vec![
+            ("read".to_owned(), own("sequential")),
+            ("io-concurrency".to_owned(), own("16")),
+        ],
+        ..PlanOptions::default()
+    };
+    let experiment = experiment_named("async-io").expect("the experiment");
+    let plan = Plan::make(experiment, None, &options).expect("a plan");
+    let results = results(plan, None);
+    let run = done(&results, "worker");
+    for name in [
+        "in_flight",
+        "aio.in_flight_max",
+        "workers_cpu_s",
+        "backend_cpu_s",
+    ] {
+        assert!(run.metrics[name] > 0.0, "{name}: {:?}", run.metrics);
+    }
+    assert!(run.series.contains_key("aio.in_flight"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{metric, results, smallest};
+use common::{experiment, metric, results, smallest};
 use pgclinic_lab::RunResult;
 
 #[test]
@@ -83,11 +83,38 @@ fn short_lived_tables_bloat_the_catalogs_and_kept_ones_do_not() {
     let bytes = of(&of_shop, "create-drop", "catalog_bytes");
     assert!(bytes > 1e6 && of(&of_reporting, "create-drop", "catalog_bytes") > 1e6);
     assert!(of(&of_shop, "reuse", "catalog_bytes") < 0.1 * bytes);
-    assert!(of(&of_shop, "create-drop", "kept_bytes") < of(&of_shop, "no-truncate", "kept_bytes"));
-    // The probe was stalled for some time, and autovacuum came by in both.
-    for arm in ["create-drop", "no-truncate"] {
-        assert!(of(&of_shop, arm, "stall_ms") > 0.0, "{arm}");
+}
+
+#[test]
+fn autovacuum_cuts_a_bulk_of_bloat_off_a_catalog_unless_it_is_told_not_to() {
+    let plan = smallest(
+        "catalog-churn",
+        &[("workload", &["bulk"]), ("snapshot", &["none"])],
+    );
+    let results = results(plan, None);
+    let of = |arm: &str, name: &str| metric(&results, arm, &[], name);
+    assert!(of("create-drop", "cut_bytes") > 5e6);
+    assert_eq!(of("no-truncate", "cut_bytes"), 0.0);
+    assert!(of("no-truncate", "kept_bytes") > 5e6 + of("create-drop", "kept_bytes"));
+    // A probe was under way or just over when the file became shorter, and it is one of those that the longest is of.
+    assert!(of("create-drop", "cut_stall_ms") > 0.0);
+    assert!(of("create-drop", "cut_stall_ms") <= of("create-drop", "stall_ms"));
+    for result in &results {
+        let has = result.metrics.contains_key("cut_stall_ms");
+        assert_eq!(has, result.cell.arm == "create-drop", "{}", result.cell.id);
+        assert!(result.metrics["stall_ms"] > 0.0);
+        let sizes = &result.series["attribute_bytes"];
+        assert_eq!(sizes.len(), result.series["probe_ms"].len() + 1);
     }
+    let remarks = experiment("catalog-churn").remarks(&results);
+    assert!(
+        remarks[0].starts_with("shared_buffers 128MB: with vacuum_truncate on, autovacuum cut "),
+        "{remarks:?}"
+    );
+    assert!(
+        remarks[0].contains("with it off, 0 MB were cut off"),
+        "{remarks:?}"
+    );
 }
 
 #[test]

@@ -151,6 +151,25 @@ fn a_shape_makes_the_table_that_is_analysed() {
 }
 
 #[test]
+fn a_shape_makes_the_table_that_is_read_cold() {
+    let yours = Yours {
+        shape: Some(shape()),
+        ..Yours::default()
+    };
+    let (_, results) = run("async-io", yours, &["worker"]);
+    let pages = |read: &str| {
+        let point = [("read", read), ("io-concurrency", "16")];
+        metric(&results, "worker", &point, "pages")
+    };
+    // Rows of 6 kB, half of which lies in the TOAST table or is packed: far fewer pages than those of a kilobyte make.
+    assert!(
+        (10.0..2_000.0).contains(&pages("sequential")),
+        "{results:?}"
+    );
+    assert_eq!(pages("analyze"), pages("sequential"));
+}
+
+#[test]
 fn the_compressibility_of_a_shape_is_a_filler() {
     let yours = Yours {
         shape: Some(shape()),

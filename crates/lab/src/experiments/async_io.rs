@@ -8,13 +8,16 @@ use std::time::Instant;
 
 use pgclinic_servers::Session;
 
+use crate::asking::number;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::decision::{Comparison, Voice, along_an_axis, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::{Parts, SEED, TableShape};
 use crate::need::Need;
+use crate::samplers::cpu_seconds;
 
 /// Samplers that tell of I/O.
 const WATCHED: [&str; 4] = ["io", "aio", "disk", "wait"];
@@ -25,8 +28,18 @@ const MAIN: [&str; 4] = ["worker", "sync", "17", "io-uring"];
 /// Reads whose pages do not follow each other, where looking ahead matters most: a query's and maintenance's.
 const SCATTERED: [&str; 2] = ["bitmap", "analyze"];
 
+/// What a row of the table takes, and what its long column holds.
+const ROW_BYTES: u64 = 1_024;
+const FILLER_BYTES: u64 = 950;
+
 /// See the module.
-pub struct AsyncIo;
+#[derive(Debug, Clone)]
+pub struct AsyncIo {
+    shape: Option<TableShape>,
+}
+
+/// On rows of a kilobyte.
+pub static ASYNC_IO: AsyncIo = AsyncIo { shape: None };
 
 impl Experiment for AsyncIo {
     fn name(&self) -> &str {
@@ -40,10 +53,13 @@ impl Experiment for AsyncIo {
     fn explain(&self) -> &str {
         "The server is restarted and its files are put out of the kernel's cache; then one session reads a table: from \
          begin to end, by a bitmap of every tenth page or so, or for VACUUM or ANALYZE. Measured are the time, the bytes that \
-         the disk itself has read (the proof of cold), and, on 18, the requests in flight.\n\n\
+         the disk itself has read (the proof of cold), the processor time of the backend and of I/O workers, and, on 18, the \
+         requests in flight: looks every few milliseconds at those that were handed over and are not done. A read that is over \
+         within a tenth of a second leaves too few looks for that, and tells none. With --learn-from the table has the shape of \
+         yours, with the columns id and place in front.\n\n\
          The axis io-concurrency sets effective_io_concurrency, which queries obey, and maintenance_io_concurrency, which \
          VACUUM and ANALYZE obey. Values other than the shipped 16 are tried where pages do not follow each other, by the \
-         bitmap and by ANALYZE; arms that change the number of workers, io_combine_limit or io_max_concurrency read from \
+         bitmap and by ANALYZE, at the published scale in every way; arms that change the number of workers, io_combine_limit or io_max_concurrency read from \
          begin to end.\n\n\
          A fast local disk hides what asynchronous requests buy, since each is over before the next is asked for; the gain \
          shows on disks with a long way, as in clouds. In a virtual machine the cache of the host stays out of reach: a \
@@ -119,12 +135,12 @@ impl Experiment for AsyncIo {
         ]
     }
 
-    fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
+    fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let at = |axis: &str| point.get(axis).map_or("", String::as_str);
         let is_main = MAIN.contains(&arm.name.as_str());
         match at(AHEAD) == AHEAD_SHIPPED {
             true => is_main || at("read") == "sequential",
-            false => is_main && SCATTERED.contains(&at("read")),
+            false => is_main && (scale == Scale::Published || SCATTERED.contains(&at("read"))),
         }
     }
 
@@ -142,7 +158,8 @@ impl Experiment for AsyncIo {
     }
 
     fn fill_cost(&self, _base: &str, scale: Scale) -> Cost {
-        Cost::seconds(scale.pick(3.0, 8.0, 300.0)).with_data(table_bytes(scale))
+        let bytes = self.rows(scale).saturating_mul(self.row_bytes());
+        Cost::seconds(2.0 + bytes as f64 / 50e6).with_data(bytes)
     }
 
     fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
@@ -150,19 +167,20 @@ impl Experiment for AsyncIo {
     }
 
     fn fill(&self, _base: &str, scale: Scale, seed: u64, session: &mut Session) -> Result<()> {
-        let rows = table_bytes(scale) / 1024;
-        // The order of `place` has nothing to do with that of the pages.
+        let (columns, rows) = self.table(self.rows(scale), seed % 1_000);
+        for sql in [
+            format!(
+                "{SEED}; CREATE TABLE large (id bigint, place bigint, {columns}) WITH (autovacuum_enabled = off)"
+            ),
+            format!("INSERT INTO large {rows}"),
+            "CREATE INDEX large_place ON large (place)".to_owned(),
+        ] {
+            session
+                .execute(&sql)
+                .map_err(Error::sql("filling the table"))?;
+        }
         session
-            .execute(&format!(
-                "CREATE TABLE large (id bigint, place bigint, filler char(950) NOT NULL); \
-                 INSERT INTO large SELECT i, (i * 7919 + {}) % {rows}, '' FROM generate_series(1::bigint, {rows}) i; \
-                 CREATE INDEX large_place ON large (place); ALTER TABLE large SET (autovacuum_enabled = off)",
-                seed % 1_000
-            ))
-            .map_err(Error::sql("filling the table"))?;
-        session
-            .execute("VACUUM (FREEZE, ANALYZE) large; CHECKPOINT")
-            .or_else(|_| session.execute("VACUUM (FREEZE, ANALYZE) large"))
+            .execute("VACUUM (FREEZE, ANALYZE) large")
             .map_err(Error::sql("cleaning the table"))
     }
 
@@ -172,32 +190,26 @@ impl Experiment for AsyncIo {
         let ahead = bench.cell().at(AHEAD).to_owned();
         bench.set(MAINTENANCE, &ahead);
         let read = bench.cell().at("read").to_owned();
-        let rows = table_bytes(bench.scale()) / 1024;
         let cold = bench.cold()?;
         let mut session = bench.connect()?;
+        let pages = number(&mut session, PAGES)?;
+        let processes = Processes::find(&mut session)?;
+        // Last before the read: whoever looks on has read once when this returns.
         bench.watch(&WATCHED)?;
-        let cpu = Processors::now(bench, &mut session)?;
-        let start = Instant::now();
-        for sql in statements(&read, rows) {
+        let (cpu, start) = (processes.used(), Instant::now());
+        for sql in statements(&read, self.long_column(), pages) {
             session.execute(&sql).map_err(Error::sql(sql.clone()))?;
         }
         let seconds = start.elapsed().as_secs_f64();
-        let used = Processors::now(bench, &mut session)?;
+        let used = processes.used();
         let sampled = bench.watched();
         let in_flight = sampled.metrics.get("aio.in_flight_mean").copied();
-        let pages = session
-            .query_value("SELECT pg_relation_size('large') / current_setting('block_size')::int")
-            .map_err(Error::sql("asking for the size of the table"))?;
-        let pages: f64 = pages.and_then(|pages| pages.parse().ok()).unwrap_or(0.0);
         // A bitmap reads a part only, and ANALYZE a sample: they prove cold with less.
-        let least = pages
-            * 8192.0
-            * if read == "sequential" || read == "vacuum" {
-                0.9
-            } else {
-                0.01
-            };
-        if let Some(doubt) = cold.doubt(least as u64) {
+        let share = match read.as_str() {
+            "sequential" | "vacuum" => 0.9,
+            _ => 0.01,
+        };
+        if let Some(doubt) = cold.doubt((pages * 8192.0 * share) as u64) {
             bench.overlap(doubt);
         }
         let bytes = cold
@@ -213,6 +225,11 @@ impl Experiment for AsyncIo {
             .with("backend_cpu_s", used.backend - cpu.backend)
             .with("workers_cpu_s", used.workers - cpu.workers)
             .with("pages", pages))
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        let shape = Some(shape.renamed());
+        Ok(Box::new(Self { shape }))
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
@@ -312,53 +329,97 @@ fn look_further_ahead(matrix: &Matrix, read: &str, setting: &str) -> Option<Comp
 
 const ALL_READS: [&str; 4] = ["sequential", "bitmap", "vacuum", "analyze"];
 
+const PAGES: &str = "SELECT pg_relation_size('large') / current_setting('block_size')::int";
+
 fn table_bytes(scale: Scale) -> u64 {
-    scale.pick(16 << 20, 128 << 20, 16 << 30)
+    scale.pick(16 << 20, 512 << 20, 16 << 30)
 }
 
-fn statements(read: &str, rows: u64) -> Vec<String> {
+impl AsyncIo {
+    /// As many as make a table of the usual size.
+    fn rows(&self, scale: Scale) -> u64 {
+        (table_bytes(scale) / self.row_bytes()).max(1_000)
+    }
+
+    fn row_bytes(&self) -> u64 {
+        let shape = self.shape.as_ref();
+        shape.map_or(ROW_BYTES, TableShape::row_bytes)
+    }
+
+    /// A column that no index has: counting rows alone would read the smaller index instead of the table.
+    fn long_column(&self) -> &'static str {
+        match self.shape {
+            Some(_) => "c1",
+            None => "filler",
+        }
+    }
+
+    /// The columns behind number and place, and a query for so many rows.
+    fn table(&self, rows: u64, seed: u64) -> (String, String) {
+        // The order of `place` has nothing to do with that of the pages.
+        let place = format!("(i::bigint * 7919 + {seed}) % {rows}");
+        let Some(shape) = &self.shape else {
+            let columns = format!("filler char({FILLER_BYTES}) NOT NULL");
+            let rows = format!("SELECT i, {place}, '' FROM generate_series(1, {rows}) AS i");
+            return (columns, rows);
+        };
+        let parts = Parts::of(shape);
+        (
+            parts.declared.join(", "),
+            parts.rows(&["i".to_owned(), place], [1, rows]),
+        )
+    }
+}
+
+fn statements(read: &str, column: &str, pages: f64) -> Vec<String> {
     let one = |sql: &str| vec![sql.to_owned()];
     match read {
         "bitmap" => vec![
             "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off"
                 .to_owned(),
-            // Rows of one range of places lie on pages all over the table.
+            // Rows of one range of places lie on pages all over the table: a row for each tenth page.
             format!(
-                "SELECT count(filler) FROM large WHERE place < {}",
-                rows / 80
+                "SELECT count({column}) FROM large WHERE place < {:.0}",
+                pages / 10.0
             ),
         ],
         "vacuum" => one("VACUUM (DISABLE_PAGE_SKIPPING) large"),
         "analyze" => one("ANALYZE large"),
-        // A column that no index has: counting rows alone would read the smaller index instead of the table.
-        _ => one("SELECT count(filler) FROM large"),
+        _ => vec![format!("SELECT count({column}) FROM large")],
     }
 }
 
+/// The processes that read: a session's backend and the I/O workers.
+struct Processes {
+    backend: Vec<u32>,
+    workers: Vec<u32>,
+}
+
 /// Processor time so far.
-struct Processors {
+struct Used {
     backend: f64,
     workers: f64,
 }
 
-impl Processors {
-    fn now(bench: &mut Bench<'_>, session: &mut Session) -> Result<Self> {
-        let own = "SELECT pg_backend_pid()";
-        let workers = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'io worker'";
-        let own = session.query(own).map_err(Error::sql(own))?;
-        let workers = bench
-            .connect()?
-            .query(workers)
-            .map_err(Error::sql("asking for the I/O workers"))?;
-        let sum = |rows: Vec<Vec<Option<String>>>| {
+impl Processes {
+    fn find(session: &mut Session) -> Result<Self> {
+        let mut pids = |sql: &str| -> Result<Vec<u32>> {
+            let rows = session.query(sql).map_err(Error::sql("asking who reads"))?;
             let pids = rows.into_iter().flatten().flatten();
-            pids.filter_map(|pid| crate::samplers::cpu_seconds(pid.parse().ok()?))
-                .sum()
+            Ok(pids.filter_map(|pid| pid.parse().ok()).collect())
         };
         Ok(Self {
-            backend: sum(own),
-            workers: sum(workers),
+            backend: pids("SELECT pg_backend_pid()")?,
+            workers: pids("SELECT pid FROM pg_stat_activity WHERE backend_type = 'io worker'")?,
         })
+    }
+
+    fn used(&self) -> Used {
+        let sum = |pids: &[u32]| pids.iter().filter_map(|pid| cpu_seconds(*pid)).sum();
+        Used {
+            backend: sum(&self.backend),
+            workers: sum(&self.workers),
+        }
     }
 }
 
@@ -368,14 +429,18 @@ mod tests {
 
     #[test]
     fn only_what_reads_scattered_pages_is_tried_at_other_distances() {
-        let asks = |arm: &str, read: &str, ahead: &str| {
+        let asks_at = |scale: Scale, arm: &str, read: &str, ahead: &str| {
             let point = [("read", read), (AHEAD, ahead)];
             let point = point.map(|(axis, value)| (axis.to_owned(), value.to_owned()));
-            AsyncIo.asks(&Arm::new(arm, ""), &point.into(), Scale::Quick)
+            ASYNC_IO.asks(&Arm::new(arm, ""), &point.into(), scale)
         };
+        let asks = |arm: &str, read: &str, ahead: &str| asks_at(Scale::Quick, arm, read, ahead);
         assert!(asks("worker", "vacuum", "16") && asks("sync", "analyze", "64"));
         assert!(asks("worker-8", "sequential", "16"));
         assert!(!asks("worker-8", "bitmap", "16") && !asks("worker-8", "sequential", "64"));
         assert!(!asks("worker", "sequential", "64"));
+        let published = |arm: &str, read: &str| asks_at(Scale::Published, arm, read, "64");
+        assert!(published("sync", "sequential") && published("io-uring", "vacuum"));
+        assert!(!published("worker-8", "sequential"));
     }
 }

@@ -18,7 +18,7 @@ use crate::cell::{Arm, Axis, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
-use crate::experiment::{Experiment, Matrix, Measured, Scale};
+use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
 use crate::user_experiment::statements;
 
@@ -28,8 +28,16 @@ const PUBLISHED_ROWS_PAGE: f64 = 23.0;
 /// The value of the axis rate at which cycles follow each other at once, with autovacuum off.
 const AT_ONCE: &str = "max";
 
-/// The baseline.
+/// The value of the axis workload that bloats the catalogs before the run, by thousands of tables.
+const BULK: &str = "bulk";
+
+/// The axis of what is searched for the pages that are cut off, and what PostgreSQL ships.
+const BUFFERS: &str = "shared_buffers";
+const BUFFERS_SHIPPED: &str = "128MB";
+
+/// The baseline, and the arm that asks for nothing but the stall.
 const CREATE_DROP: &str = "create-drop";
+const NO_TRUNCATE: &str = "no-truncate";
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -65,9 +73,12 @@ impl Experiment for CatalogChurn {
          every second, so that what is left is what it cannot keep up with.\n\n\
          Then autovacuum is let loose on the bloated catalogs, while a probe opens a session and reads a small table, again and \
          again. The longest stall of the probe is the incident of the article: a SELECT that waits because VACUUM cuts the end \
-         off pg_attribute. The arm no-truncate sets vacuum_truncate off on the catalogs (18 has it as a setting of the server). \
-         The stall grows with the size of what is cut off and with shared_buffers, which are searched for its pages.\n\n\
-         The arms no-truncate and reuse are run at the rate max without a held snapshot, where they differ from the baseline.\n\n\
+         off pg_attribute. The workload bulk is made for it: thousands of tables of 100 columns were created and dropped before \
+         the run, so that all of the end of pg_attribute is empty. There, the arm no-truncate has vacuum_truncate off on the \
+         catalogs (18 has it as a setting of the server). cut_bytes tells how much was cut off pg_attribute, cut_stall_ms the \
+         longest of the probes in which it became shorter. The stall grows with the size of what is cut off and with \
+         shared_buffers, all of which are searched for its pages; that axis is varied at the workload bulk only.\n\n\
+         The arm reuse is run at the rate max without a held snapshot, where it differs from the baseline.\n\n\
          Published: a reporting table writes 62 rows into pg_attribute, 27 into pg_attrdef and 9 into pg_class. For the shop \
          173, 3 and 32 are published, but the article's own addends give 230 rows in pg_attribute, and real servers 232. \
          --ddl FILE runs statements of your own as the cycle; its rows are counted where there are most of them. --traffic \
@@ -79,33 +90,46 @@ impl Experiment for CatalogChurn {
         let rates: &[&str] = scale.pick(&[AT_ONCE], &[AT_ONCE, "50"], &[AT_ONCE, "10", "100"]);
         let mut arms = vec![
             Arm::new(CREATE_DROP, "created and dropped in each cycle"),
-            Arm::new("no-truncate", "the same, catalogs with vacuum_truncate off"),
+            Arm::new(NO_TRUNCATE, "the same, catalogs with vacuum_truncate off"),
         ];
         let workloads: &[&str] = match self.own {
-            Some(_) => &["own"],
+            Some(_) => &["own", BULK],
             None => {
                 arms.push(Arm::new(
                     "reuse",
                     "temporary tables kept, emptied at commit",
                 ));
-                &["reporting", "shop"]
+                &["reporting", "shop", BULK]
             }
         };
+        let buffers: &[&str] = scale.pick(
+            &[BUFFERS_SHIPPED],
+            &[BUFFERS_SHIPPED, "2GB"],
+            &[BUFFERS_SHIPPED, "2GB", "8GB"],
+        );
         Matrix {
             arms,
             axes: vec![
                 Axis::new("workload", "", workloads),
                 Axis::new("snapshot", "", &["none", "held"]),
                 Axis::new("rate", "cycles a second", rates),
+                Axis::new(BUFFERS, "", buffers).sets(BUFFERS),
             ],
             blocks: scale.pick(1, 2, 3),
         }
     }
 
-    /// The other arms answer for the baseline's first point: one is about growth, the other about the stall.
+    /// Of the other arms one is about growth, the other about the stall, and so are the buffers.
     fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
         let at = |axis: &str| point.get(axis).map_or("", String::as_str);
-        arm.name == CREATE_DROP || (at("snapshot") == "none" && at("rate") == AT_ONCE)
+        let is_plain = at("snapshot") == "none" && at("rate") == AT_ONCE;
+        match (at("workload"), arm.name.as_str()) {
+            (BULK, "reuse") => false,
+            (BULK, _) => is_plain,
+            (_, NO_TRUNCATE) => false,
+            (_, CREATE_DROP) => at(BUFFERS) == BUFFERS_SHIPPED,
+            _ => is_plain && at(BUFFERS) == BUFFERS_SHIPPED,
+        }
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -122,9 +146,21 @@ impl Experiment for CatalogChurn {
             exact("class_rows", "rows in pg_class for each cycle", ""),
             exact("wal_bytes", "WAL for 1,000 cycles", "bytes"),
             exact("kept_bytes", "pg_attribute after autovacuum", "bytes"),
+            Metric::exact(
+                "cut_bytes",
+                "cut off pg_attribute by autovacuum",
+                "bytes",
+                Better::Higher,
+            ),
             Metric::timing(
                 "stall_ms",
                 "longest stall of a probe while autovacuum cleans up",
+                "ms",
+                Better::Lower,
+            ),
+            Metric::timing(
+                "cut_stall_ms",
+                "longest probe in which pg_attribute became shorter",
                 "ms",
                 Better::Lower,
             ),
@@ -137,6 +173,12 @@ impl Experiment for CatalogChurn {
     }
 
     fn cost(&self, cell: &Cell, scale: Scale) -> Cost {
+        let memory = (256 << 20) + megabytes(cell.at(BUFFERS)).saturating_mul(1 << 20);
+        if cell.at("workload") == BULK {
+            let bytes = stall::bulk_bytes(scale);
+            let cost = Cost::seconds(5.0 + bytes as f64 / 60e6);
+            return cost.with_data(bytes).with_memory(memory);
+        }
         let cycle_s = match (cell.arm.as_str(), cell.at("workload")) {
             ("reuse", _) => 0.004,
             (_, "shop") => 0.06,
@@ -144,7 +186,33 @@ impl Experiment for CatalogChurn {
         };
         let cycles = cycles(scale);
         let paced_s = rate(cell).map_or(0.0, |rate| 1.0 / rate);
-        Cost::seconds(6.0 + cycles as f64 * paced_s.max(cycle_s)).with_data(cycles * 300_000)
+        Cost::seconds(6.0 + cycles as f64 * paced_s.max(cycle_s))
+            .with_data(cycles * 300_000)
+            .with_memory(memory)
+    }
+
+    fn base(&self, cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
+        match cell.at("workload") {
+            BULK => Base::copied(BULK),
+            _ => Base::empty(),
+        }
+    }
+
+    fn fill(&self, base: &str, scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
+        match base {
+            BULK => stall::bulk(scale, session),
+            _ => Ok(()),
+        }
+    }
+
+    fn fill_cost(&self, base: &str, scale: Scale) -> Cost {
+        match base {
+            BULK => {
+                let bytes = stall::bulk_bytes(scale);
+                Cost::seconds(2.0 + bytes as f64 / 10e6).with_data(bytes)
+            }
+            _ => Cost::seconds(2.0),
+        }
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
@@ -154,46 +222,27 @@ impl Experiment for CatalogChurn {
         }
         bench.set("synchronous_commit", "off");
         let mut session = bench.connect()?;
-        stall::prepare(bench, &mut session)?;
-        let held = match bench.cell().at("snapshot") {
-            "held" => Some(hold_snapshot(bench)?),
-            _ => None,
-        };
-        let workload = match &self.own {
-            Some(sql) => workload::own(sql),
-            None => workload::named(bench.cell().at("workload")),
-        };
-        let measured = match bench.arm().name.as_str() {
-            "reuse" => churn(bench, &mut session, &workload, Life::Kept)?,
-            _ => churn(bench, &mut session, &workload, Life::Dropped)?,
-        };
-        let reached = measured.metrics.get("cycles_s").copied().unwrap_or(0.0);
-        if rate(bench.cell()).is_some_and(|rate| reached < 0.9 * rate) {
-            bench.overlap(format!(
-                "the rate could not be held: {reached:.1} cycles a second"
-            ));
+        if bench.arm().name == NO_TRUNCATE {
+            stall::forbid_cutting(&mut session)?;
         }
-        drop((session, held));
-        let (stall_ms, kept_bytes) = stall::probe(bench)?;
-        let measured = measured.with("kept_bytes", kept_bytes);
-        Ok(match stall_ms {
-            Some(stall_ms) => measured.with("stall_ms", stall_ms),
-            None => {
-                bench.overlap(
-                    "autovacuum did not come by within the time, so no stall was measured",
-                );
-                measured
-            }
-        })
+        let measured = match bench.cell().at("workload") {
+            BULK => stall::grown_by_bulk(&mut session)?,
+            _ => self.cycles(bench, &mut session)?,
+        };
+        drop(session);
+        stall::probe(bench, measured)
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
         // Keeping the tables is about growth, and vacuum_truncate about the stall.
         let cards = on_metrics(matrix, self, &["catalog_bytes", "stall_ms"]);
-        let fits = |card: &Comparison| {
-            (card.candidate.arm == "no-truncate") == (card.metric == "stall_ms")
+        let fits =
+            |card: &Comparison| (card.candidate.arm == NO_TRUNCATE) == (card.metric == "stall_ms");
+        let worded = |card: Comparison| match card.metric.as_str() {
+            "stall_ms" => about_the_stall(card, matrix),
+            _ => about_growth(card),
         };
-        cards.into_iter().filter(fits).collect()
+        cards.into_iter().filter(fits).filter_map(worded).collect()
     }
 
     fn advice(&self, arm: &Arm) -> String {
@@ -216,7 +265,7 @@ impl Experiment for CatalogChurn {
             };
             Grown::of(results.iter().find(fits)?)
         };
-        let mut remarks: Vec<String> = Vec::new();
+        let mut remarks = incidents(results);
         if self.traffic.is_empty() {
             remarks.extend(grown("shop").map(|grown| projection(grown.attribute_rows)));
             remarks.extend(
@@ -253,6 +302,84 @@ impl Experiment for CatalogChurn {
     }
 }
 
+impl CatalogChurn {
+    /// The cycles of the workload, a snapshot being held meanwhile where the cell says so.
+    fn cycles(&self, bench: &mut Bench<'_>, session: &mut Session) -> Result<Measured> {
+        stall::make_probe(session)?;
+        let held = match bench.cell().at("snapshot") {
+            "held" => Some(hold_snapshot(bench)?),
+            _ => None,
+        };
+        let workload = match &self.own {
+            Some(sql) => workload::own(sql),
+            None => workload::named(bench.cell().at("workload")),
+        };
+        let life = match bench.arm().name.as_str() {
+            "reuse" => Life::Kept,
+            _ => Life::Dropped,
+        };
+        let measured = churn(bench, session, &workload, life)?;
+        drop(held);
+        let reached = measured.metrics.get("cycles_s").copied().unwrap_or(0.0);
+        if rate(bench.cell()).is_some_and(|rate| reached < 0.9 * rate) {
+            bench.overlap(format!(
+                "the rate could not be held: {reached:.1} cycles a second"
+            ));
+        }
+        Ok(measured)
+    }
+}
+
+/// A card on the stall, where catalogs were bloated for it and shared_buffers are largest; `None` where they were not.
+fn about_the_stall(mut card: Comparison, matrix: &Matrix) -> Option<Comparison> {
+    let values = |name: &str| {
+        let axis = matrix.axes.iter().find(|axis| axis.name == name);
+        axis.map_or(&[] as &[String], |axis| axis.values.as_slice())
+    };
+    let buffers = values(BUFFERS).last()?.clone();
+    values("workload").iter().find(|value| *value == BULK)?;
+    card.at(&[("workload", BULK), (BUFFERS, &buffers)], matrix);
+    card.action = "set vacuum_truncate off for the catalogs".to_owned();
+    card.subject = "the longest SELECT while autovacuum cleans up bloated catalogs".to_owned();
+    card.conditions = format!(" (shared_buffers {buffers})");
+    Some(card)
+}
+
+/// A card on growth, which no cycle makes where all of it was made before.
+fn about_growth(mut card: Comparison) -> Option<Comparison> {
+    if card.candidate.point.get("workload")? == BULK {
+        return None;
+    }
+    card.action = "keep temporary tables instead of creating and dropping them".to_owned();
+    Some(card)
+}
+
+/// The stall with and without cutting, for each size of shared_buffers.
+fn incidents(results: &[RunResult]) -> Vec<String> {
+    let bulk = || {
+        let done = results.iter().filter(|result| result.is_done());
+        done.filter(|result| result.cell.at("workload") == BULK)
+    };
+    let mut sizes: Vec<&str> = bulk().map(|result| result.cell.at(BUFFERS)).collect();
+    sizes.sort_unstable_by_key(|size| megabytes(size));
+    sizes.dedup();
+    let of = |arm: &str, size: &str| -> Vec<&RunResult> {
+        let fits = |result: &&RunResult| result.cell.arm == arm && result.cell.at(BUFFERS) == size;
+        bulk().filter(fits).collect()
+    };
+    let told = |size: &str| stall::told(size, &of(CREATE_DROP, size), &of(NO_TRUNCATE, size));
+    sizes.into_iter().filter_map(told).collect()
+}
+
+/// Of `128MB` and `2GB`.
+fn megabytes(size: &str) -> u64 {
+    let (number, times) = match size.strip_suffix("GB") {
+        Some(number) => (number, 1_024),
+        None => (size.trim_end_matches("MB"), 1),
+    };
+    number.parse::<u64>().unwrap_or(0).saturating_mul(times)
+}
+
 /// Cycles a second; `None` for as many as go.
 fn rate(cell: &Cell) -> Option<f64> {
     cell.number_at("rate").filter(|rate| *rate > 0.0)
@@ -276,14 +403,14 @@ impl Grown {
 
     /// Projected over a table of traffic, if nobody cleans up.
     fn over(&self, what: &str, traffic: &[(String, u64)]) -> String {
-        let megabytes = |bytes: f64| bytes / 1_048_576.0;
+        let in_megabytes = |bytes: f64| bytes / 1_048_576.0;
         let line = |(label, cycles): &(String, u64)| {
             let cycles = *cycles as f64;
             let attributes = cycles * self.attribute_rows / PUBLISHED_ROWS_PAGE * 8192.0;
             format!(
                 "{label} ({cycles:.0}): pg_attribute {:.0} MB, all catalogs {:.0} MB",
-                megabytes(attributes),
-                megabytes(cycles / 1_000.0 * self.catalog_bytes)
+                in_megabytes(attributes),
+                in_megabytes(cycles / 1_000.0 * self.catalog_bytes)
             )
         };
         let lines: Vec<String> = traffic.iter().map(line).collect();
@@ -303,13 +430,13 @@ fn article_traffic() -> Vec<(String, u64)> {
 
 /// What a day of the shop leaves in `pg_attribute` when nobody cleans up, with the published filling of pages.
 fn projection(rows_login: f64) -> String {
-    let megabytes = |logins: f64| logins * rows_login / PUBLISHED_ROWS_PAGE * 8192.0 / 1_048_576.0;
+    let grown = |logins: f64| logins * rows_login / PUBLISHED_ROWS_PAGE * 8192.0 / 1_048_576.0;
     format!(
         "projected to the article's traffic at {rows_login:.0} rows a login and {PUBLISHED_ROWS_PAGE:.0} rows a page: pg_attribute grows by \
          {:.0} MB for 1,000 logins, {:.0} MB for 20,000 and {:.0} MB for 60,000 (published, at 173 rows: 58.77, 1,175.27 and 3,525.82 MB)",
-        megabytes(1_000.0),
-        megabytes(20_000.0),
-        megabytes(60_000.0)
+        grown(1_000.0),
+        grown(20_000.0),
+        grown(60_000.0)
     )
 }
 
@@ -331,9 +458,6 @@ fn hold_snapshot(bench: &mut Bench<'_>) -> Result<Session> {
         .map_err(Error::sql("holding a snapshot"))?;
     Ok(session)
 }
-
-const CATALOG_BYTES: &str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
-                             WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'";
 
 /// Rows of the three catalogs.
 fn rows(session: &mut Session) -> Result<[f64; 3]> {
@@ -365,7 +489,7 @@ fn churn(
         session.execute(&workload.fill).map_err(failed())?;
         session.execute(&workload.drop).map_err(failed())?;
     }
-    let (bytes, wal) = (number(session, CATALOG_BYTES)?, wal_bytes(session)?);
+    let (bytes, wal) = (number(session, stall::CATALOG_BYTES)?, wal_bytes(session)?);
     let (cycles, start) = (cycles(bench.scale()), Instant::now());
     let rate = rate(bench.cell());
     for cycle in 0..cycles {
@@ -397,7 +521,7 @@ fn churn(
         .with("class_rows", each(2))
         .with(
             "catalog_bytes",
-            (number(session, CATALOG_BYTES)? - bytes) / thousands,
+            (number(session, stall::CATALOG_BYTES)? - bytes) / thousands,
         )
         .with("wal_bytes", (wal_bytes(session)? - wal) / thousands)
         .with("cycles_s", cycles as f64 / seconds.max(1e-9)))
@@ -406,6 +530,29 @@ fn churn(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn growth_and_stall_are_decided_where_they_are_made() {
+        let matrix = CATALOG_CHURN.matrix(Scale::Quick);
+        let cards = CATALOG_CHURN.comparisons(&matrix);
+        let [growth, stall] = cards.as_slice() else {
+            panic!("two cards: {cards:?}")
+        };
+        assert_eq!(growth.candidate.arm, "reuse");
+        assert_eq!(growth.candidate.point["workload"], "reporting");
+        assert_eq!(stall.candidate.arm, NO_TRUNCATE);
+        assert_eq!(stall.candidate.point["workload"], BULK);
+        assert_eq!(stall.candidate.point[BUFFERS], "2GB");
+        let only = |workload: &str| {
+            let mut matrix = matrix.clone();
+            matrix.axes[0].values = vec![workload.to_owned()];
+            let cards = CATALOG_CHURN.comparisons(&matrix).into_iter();
+            cards.map(|card| card.metric).collect::<Vec<_>>()
+        };
+        assert_eq!(only("shop"), ["catalog_bytes"]);
+        assert_eq!(only(BULK), ["stall_ms"]);
+        assert_eq!((megabytes("128MB"), megabytes("2GB")), (128, 2_048));
+    }
 
     #[test]
     fn a_table_of_traffic_is_projected_line_by_line() {

@@ -15,7 +15,7 @@ registry! {
         lock_contention::LockContention,
         jit_memory::JitMemory,
         connection_memory::ConnectionMemory,
-        async_io::AsyncIo,
+        async_io::ASYNC_IO,
         filesystem::FILESYSTEM,
         large_object_dump::LARGE_OBJECT_DUMP,
         analyze_prefetch::ANALYZE_PREFETCH,

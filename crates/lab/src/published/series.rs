@@ -169,7 +169,11 @@ const fn toast(arm: &'static str, values: Values) -> Series {
 
 const fn churn(metric: &'static str, values: Values) -> Series {
     Series {
-        held: &[("snapshot", "none"), ("rate", "max")],
+        held: &[
+            ("snapshot", "none"),
+            ("rate", "max"),
+            ("shared_buffers", "128MB"),
+        ],
         ..along(
             "catalog-churn",
             (metric, ""),

@@ -8,19 +8,29 @@ use pgclinic_servers::Session;
 use super::{Place, Sampled, Sampler, Sampling, Trouble, number, text};
 
 /// Requests live for microseconds to milliseconds: one look says little, so each sample is a burst of looks.
-const LOOKS: u32 = 20;
+const LOOKS: u32 = 5;
+
+/// Between two looks of a burst: looks that follow at once see the same requests.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What has been handed to the kernel or a worker, and is not done yet.
+const IN_FLIGHT: &str = "SUBMITTED";
 
 const SQL: &str = "SELECT state, count(*) FROM pg_aios GROUP BY 1";
 
 /// See the module.
 pub struct IoInFlight;
 
+/// Requests by state, over the looks of one burst.
+struct Burst {
+    at: f64,
+    states: BTreeMap<String, f64>,
+    most: f64,
+}
+
 #[derive(Default)]
 struct Seen {
-    looks: u64,
-    most: f64,
-    states: BTreeMap<String, f64>,
-    means: Vec<[f64; 2]>,
+    bursts: Vec<Burst>,
 }
 
 impl Sampler for IoInFlight {
@@ -29,15 +39,17 @@ impl Sampler for IoInFlight {
     }
 
     fn about(&self) -> &'static str {
-        "Reads pg_aios in bursts of 20 looks: requests in flight on average and at most, by state."
+        "Reads pg_aios in bursts of 5 looks: requests in flight (submitted, not done) on average and at most, and requests in \
+         each state. The first and the last burst, before and behind what is measured, do not count."
     }
 
     fn cost(&self) -> &'static str {
-        "Twenty statements each half second, about 0.1 ms each; every look takes a snapshot of all handles without locks."
+        "Five statements, 5 ms apart, about 14 times a second, 0.1 ms each; every look takes a snapshot of all handles without \
+         locks."
     }
 
     fn every(&self) -> Duration {
-        Duration::from_millis(500)
+        Duration::from_millis(50)
     }
 
     fn missing(&self, place: &Place) -> Option<String> {
@@ -51,30 +63,78 @@ impl Sampler for IoInFlight {
 
 impl Sampling for Seen {
     fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
-        let mut sum = 0.0;
-        for _ in 0..LOOKS {
-            let mut now = 0.0;
-            for row in session.query(SQL)? {
-                let requests = number(&row, 1);
-                now += requests;
-                *self.states.entry(text(&row, 0).to_owned()).or_default() += requests;
+        let mut burst = Burst {
+            at,
+            states: BTreeMap::new(),
+            most: 0.0,
+        };
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(PAUSE);
             }
-            sum += now;
-            self.most = self.most.max(now);
-            self.looks += 1;
+            for row in session.query(SQL)? {
+                let (state, requests) = (text(&row, 0), number(&row, 1));
+                *burst.states.entry(state.to_owned()).or_default() += requests;
+                if state == IN_FLIGHT {
+                    burst.most = burst.most.max(requests);
+                }
+            }
         }
-        self.means.push([at, sum / f64::from(LOOKS)]);
+        self.bursts.push(burst);
         Ok(())
     }
 
     fn finish(self: Box<Self>, _seconds: f64, sampled: &mut Sampled) {
-        let looks = self.looks.max(1) as f64;
-        let all: f64 = self.states.values().sum();
-        sampled.metric("aio.in_flight_mean", all / looks);
-        sampled.metric("aio.in_flight_max", self.most);
-        for (state, requests) in &self.states {
-            sampled.metric(format!("aio.{state}"), requests / looks);
+        // Where the window was too short for a look in between, there is no answer, and not the answer 0.
+        let [_, between @ .., _] = self.bursts.as_slice() else {
+            return;
+        };
+        if between.is_empty() {
+            return;
         }
-        sampled.series("aio.in_flight", self.means);
+        let looks = f64::from(LOOKS) * between.len() as f64;
+        let of = |burst: &Burst, state: &str| burst.states.get(state).copied().unwrap_or(0.0);
+        let mean = |state: &str| between.iter().map(|burst| of(burst, state)).sum::<f64>() / looks;
+        sampled.metric("aio.in_flight_mean", mean(IN_FLIGHT));
+        let most = between.iter().map(|burst| burst.most).fold(0.0, f64::max);
+        sampled.metric("aio.in_flight_max", most);
+        for state in between.iter().flat_map(|burst| burst.states.keys()) {
+            sampled.metric(format!("aio.{state}"), mean(state));
+        }
+        let share = |burst: &Burst| [burst.at, of(burst, IN_FLIGHT) / f64::from(LOOKS)];
+        sampled.series("aio.in_flight", between.iter().map(share).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burst(requests: f64) -> Burst {
+        Burst {
+            at: requests,
+            states: BTreeMap::from([
+                (IN_FLIGHT.to_owned(), requests * f64::from(LOOKS)),
+                ("COMPLETED_SHARED".to_owned(), f64::from(LOOKS)),
+            ]),
+            most: requests + 1.0,
+        }
+    }
+
+    fn seen(requests: &[f64]) -> Sampled {
+        let mut sampled = Sampled::default();
+        let bursts = requests.iter().copied().map(burst).collect();
+        Box::new(Seen { bursts }).finish(1.0, &mut sampled);
+        sampled
+    }
+
+    #[test]
+    fn looks_before_and_behind_the_load_do_not_count() {
+        let sampled = seen(&[0.0, 6.0, 2.0, 0.0]);
+        assert_eq!(sampled.metrics["aio.in_flight_mean"], 4.0);
+        assert_eq!(sampled.metrics["aio.in_flight_max"], 7.0);
+        assert_eq!(sampled.metrics["aio.COMPLETED_SHARED"], 1.0);
+        assert_eq!(sampled.series["aio.in_flight"], [[6.0, 6.0], [2.0, 2.0]]);
+        assert_eq!(seen(&[0.0, 0.0]), Sampled::default());
     }
 }
