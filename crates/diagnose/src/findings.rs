@@ -1,7 +1,7 @@
 //! Collects findings: keeps the first thousand per rule and relation in the order of their
 //! places, whatever the order in which pages were looked at, and counts the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::{BlockNo, Fork};
 use serde_json::{Map, Value};
@@ -286,6 +286,12 @@ impl Findings {
         findings
     }
 
+    /// The ids of all kept findings.
+    pub(crate) fn ids(&self) -> BTreeSet<String> {
+        let kept = self.kept.values().flat_map(|kept| kept.findings.values());
+        kept.map(|finding| finding.id.clone()).collect()
+    }
+
     /// How many were told, kept or not.
     pub(crate) fn total(&self) -> u64 {
         self.kept.values().map(|kept| kept.total).sum()
@@ -339,6 +345,7 @@ impl Draft {
             server_says: self.server_says,
             at_risk: AtRisk { rows: self.rows },
             remedies: self.remedies,
+            known_from: None,
             story: self.story,
         }
     }

@@ -157,6 +157,7 @@ fn relation() -> Relation {
         tablespace: 1663,
         shared: false,
         relpages: 1,
+        reltuples: None,
         relfrozenxid: Xid(700),
         relminmxid: MultiXactId(5),
         toast: TOAST_OID,

@@ -2,6 +2,7 @@
 //! undisturbed run says.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
@@ -9,11 +10,12 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Course, Level, RunState, Selection, StateKeeper, check_cluster,
-    check_cluster_on,
+    Bystander, CheckDocument, CheckOptions, Course, Level, RunState, Selection, Since, StateKeeper,
+    check_cluster, check_cluster_on, check_running,
 };
-use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_source::{Overlay, OverlayPatch};
+use pgclinic_format::Lsn;
+use pgclinic_servers::{Checksums, Scratch, StartOptions};
+use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{
     Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server,
 };
@@ -66,11 +68,16 @@ fn hurt() -> Cluster {
     Cluster::open(Arc::new(overlay)).expect("a cluster")
 }
 
-fn course<'a>(cluster: &Cluster, shelf: &'a Shelf, from: Option<RunState>) -> Course<'a> {
+fn course<'a>(
+    cluster: &Cluster,
+    options: &CheckOptions,
+    shelf: &'a Shelf,
+    from: Option<RunState>,
+) -> Course<'a> {
     let mut course = match from {
-        None => Course::new(cluster, &options(), Some(shelf)),
+        None => Course::new(cluster, options, Some(shelf)),
         Some(state) => {
-            Course::resumed(cluster, &options(), Some(shelf), state).expect("the state holds")
+            Course::resumed(cluster, options, Some(shelf), state).expect("the state holds")
         }
     };
     course.round_bytes = ROUND_BYTES;
@@ -89,11 +96,18 @@ fn sorted(mut document: CheckDocument) -> CheckDocument {
     document
 }
 
+fn check(course: Course<'_>, cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
+    match cluster.is_running() {
+        true => check_running(course, cluster, options, &Quiet, &NoWait),
+        false => check_cluster_on(course, cluster, options, &Quiet),
+    }
+}
+
 /// An undisturbed run, one in rounds, and some that go on from where another ended, all say the same.
-fn goes_on_from_each_state(cluster: &Cluster) -> CheckDocument {
-    let whole = sorted(check_cluster(cluster, &options(), &Quiet));
+fn goes_on_from_each_state(cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
+    let whole = sorted(check(Course::new(cluster, options, None), cluster, options));
     let shelf = Shelf::default();
-    let in_rounds = check_cluster_on(course(cluster, &shelf, None), cluster, &options(), &Quiet);
+    let in_rounds = check(course(cluster, options, &shelf, None), cluster, options);
     assert_eq!(sorted(in_rounds), whole);
 
     let states = shelf.0.into_inner();
@@ -104,8 +118,8 @@ fn goes_on_from_each_state(cluster: &Cluster) -> CheckDocument {
             continue;
         }
         let later = Shelf::default();
-        let course = course(cluster, &later, Some(state));
-        let resumed = check_cluster_on(course, cluster, &options(), &Quiet);
+        let course = course(cluster, options, &later, Some(state));
+        let resumed = check(course, cluster, options);
         assert_eq!(sorted(resumed), whole);
     }
     whole
@@ -113,8 +127,128 @@ fn goes_on_from_each_state(cluster: &Cluster) -> CheckDocument {
 
 #[test]
 fn a_run_goes_on_from_each_of_its_states() {
-    let whole = goes_on_from_each_state(&hurt());
+    let whole = goes_on_from_each_state(&hurt(), &options());
     assert!(whole.findings.len() >= 5);
+}
+
+/// What the first run found is found again, though no page has changed.
+#[test]
+fn so_does_a_run_over_what_changed() {
+    let cluster = hurt();
+    let first = last_state(&cluster);
+    let options = CheckOptions {
+        since: Some(Since::of(&first, &cluster, &options()).expect("the state can tell")),
+        ..options()
+    };
+    let whole = goes_on_from_each_state(&cluster, &options);
+    let since = whole.since.clone().expect("a summary");
+    assert!(
+        since.pages_again >= 5 && since.pages_unchanged > 100,
+        "{since:?}"
+    );
+    let ids = |document: &CheckDocument| {
+        let own = document.findings.iter().map(|finding| finding.id.clone());
+        own.collect::<BTreeSet<_>>()
+    };
+    let all = check_cluster(&cluster, &self::options(), &Quiet);
+    assert_eq!(ids(&whole), ids(&all));
+}
+
+/// A state of the one is no state of the other.
+#[test]
+fn a_run_over_what_changed_is_not_gone_on_with_over_everything() {
+    let cluster = hurt();
+    let first = last_state(&cluster);
+    let changed = CheckOptions {
+        since: Some(Since::of(&first, &cluster, &options()).expect("the state can tell")),
+        ..options()
+    };
+    let shelf = Shelf::default();
+    check_cluster_on(
+        course(&cluster, &changed, &shelf, None),
+        &cluster,
+        &changed,
+        &Quiet,
+    );
+    let states = shelf.0.into_inner();
+    let begun = serde_json::from_str(states.first().expect("one")).expect("a state");
+    let refused = Course::resumed(&cluster, &options(), None, begun).map(drop);
+    let why = refused.expect_err("refused");
+    assert!(why.contains("pages that changed since"), "{why}");
+}
+
+fn last_state(cluster: &Cluster) -> RunState {
+    let shelf = Shelf::default();
+    let whole = course(cluster, &options(), &shelf, None);
+    check_cluster_on(whole, cluster, &options(), &Quiet);
+    let states = shelf.0.into_inner();
+    serde_json::from_str(states.last().expect("one")).expect("a state")
+}
+
+/// Time does not pass: nobody writes.
+struct NoWait;
+
+impl Bystander for NoWait {
+    fn wait(&self) {}
+}
+
+/// Pages that wait for a second look are in the state too.
+#[test]
+fn so_does_a_run_beside_a_server() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    // No record of a server with nothing to do.
+    let options_of_server = StartOptions::default().with("wal_level", "minimal");
+    let running = copy.start_with(&options_of_server).expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let sql = "SELECT pg_relation_filepath('public.frozen')";
+    let path = session.query_value(sql).expect(sql).expect("a path");
+    session.execute("CHECKPOINT").expect("written");
+    let mut writing = File::options();
+    let file = writing.write(true).open(copy.pgdata.join(&path));
+    let file = file.expect("a table's file");
+    file.write_all_at(&[7; 64], 8192 + 6000).expect("hurt");
+    let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a folder");
+    let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let whole = goes_on_from_each_state(&cluster, &options());
+    let place = &whole.findings.first().expect("damage").place;
+    assert_eq!((place.path.as_str(), place.block), (path.as_str(), Some(1)));
+    assert_eq!(whole.relations.len(), 1);
+}
+
+/// Neither way: a server changes files under what was judged without one.
+#[test]
+fn a_state_from_before_a_server_was_started_or_stopped_is_refused() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let stopped = open(&copy.pgdata);
+    let state_of = |cluster: &Cluster| {
+        let shelf = Shelf::default();
+        let course = course(cluster, &options(), &shelf, None);
+        check(course, cluster, &options());
+        let states = shelf.0.into_inner();
+        serde_json::from_str::<RunState>(states.first().expect("one")).expect("a state")
+    };
+    let before = state_of(&stopped);
+    let server = copy.start().expect("a server");
+    let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a folder");
+    let running = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let beside = state_of(&running);
+    drop(server);
+    for (state, cluster, says) in [
+        (before, &running, "a server is at work on it now"),
+        (beside, &stopped, "none is at work now"),
+    ] {
+        let refused = Course::resumed(cluster, &options(), None, state).map(drop);
+        let why = refused.expect_err("refused");
+        assert!(why.contains(says), "{why}");
+    }
+    let mut other = state_of(&running);
+    let begin = other.begin.as_mut().expect("a begin");
+    begin.redo = Lsn(u64::MAX);
+    let refused = Course::resumed(&running, &options(), None, other.clone()).map(drop);
+    assert!(refused.expect_err("refused").contains("set back"));
+    other.begin.as_mut().expect("a begin").timeline += 1;
+    let refused = Course::resumed(&running, &options(), None, other).map(drop);
+    assert!(refused.expect_err("refused").contains("timeline 2"));
 }
 
 /// No file is read again to be summed, and none is counted twice.
@@ -131,7 +265,7 @@ fn so_does_a_run_over_a_base_backup() {
         let file = file.expect("a file of every backup");
         file.write_all_at(&[0x5A; 8], offset).expect("a write");
     }
-    let whole = goes_on_from_each_state(&open(&folder));
+    let whole = goes_on_from_each_state(&open(&folder), &options());
     let mut changed: Vec<&str> = whole
         .findings
         .iter()
@@ -146,7 +280,8 @@ fn so_does_a_run_over_a_base_backup() {
 fn a_state_of_something_else_is_refused() {
     let cluster = hurt();
     let shelf = Shelf::default();
-    check_cluster_on(course(&cluster, &shelf, None), &cluster, &options(), &Quiet);
+    let whole = course(&cluster, &options(), &shelf, None);
+    check_cluster_on(whole, &cluster, &options(), &Quiet);
     let states = shelf.0.into_inner();
     let state = |text: &String| serde_json::from_str::<RunState>(text).expect("a state");
     let refused = |state: RunState, options: &CheckOptions| {

@@ -129,8 +129,16 @@ fn coverage(document: &CheckDocument) -> String {
     }
     let percent = words::percent(coverage.bytes_checked, coverage.bytes_seen);
     let bytes = words::bytes(coverage.bytes_seen);
-    match coverage.pages_unchanged {
-        0 => format!("checked {percent} % of {bytes} in {time}"),
-        _ => format!("checked {percent} % of the {bytes} that changed, in {time}"),
+    match (&document.since, coverage.pages_unchanged) {
+        (None, 0) => format!("checked {percent} % of {bytes} in {time}"),
+        (None, _) => format!("checked {percent} % of the {bytes} that changed, in {time}"),
+        (Some(since), 0) => {
+            let lsn = words::clean(&since.lsn);
+            format!("checked {percent} % of {bytes} in {time}, no page unchanged since {lsn}")
+        }
+        (Some(since), _) => {
+            let lsn = words::clean(&since.lsn);
+            format!("checked {percent} % of the {bytes} that changed since {lsn}, in {time}")
+        }
     }
 }

@@ -2,8 +2,33 @@
 
 use std::fmt::Write;
 
-use pgclinic_diagnose::document::{Place, ServerAnswer, Target};
+use pgclinic_diagnose::document::{Place, ServerAnswer, SinceSummary, Target};
 use serde_json::{Map, Value};
+
+/// What a run that only looks at changes did with the rest.
+pub(crate) fn since(since: &SinceSummary) -> String {
+    let mut parts = vec![match since.pages_unchanged {
+        0 => "no page was passed over as unchanged".to_owned(),
+        pages => format!("{} passed over as unchanged", plural(pages, "page")),
+    }];
+    if since.pages_again > 0 {
+        let pages = plural(since.pages_again, "unchanged page");
+        parts.push(format!("{pages} with known findings looked at again"));
+    }
+    if since.findings_carried > 0 {
+        let findings = plural(since.findings_carried, "known finding");
+        parts.push(format!("{findings} told again and not looked for"));
+    }
+    format!("since {}: {}", clean(&since.lsn), parts.join(", "))
+}
+
+/// Of a finding that this run did not look for.
+pub(crate) fn known_from(lsn: &str) -> String {
+    format!(
+        "from the run that began at {}; this one did not look for it",
+        clean(lsn)
+    )
+}
 
 /// `1,234,567`.
 pub(crate) fn count(number: u64) -> String {

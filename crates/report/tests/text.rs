@@ -23,6 +23,47 @@ fn what_was_not_checked_is_as_loud_as_damage() {
     insta::assert_snapshot!(render("text", &incomplete()));
 }
 
+fn in_one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn a_run_over_what_changed_says_what_it_did_with_the_rest() {
+    let mut document = damaged();
+    document["coverage"]["pages_unchanged"] = json!(1200);
+    document["since"] =
+        json!({"lsn": "0/15A0", "pages_unchanged": 1200, "pages_again": 1, "findings_carried": 2});
+    document["findings"][0]["known_from"] = json!("0/1000");
+    let text = in_one_line(&render("text", &document));
+    for words in [
+        "that changed since 0/15A0, in 12.3 s",
+        "since 0/15A0: 1,200 pages passed over as unchanged, 1 unchanged page with known findings looked at again, 2 known findings told again and not looked for",
+        "known from the run that began at 0/1000; this one did not look for it",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let html = render("html", &document);
+    assert!(html.contains("2 known findings told again"), "{html}");
+    assert!(html.contains("from the run that began at 0/1000"), "{html}");
+}
+
+#[test]
+fn that_no_page_stayed_as_it_was_is_said_too() {
+    let mut document = healthy();
+    document["since"] =
+        json!({"lsn": "0/15A0", "pages_unchanged": 0, "pages_again": 0, "findings_carried": 0});
+    let text = in_one_line(&render("text", &document));
+    assert!(
+        text.contains("in 12.3 s, no page unchanged since 0/15A0"),
+        "{text}"
+    );
+    assert!(
+        text.contains("no page was passed over as unchanged"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_page_is_taken_apart() {
     insta::assert_snapshot!(render("text", &inspect()));

@@ -1,5 +1,6 @@
 //! `pgclinic check TARGET`: what is wrong in the files.
 
+use std::mem::take;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,11 +75,12 @@ struct Arguments {
     /// Write to this file how far the run has come, about once for each GiB, so that another can go on after it was stopped or killed
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Only look at pages that changed since the run began that wrote this state and came to its end; what did not change is passed over
+    /// Only look at pages that changed since the run began that wrote this state and came to its end, and at those in which it found something;
+    /// others are passed over
     #[arg(long, value_name = "STATE")]
     since: Option<PathBuf>,
-    /// Go on where the run ended that wrote the state; the cluster must not have changed, and everything else must be asked alike
-    #[arg(long, requires = "state", conflicts_with = "since")]
+    /// Go on where the run ended that wrote the state; everything must be asked alike, and a stopped cluster must not have changed
+    #[arg(long, requires = "state")]
     resume: bool,
     /// The server at work on the data directory, postgres://user@host:port/database: it is asked for damaged pages, and whether they are still in use
     #[arg(long, value_name = "URL")]
@@ -129,8 +131,14 @@ impl Command for Check {
         }
         let state = arguments.state_file()?;
         let first = UnseenServer::told(arguments.running.running);
+        // A look that is taken again does not go on with what the one before it wrote.
+        let mut resumes = arguments.resume;
         let look = |unseen, world: &mut World<'_>| {
-            arguments.look(named.as_ref(), unseen, state.as_ref(), world)
+            let course = CourseOf {
+                state: state.as_ref(),
+                resumes: take(&mut resumes),
+            };
+            arguments.look(named.as_ref(), unseen, course, world)
         };
         let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
@@ -148,7 +156,7 @@ impl Arguments {
         &self,
         named: Option<&Target>,
         unseen: Option<UnseenServer>,
-        state: Option<&StateFile>,
+        course: CourseOf<'_>,
         world: &mut World<'_>,
     ) -> Result<(CheckDocument, Option<Option<UnseenServer>>), Failure> {
         let (opened, unseen) = self.opened(named, unseen, world)?;
@@ -159,7 +167,7 @@ impl Arguments {
         let server = self.asked_server(&opened, named, world)?;
         self.let_it_go_first(&opened, world);
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
-        let done = checked(&opened, self, world, (server, state), &bar);
+        let done = checked(&opened, self, world, (server, course), &bar);
         bar.finish();
         let mut document = done?;
         let gap = unseen.map(UnseenServer::gap);
@@ -305,16 +313,20 @@ impl Arguments {
         bar.finish();
         checked
     }
+}
 
-    /// Where the run begins.
-    fn course<'a>(
-        &self,
-        cluster: &Cluster,
-        options: &CheckOptions,
-        state: Option<&'a StateFile>,
-    ) -> Result<Course<'a>, Failure> {
-        let keeper = state.map(|file| file as &dyn StateKeeper);
-        match state.filter(|_| self.resume) {
+/// Where a run begins, and what keeps how far it came.
+#[derive(Clone, Copy)]
+struct CourseOf<'a> {
+    state: Option<&'a StateFile>,
+    resumes: bool,
+}
+
+impl<'a> CourseOf<'a> {
+    /// The course on this cluster, or why the state does not fit.
+    fn course(self, cluster: &Cluster, options: &CheckOptions) -> Result<Course<'a>, Failure> {
+        let keeper = self.state.map(|file| file as &dyn StateKeeper);
+        match self.state.filter(|_| self.resumes) {
             None => Ok(Course::new(cluster, options, keeper)),
             Some(file) => Course::resumed(cluster, options, keeper, file.read()?)
                 .map_err(|why| Failure::new(format!("cannot go on: {why}"))),
@@ -343,25 +355,21 @@ fn checked(
     opened: &Opened,
     arguments: &Arguments,
     world: &World<'_>,
-    (server, state): (Option<AskedServer>, Option<&StateFile>),
+    (server, course): (Option<AskedServer>, CourseOf<'_>),
     bar: &Bar,
 ) -> Result<CheckDocument, Failure> {
     let options = arguments.since(opened, options_of(arguments, &world.temp_folder))?;
     match opened {
         Opened::Cluster(cluster) if cluster.is_running() => {
-            if arguments.resume {
-                let why = "a server is running, so that what was looked at may have changed since: begin anew";
-                return Err(Failure::new(format!("cannot go on: {why}")));
-            }
-            let course = arguments.course(cluster, &options, state)?;
+            let course = course.course(cluster, &options)?;
             let beside = BesideAServer::new(&world.interrupted, server);
             Ok(check_running(course, cluster, &options, bar, &beside))
         }
         Opened::Cluster(cluster) => {
-            let course = arguments.course(cluster, &options, state)?;
+            let course = course.course(cluster, &options)?;
             Ok(check_cluster_on(course, cluster, &options, bar))
         }
-        Opened::File(_) if state.is_some() => {
+        Opened::File(_) if course.state.is_some() => {
             let why = "--state is for a cluster; one relation file is checked anew in no time";
             Err(Failure::new(why))
         }

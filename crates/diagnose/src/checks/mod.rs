@@ -182,6 +182,12 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     page.chain(cluster).chain(database).chain(relation).copied()
 }
 
+/// The rule is one of single pages.
+pub fn is_of_a_page(rule: &str) -> bool {
+    let mut rules = PAGE_CHECKS.iter().flat_map(|check| check.rules());
+    rules.any(|own| own.name == rule)
+}
+
 /// The rule is one of comparisons: what it finds may stand on another page than the damage.
 pub fn is_comparison(rule: &str) -> bool {
     let mut rules = RELATION_CHECKS.iter().flat_map(|check| check.rules());

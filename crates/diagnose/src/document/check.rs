@@ -235,6 +235,9 @@ pub struct Finding {
     pub at_risk: AtRisk,
     /// Ways out, best first.
     pub remedies: Vec<Remedy>,
+    /// Of a run that did not look for it: the LSN at which the run began that saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_from: Option<String>,
     /// What it would follow from.
     #[serde(skip)]
     pub(crate) story: Story,
@@ -306,6 +309,19 @@ impl Coverage {
     }
 }
 
+/// What a run did with what has not changed since another run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SinceSummary {
+    /// A page with an older LSN has not changed.
+    pub lsn: String,
+    /// Unchanged pages that were passed over.
+    pub pages_unchanged: u64,
+    /// Unchanged pages that were looked at all the same, as the other run found something in them.
+    pub pages_again: u64,
+    /// Findings of the other run that this one did not look for, and tells as they were known.
+    pub findings_carried: u64,
+}
+
 /// A relation with findings, for the map of its blocks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RelationSummary {
@@ -365,6 +381,9 @@ pub struct CheckDocument {
     pub verdict: Verdict,
     /// The cluster was not shut down in good order; replay would change it.
     pub needs_recovery: bool,
+    /// Of a run that only looked at what changed since another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<SinceSummary>,
     /// The ledger.
     pub coverage: Coverage,
     /// Relations with findings.

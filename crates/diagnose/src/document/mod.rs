@@ -17,7 +17,7 @@ pub use catalog_cost::{
 };
 pub use check::{
     AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
-    Place, RelationSummary, Remedy, Verdict,
+    Place, RelationSummary, Remedy, SinceSummary, Verdict,
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFork, DiffVerdict,

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_format::{Lsn, Oid};
+use pgclinic_format::{BlockNo, Lsn, Oid};
 use serde::{Deserialize, Serialize};
 
 use super::check::{Coverage, Evidence, Finding, RelationSummary, Story};
 use super::{Level, Target, Tool};
+use crate::walker::Spot;
 
 /// The state of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,6 +27,12 @@ pub struct RunState {
     /// Where the cluster was when the run began, for runs that only look at what changed since.
     #[serde(default)]
     pub begin: Option<Begin>,
+    /// Where it is in the WAL, if the run only looks at pages that changed since then.
+    #[serde(default)]
+    pub since: Option<Lsn>,
+    /// A server is at work on the cluster.
+    #[serde(default)]
+    pub running: bool,
     /// Nothing is left to do.
     pub complete: bool,
     /// What belongs to no database is done.
@@ -78,6 +85,28 @@ pub(crate) struct SavedBooks {
     /// Small files that are booked.
     #[serde(default)]
     pub(crate) booked: BTreeSet<String>,
+    /// Unchanged pages that were looked at again.
+    #[serde(default)]
+    pub(crate) unchanged: BTreeSet<(String, BlockNo)>,
+    /// Beside a server: bytes of relation files that were looked at.
+    #[serde(default)]
+    pub(crate) looked_at: BTreeMap<String, u64>,
+    /// Beside a server: pages that need a second look.
+    #[serde(default)]
+    pub(crate) suspects: SavedSuspects,
+    /// Beside a server: what checks of files found once.
+    #[serde(default)]
+    pub(crate) held: Vec<SavedFinding>,
+}
+
+/// Pages that need a second look.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavedSuspects {
+    pub(crate) pages: Vec<Spot>,
+    /// Those that are younger than the WAL that was known, with their LSN.
+    pub(crate) young: Vec<(Lsn, Spot)>,
+    /// How many more there were.
+    pub(crate) omitted: u64,
 }
 
 /// Findings of one rule in one relation.

@@ -21,6 +21,21 @@ pub(crate) struct DamagedBlocks {
 }
 
 impl DamagedBlocks {
+    /// Those of a summary.
+    pub(crate) fn of(ranges: &[[u64; 2]]) -> Self {
+        let mut blocks = DamagedBlocks::default();
+        for [start, end] in ranges.iter().filter(|[start, end]| start < end) {
+            blocks.add_range(*start, *end);
+        }
+        blocks
+    }
+
+    /// The block is one of them.
+    pub(crate) fn has(&self, block: u64) -> bool {
+        let before = self.ranges.range(..=block).next_back();
+        before.is_some_and(|(_, end)| *end > block)
+    }
+
     /// Adds one block.
     pub(crate) fn add(&mut self, block: u64) {
         self.add_range(block, block + 1);
@@ -93,6 +108,10 @@ pub(crate) struct Books {
     pub(crate) sums: BTreeMap<String, Vec<u8>>,
     /// Small files that are booked.
     pub(crate) booked: BTreeSet<String>,
+    /// Pages, by file and block, that have not changed since another run and were looked at again as it found something in them.
+    pub(crate) unchanged: BTreeSet<(String, u32)>,
+    /// Findings of that run that this one did not look for.
+    pub(crate) carried: u64,
     /// Of a cluster whose server is at work: bytes of relation files that were looked at.
     pub(crate) looked_at: BTreeMap<String, u64>,
     /// Of the same: pages that need a second look.
@@ -119,6 +138,8 @@ impl Books {
             damaged: BTreeMap::new(),
             sums: BTreeMap::new(),
             booked: BTreeSet::new(),
+            unchanged: BTreeSet::new(),
+            carried: 0,
             looked_at: BTreeMap::new(),
             suspects: Suspects::default(),
             held: BTreeMap::new(),
@@ -250,5 +271,8 @@ mod tests {
             blocks.add(block);
         }
         assert_eq!(blocks.ranges(), [[3, 5], [7, 10]]);
+        let again = DamagedBlocks::of(&blocks.ranges());
+        let has: Vec<u64> = (0..12).filter(|block| again.has(*block)).collect();
+        assert_eq!(has, [3, 4, 7, 8, 9]);
     }
 }

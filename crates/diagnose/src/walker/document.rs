@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::Cluster;
 
-use crate::document::{CheckDocument, Evidence, Finding, Level, NotChecked, Target, Tool, Verdict};
+use crate::document::{
+    CheckDocument, Evidence, Finding, Level, NotChecked, SinceSummary, Target, Tool, Verdict,
+};
 use crate::rule::Severity;
 use crate::walker::books::Books;
 use crate::walker::{CheckOptions, Since, stories, target_of};
@@ -20,8 +22,7 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
         });
     }
     if let Some(since) = &options.since {
-        let unchanged = books.coverage.pages_unchanged;
-        let entries = unchanged_since(since, unchanged, options.level);
+        let entries = unchanged_since(&since_summary(since, &books), options.level);
         entries
             .into_iter()
             .for_each(|entry| books.not_checked(entry));
@@ -45,21 +46,33 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
     )
 }
 
+fn since_summary(since: &Since, books: &Books) -> SinceSummary {
+    SinceSummary {
+        lsn: since.lsn().to_string(),
+        pages_unchanged: books.coverage.pages_unchanged,
+        pages_again: books.unchanged.len() as u64,
+        findings_carried: books.carried,
+    }
+}
+
 /// What a run that only looks at changes leaves to the one before.
-fn unchanged_since(since: &Since, pages: u64, level: Level) -> Vec<NotChecked> {
+fn unchanged_since(since: &SinceSummary, level: Level) -> Vec<NotChecked> {
     let entry = |what: String, why: &str| NotChecked {
         what,
         why: why.into(),
         inherent: true,
     };
-    let lsn = since.lsn();
-    let mut entries = vec![entry(
-        format!("{pages} pages that have not changed since {lsn}"),
-        "--since asks for changed pages only: damage that came without a change of the LSN is not seen in them",
-    )];
-    if since.findings() > 0 {
-        let what = format!("{} findings of the run before", since.findings());
-        entries.push(entry(what, "its own report tells them; those in pages that have not changed since are not told again"));
+    let mut entries = Vec::new();
+    if since.pages_unchanged > 0 {
+        let what = format!(
+            "{} pages that have not changed since {}",
+            since.pages_unchanged, since.lsn
+        );
+        entries.push(entry(what, "--since asks for changed pages only: damage that came without a change of the LSN is not seen in them"));
+    }
+    if since.findings_carried > 0 {
+        let what = format!("{} findings of an earlier run", since.findings_carried);
+        entries.push(entry(what, "they are told as they were known: only a run without --since, at their level and of the stopped cluster, looks for all of them"));
     }
     if level > Level::Pages {
         let what = "the pages of relations against each other";
@@ -125,6 +138,8 @@ pub(crate) fn assemble(
     options: &CheckOptions,
     books: Books,
 ) -> CheckDocument {
+    let since = options.since.as_ref();
+    let since = since.map(|since| since_summary(since, &books));
     let mut coverage = books.coverage;
     coverage.beyond_level = beyond(options.level, books.main_bytes);
     assert!(
@@ -153,6 +168,7 @@ pub(crate) fn assemble(
         level: options.level,
         verdict,
         needs_recovery,
+        since,
         coverage,
         relations: books.relations,
         evidence: books

@@ -10,6 +10,7 @@ mod books;
 mod chain_links;
 mod document;
 mod job;
+mod known;
 mod left_out;
 mod look;
 mod pass;
@@ -49,6 +50,7 @@ use books::Books;
 use job::jobs_of;
 pub(crate) use look::{Looker, Notes, Seen};
 use recovered::Clusters;
+pub(crate) use suspects::Spot;
 
 /// The part of the memory that the faces of leaves may have; the rest is for what is compared.
 const FACES_SHARE: u64 = 4;
@@ -148,6 +150,7 @@ pub fn check_cluster_on(
     }
     backup_sums::compare(cluster, options, progress, &mut books);
     chain_links::compare(cluster, options, progress, &mut books);
+    carry(cluster, options, &mut books);
     books.interrupted = progress.is_interrupted();
     if !books.interrupted {
         course.is_complete(&books);
@@ -161,6 +164,13 @@ pub fn check_cluster_on(
         });
     }
     document::write(cluster, options, books)
+}
+
+/// Tells what another run found and this one did not look for.
+fn carry(cluster: &Cluster, options: &CheckOptions, books: &mut Books) {
+    if let Some(since) = &options.since {
+        since.known().carry(cluster, options.level, books);
+    }
 }
 
 fn system_identifier(cluster: &Cluster) -> u64 {

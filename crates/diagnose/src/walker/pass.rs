@@ -55,6 +55,8 @@ struct Share {
     /// Checksums of whole files that a manifest has some of.
     sums: Vec<(String, Vec<u8>)>,
     suspects: Suspects,
+    /// Pages that were looked at again, though they have not changed.
+    unchanged: Vec<(String, BlockNo)>,
 }
 
 /// Looks at every page of every job, and gives the faces of the leaves of indexes, by job.
@@ -328,9 +330,14 @@ impl Pass<'_> {
     }
 
     /// The page has not changed since another run.
-    fn is_passed_over(&self, page: &[u8], job: &ForkCx<'_>) -> bool {
+    fn is_unchanged(&self, page: &[u8], job: &ForkCx<'_>) -> bool {
         let since = self.options.since.as_ref().zip(Page::parse(page));
-        since.is_some_and(|(since, page)| since.passes_over(page, job))
+        since.is_some_and(|(since, page)| since.is_unchanged(page, job))
+    }
+
+    /// Pages of the fork in which that run found something.
+    fn known(&self, job: &ForkCx<'_>) -> Option<&DamagedBlocks> {
+        self.options.since.as_ref()?.known().pages_of(job)
     }
 
     fn pages(
@@ -349,6 +356,7 @@ impl Pass<'_> {
             + offset / block_size;
         let pages = bytes.chunks_exact(usize::try_from(block_size).unwrap_or(8192));
         share.coverage.bytes_checked += pages.remainder().len() as u64;
+        let known = self.known(job);
         let mut hashes = looker.hashes(pages.clone()).into_iter();
         for (page, block) in pages.zip(first..) {
             let hash = hashes.next();
@@ -359,10 +367,13 @@ impl Pass<'_> {
             let Ok(number) = BlockNo::try_from(block) else {
                 continue;
             };
-            if self.is_passed_over(page, job) {
-                share.coverage.bytes_seen -= page.len() as u64;
-                share.coverage.pages_unchanged += 1;
-                continue;
+            if self.is_unchanged(page, job) {
+                if !known.is_some_and(|known| known.has(block)) {
+                    share.coverage.bytes_seen -= page.len() as u64;
+                    share.coverage.pages_unchanged += 1;
+                    continue;
+                }
+                share.unchanged.push((stretch.path.clone(), number));
             }
             share.coverage.bytes_checked += page.len() as u64;
             share.coverage.pages += 1;
@@ -400,6 +411,7 @@ impl Share {
             damaged: Vec::new(),
             sums: Vec::new(),
             suspects: Suspects::default(),
+            unchanged: Vec::new(),
         }
     }
 
@@ -466,6 +478,7 @@ fn settle(
         }
         books.sums.extend(share.sums);
         books.suspects.absorb(share.suspects);
+        books.unchanged.extend(share.unchanged);
         for (job, faces) in share.faces {
             all_faces.entry(job).or_default().add(faces);
         }

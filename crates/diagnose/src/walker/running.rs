@@ -5,6 +5,9 @@
 //! is read; a page may be younger than the WAL that was read. So nothing above a note is told at first sight. Suspicious pages
 //! are put aside and read again (`again.rs`); what checks of whole files find has to be found twice, with a newer look at control
 //! file, WAL, catalogs and folders between, so that nothing which was there both times can have been on its way.
+//!
+//! A run that goes on from a state knows by it which bytes of which files were looked at, and what waits for a second look. What the
+//! server did in between is to it what the server does in a pause: files that grew or were made meanwhile are looked at in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +23,7 @@ use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::{
-    CheckOptions, Course, FACES_SHARE, NAMES_SHARE, Progress, catalogs, catalogs_at_once,
+    CheckOptions, Course, FACES_SHARE, NAMES_SHARE, Progress, carry, catalogs, catalogs_at_once,
     check_against_files, check_whole, document, forks_of, pass, system_identifier,
 };
 
@@ -74,34 +77,48 @@ pub trait Bystander: Sync {
 
 /// Checks a cluster that was opened with [`Cluster::open_running`]. `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
-    mut course: Course<'_>,
+    course: Course<'_>,
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
     bystander: &dyn Bystander,
 ) -> CheckDocument {
+    let mut books = course.books();
+    forget_what_is_gone(cluster, &mut books);
     let mut run = Run {
         options,
         progress,
         bystander,
-        books: course.books(),
+        books,
         rounds: 0,
-        visited: BTreeSet::new(),
+        visited: course.begun(),
         postponed: BTreeMap::new(),
+        course,
     };
     run.everything(cluster);
     run.again(cluster);
+    carry(cluster, options, &mut run.books);
     run.books.interrupted = progress.is_interrupted();
     if !run.books.interrupted {
-        course.is_complete(&run.books);
+        run.course.is_complete(&run.books);
     }
     document::write(cluster, options, run.books)
+}
+
+/// What an earlier run looked at and is cut off by now is looked at again when something else stands there.
+fn forget_what_is_gone(cluster: &Cluster, books: &mut Books) {
+    books.looked_at.retain(|path, bytes| {
+        let len = cluster.source().len(path);
+        *bytes = len.as_ref().map_or(0, |len| (*bytes).min(*len));
+        len.is_ok()
+    });
 }
 
 struct Run<'a> {
     options: &'a CheckOptions,
     progress: &'a dyn Progress,
     bystander: &'a dyn Bystander,
+    course: Course<'a>,
     books: Books,
     /// Rounds that were begun.
     rounds: usize,
@@ -183,11 +200,12 @@ impl Run<'_> {
         let replayed = view.replayed_catalogs(self.options.memory_bytes / NAMES_SHARE);
         let names = replayed.as_ref().map_or(view, |(after, _)| after);
         let clusters = clusters(view, names);
-        if first {
+        if first && !self.course.is_whole_done() {
             self.books.troubles(&view.troubles);
             if self.options.selection.is_everything() {
                 check_whole(clusters, self.options, &mut self.books);
             }
+            self.course.whole_is_done(&self.books);
         }
         let mut databases = self.databases(view);
         databases.retain(|database| first || self.has_grown(view, *database));
@@ -234,7 +252,7 @@ impl Run<'_> {
             };
             check_against_files(clusters, &cx, self.options, &mut self.books);
         } else {
-            forks.retain(|files| self.is_left(view, files));
+            forks.retain(|files| self.is_new(files) || self.is_left(view, files));
         }
         forks.retain(|files| self.is_told_enough(catalog, files));
         let cx = DatabaseCx {
@@ -244,20 +262,35 @@ impl Run<'_> {
         };
         let relations = self.books.coverage.relations;
         let jobs = jobs_of(&cx, self.options, &mut self.books);
-        let known = jobs.iter().filter(|job| self.is_known(job)).count();
-        self.books.coverage.relations = self
-            .books
-            .coverage
-            .relations
-            .saturating_sub(known as u64)
-            .max(relations);
-        self.pages(view, &jobs);
+        // Each counts with its pages, so that a state counts those that are done.
+        self.books.coverage.relations = relations;
+        if first {
+            self.course.round_is_done(catalog, &[], &self.books);
+        }
+        for jobs in self.course.rounds_of_files(jobs) {
+            self.files(view, &jobs);
+        }
         self.mark(view, &forks);
+        if !self.progress.is_interrupted() {
+            self.course.database_is_done(catalog.database, &self.books);
+        }
     }
 
-    /// The relation was met in an earlier round.
-    fn is_known(&self, job: &ForkCx<'_>) -> bool {
-        job.fork() == Fork::Main && self.books.looked_at.contains_key(&job.files.path(0))
+    /// No round has met the file.
+    fn is_new(&self, files: &ForkFiles) -> bool {
+        !self.books.looked_at.contains_key(&files.path(0))
+    }
+
+    /// Some relation files, of which nothing has to be done again.
+    fn files(&mut self, view: &Cluster, jobs: &[ForkCx<'_>]) {
+        let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
+        let fresh = main.filter(|job| self.is_new(job.files)).count();
+        self.books.coverage.relations += fresh as u64;
+        self.pages(view, jobs);
+        if !self.progress.is_interrupted() {
+            self.mark(view, jobs.iter().map(|job| job.files));
+            self.course.keep(&self.books);
+        }
     }
 
     fn pages(&mut self, view: &Cluster, jobs: &[ForkCx<'_>]) {
@@ -291,7 +324,7 @@ impl Run<'_> {
     }
 
     /// Nothing of these files is left for a later round but what will be added to them.
-    fn mark(&mut self, view: &Cluster, forks: &[ForkFiles]) {
+    fn mark<'f>(&mut self, view: &Cluster, forks: impl IntoIterator<Item = &'f ForkFiles>) {
         for files in forks {
             for segment in &files.segments {
                 let bytes = whole_pages(view, segment.len);

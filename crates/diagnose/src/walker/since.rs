@@ -5,12 +5,14 @@
 //! it came in another way: in a file that was copied with its folder, or without WAL.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, Persistence};
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 
 use crate::check::ForkCx;
 use crate::document::RunState;
+use crate::walker::known::Known;
 use crate::walker::state::selection_words;
 use crate::walker::{CheckOptions, target_of};
 
@@ -18,14 +20,13 @@ use crate::walker::{CheckOptions, target_of};
 /// below are those of pages that were written without WAL.
 const FIRST_RECORD: Lsn = Lsn(1 << 20);
 
-/// The begin of another run on the same cluster.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// The begin of another run on the same cluster, and what it found.
+#[derive(Clone, Debug)]
 pub struct Since {
     lsn: Lsn,
     /// Folders with relation files that the other run knew, by tablespace and database.
     homes: BTreeSet<(Oid, Oid)>,
-    /// What it found.
-    findings: u64,
+    known: Arc<Known>,
 }
 
 impl Since {
@@ -64,7 +65,7 @@ impl Since {
         let since = Since {
             lsn: begin.redo.min(parted(begin.timeline, cluster)?),
             homes: begin.homes.iter().copied().collect(),
-            findings: state.books.findings.iter().map(|of| of.total).sum(),
+            known: Arc::new(Known::of(begin.redo, &state.books)),
         };
         since.not_ahead_of(cluster)
     }
@@ -83,7 +84,7 @@ impl Since {
     }
 
     /// The page is as the other run saw it, as far as its LSN tells.
-    pub(crate) fn passes_over(&self, page: Page<'_>, fork: &ForkCx<'_>) -> bool {
+    pub(crate) fn is_unchanged(&self, page: Page<'_>, fork: &ForkCx<'_>) -> bool {
         let lsn = page.pd_lsn();
         (FIRST_RECORD..self.lsn).contains(&lsn) && self.trusts(fork)
     }
@@ -103,9 +104,9 @@ impl Since {
         self.lsn
     }
 
-    /// What the other run found, which this one does not repeat.
-    pub(crate) fn findings(&self) -> u64 {
-        self.findings
+    /// What the other run found.
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
     }
 }
 

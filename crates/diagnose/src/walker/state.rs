@@ -1,16 +1,19 @@
 //! Going on where another run ended: what is kept of the books after each round, and whether it still holds.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::Oid;
 
 use crate::check::ForkCx;
-use crate::document::state::{Begin, DatabaseState, Owner, RunState, SavedBooks};
+use crate::document::state::{Begin, DatabaseState, Owner, RunState, SavedBooks, SavedFinding};
 use crate::document::{Evidence, Tool};
 use crate::findings::Findings;
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, target_of};
+use crate::walker::suspects::Suspects;
+use crate::walker::{CheckOptions, Since, target_of};
 
 const SCHEMA: &str = "pgclinic.state/1";
 /// Bytes of relations between two states, so that a run that is killed loses some seconds.
@@ -45,6 +48,8 @@ impl<'a> Course<'a> {
             selection: selection_words(options),
             checkpoint: checkpoint_of(cluster),
             begin: begin_of(cluster),
+            since: options.since.as_ref().map(Since::lsn),
+            running: cluster.is_running(),
             complete: false,
             whole: false,
             databases: Default::default(),
@@ -90,13 +95,10 @@ impl<'a> Course<'a> {
         if then.selection != now.selection {
             return refuse("the selection", &then.selection, &now.selection);
         }
-        if then.checkpoint != now.checkpoint {
-            let what = "a server has been at work in between: begin anew";
-            return Err(format!(
-                "the state is of the cluster at checkpoint {}, and it is at {} now: {what}",
-                then.checkpoint, now.checkpoint
-            ));
+        if then.since != now.since {
+            return refuse("pages", &since_words(then), &since_words(now));
         }
+        then.fits_files_of(now)?;
         if then.complete {
             return Err(
                 "the run that wrote the state came to its end: nothing is left to do".into(),
@@ -108,6 +110,11 @@ impl<'a> Course<'a> {
     /// The books so far.
     pub(super) fn books(&self) -> Books {
         Books::restored(self.state.books.clone())
+    }
+
+    /// The databases whose catalogs were held against their files.
+    pub(super) fn begun(&self) -> BTreeSet<Oid> {
+        self.state.databases.keys().copied().collect()
     }
 
     /// What belongs to no database is done.
@@ -146,10 +153,27 @@ impl<'a> Course<'a> {
         };
         let mut left: Vec<ForkCx<'j>> = jobs.into_iter().filter(is_left).collect();
         left.sort_by_key(|job| owner(job));
+        self.parted(left, owner)
+    }
+
+    /// All jobs in rounds of some bytes, for a run that compares no files with each other.
+    pub(super) fn rounds_of_files<'j>(&self, jobs: Vec<ForkCx<'j>>) -> Vec<Vec<ForkCx<'j>>> {
+        match self.keeper {
+            None => vec![jobs],
+            Some(_) => self.parted(jobs, ForkCx::file_number),
+        }
+    }
+
+    /// Jobs in rounds of some bytes, those of one key together.
+    fn parted<'j, K: PartialEq>(
+        &self,
+        jobs: Vec<ForkCx<'j>>,
+        key: impl Fn(&ForkCx<'j>) -> K,
+    ) -> Vec<Vec<ForkCx<'j>>> {
         let mut rounds: Vec<Vec<ForkCx<'j>>> = Vec::new();
         let (mut bytes, mut last) = (u64::MAX, None);
-        for job in left {
-            let next = Some(owner(&job));
+        for job in jobs {
+            let next = Some(key(&job));
             if bytes >= self.round_bytes && next != last {
                 rounds.push(Vec::new());
                 bytes = 0;
@@ -187,10 +211,55 @@ impl<'a> Course<'a> {
         self.keep(books);
     }
 
-    fn keep(&mut self, books: &Books) {
+    /// Everything up to here need not be done again.
+    pub(super) fn keep(&mut self, books: &Books) {
         if let Some(keeper) = self.keeper {
             self.state.books = books.saved();
             keeper.keep(&self.state);
+        }
+    }
+}
+
+impl RunState {
+    /// What was looked at is looked at as another run would find it now; why not, otherwise.
+    fn fits_files_of(&self, now: &RunState) -> Result<(), String> {
+        match (self.running, now.running) {
+            (false, false) => self.has_stood_still(now),
+            (true, true) => self.goes_on_beside(now),
+            (true, false) => Err("the state is of a run beside a server at work, and none is at work now: begin anew".into()),
+            (false, true) => Err("the state is of a stopped cluster, and a server is at work on it now: begin anew".into()),
+        }
+    }
+
+    fn has_stood_still(&self, now: &RunState) -> Result<(), String> {
+        if self.checkpoint == now.checkpoint {
+            return Ok(());
+        }
+        let what = "a server has been at work in between: begin anew";
+        Err(format!(
+            "the state is of the cluster at checkpoint {}, and it is at {} now: {what}",
+            self.checkpoint, now.checkpoint
+        ))
+    }
+
+    /// The server has gone on, and on the same way: the time between is like a pause of the run, in which each page was looked at
+    /// at a moment of its own.
+    fn goes_on_beside(&self, now: &RunState) -> Result<(), String> {
+        let (Some(then), Some(now)) = (&self.begin, &now.begin) else {
+            return Err("where the WAL is cannot be told: begin anew".into());
+        };
+        if then.timeline != now.timeline {
+            return Err(format!(
+                "the state is of timeline {}, and the cluster is on {} now: begin anew",
+                then.timeline, now.timeline
+            ));
+        }
+        match then.redo > now.redo {
+            true => Err(format!(
+                "the state is of the cluster at {}, and it is at {} now: it was set back in between",
+                then.redo, now.redo
+            )),
+            false => Ok(()),
         }
     }
 }
@@ -227,6 +296,13 @@ fn begin_of(cluster: &Cluster) -> Option<Begin> {
     })
 }
 
+fn since_words(state: &RunState) -> String {
+    match state.since {
+        Some(lsn) => format!("that changed since {lsn}"),
+        None => "whether they changed or not".into(),
+    }
+}
+
 pub(super) fn selection_words(options: &CheckOptions) -> String {
     match options.selection.is_everything() {
         true => "everything".into(),
@@ -256,11 +332,16 @@ impl Books {
                 .map(|(path, sum)| (path.clone(), STANDARD.encode(sum)))
                 .collect(),
             booked: self.booked.clone(),
+            unchanged: self.unchanged.clone(),
+            looked_at: self.looked_at.clone(),
+            suspects: self.suspects.saved(),
+            held: self.held.values().map(SavedFinding::of).collect(),
         }
     }
 
     fn restored(saved: SavedBooks) -> Self {
         let evidence = saved.evidence.into_iter();
+        let held = saved.held.into_iter().map(SavedFinding::restored);
         Books {
             coverage: saved.coverage,
             findings: Findings::restored(saved.findings),
@@ -277,6 +358,10 @@ impl Books {
                 .filter_map(|(path, sum)| Some((path, STANDARD.decode(sum).ok()?)))
                 .collect(),
             booked: saved.booked,
+            unchanged: saved.unchanged,
+            looked_at: saved.looked_at,
+            suspects: Suspects::restored(saved.suspects),
+            held: held.map(|finding| (finding.id.clone(), finding)).collect(),
             ..Books::new()
         }
     }

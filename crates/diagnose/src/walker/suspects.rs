@@ -5,6 +5,9 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn};
+use serde::{Deserialize, Serialize};
+
+use crate::document::state::SavedSuspects;
 
 /// Pages that are kept; the rest is counted.
 const PAGES_MAX: usize = 1 << 20;
@@ -13,7 +16,7 @@ const PAGES_MAX: usize = 1 << 20;
 const YOUNG_MAX: usize = 1 << 14;
 
 /// A page, whatever the files are called in the next listing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Spot {
     pub(crate) file: FileNumber,
     pub(crate) fork: Fork,
@@ -51,6 +54,27 @@ impl Suspects {
         other.pages.into_iter().for_each(|spot| self.add(spot));
         for Reverse((lsn, spot)) in other.young {
             self.add_young(spot, lsn);
+        }
+    }
+
+    /// All of them, as plain data.
+    pub(crate) fn saved(&self) -> SavedSuspects {
+        let young = self.young.iter().map(|Reverse(own)| *own);
+        let mut young: Vec<_> = young.collect();
+        young.sort_unstable();
+        SavedSuspects {
+            pages: self.pages.iter().copied().collect(),
+            young,
+            omitted: self.omitted,
+        }
+    }
+
+    /// From what was saved.
+    pub(crate) fn restored(saved: SavedSuspects) -> Self {
+        Suspects {
+            pages: saved.pages.into_iter().collect(),
+            young: saved.young.into_iter().map(Reverse).collect(),
+            omitted: saved.omitted,
         }
     }
 
@@ -93,6 +117,19 @@ mod tests {
         assert_eq!(pages.len(), YOUNG_MAX);
         assert_eq!(pages.first(), Some(&spot(3)));
         assert_eq!(omitted, 0, "nothing is wrong with the others");
+    }
+
+    #[test]
+    fn what_was_put_aside_comes_back_from_a_state() {
+        let mut suspects = Suspects::default();
+        suspects.add(spot(7));
+        suspects.add_young(spot(9), Lsn(2));
+        suspects.add_young(spot(8), Lsn(1));
+        suspects.omitted = 4;
+        let text = serde_json::to_string(&suspects.saved()).expect("plain data");
+        let saved = serde_json::from_str(&text).expect("what was written");
+        let mut restored = Suspects::restored(saved);
+        assert_eq!(restored.take(), (vec![spot(7), spot(8), spot(9)], 4));
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //! Truth: `src/include/access/xlogrecord.h`, `RestoreBlockImage` in
 //! `src/backend/access/transam/xlogreader.c`.
 
+use serde::{Deserialize, Serialize};
+
 use crate::bytes::{u16_at, u32_at};
 use crate::datum::DecompressError;
 use crate::types::{BlockNo, Fork, Oid};
@@ -22,7 +24,7 @@ const WILL_INIT: u8 = 0x40;
 const SAME_REL: u8 = 0x80;
 
 /// `RelFileLocator`: the files of a relation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FileNumber {
     /// OID of the tablespace: 1663 `pg_default`, 1664 `pg_global`, or another.
     pub tablespace: Oid,

@@ -127,6 +127,9 @@ fn facts(document: &CheckDocument, out: &mut dyn io::Write) -> io::Result<()> {
     };
     facts.push(("pages", format!("{}{zeroed}", count(coverage.pages))));
     facts.push(("findings", count(document.findings_total)));
+    if let Some(since) = &document.since {
+        facts.push(("since", words::since(since)));
+    }
     shell::facts(&facts, out)
 }
 

@@ -98,6 +98,9 @@ fn one(root: &Root<'_>, path: &str, out: &mut dyn io::Write) -> io::Result<()> {
     if let Some(rows) = finding.at_risk.rows {
         row("at risk", &plural(rows, "row"), out)?;
     }
+    if let Some(lsn) = &finding.known_from {
+        row("known", &Esc(words::known_from(lsn)).to_string(), out)?;
+    }
     out.write_all(b"</dl>\n")?;
     remedies(&finding.remedies, out)?;
     followers(&root.followers, out)?;

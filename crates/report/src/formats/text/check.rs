@@ -54,7 +54,11 @@ fn target(document: &CheckDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.text(
         2,
         &format!("{spec}: {about}; level {}", document.level.name()),
-    )
+    )?;
+    match &document.since {
+        Some(since) => sheet.text(2, &words::since(since)),
+        None => Ok(()),
+    }
 }
 
 /// What could have been looked at and was not: as loud as what is wrong.
@@ -187,6 +191,9 @@ fn one_finding(finding: &Finding, path: &str, sheet: &mut Sheet<'_>) -> io::Resu
     }
     if let Some(rows) = finding.at_risk.rows.filter(|rows| *rows > 0) {
         sheet.entry(4, "at risk", LABELS, &plural(rows, "row"))?;
+    }
+    if let Some(lsn) = &finding.known_from {
+        sheet.entry(4, "known", LABELS, &words::known_from(lsn))?;
     }
     remedies(&finding.remedies, sheet)
 }
