@@ -406,7 +406,6 @@ impl<'c> Worker<'c> {
             }
             is_partial = true;
             let column = columns.get(fault.column);
-            let name = column.map_or("", |column| column.name.as_str());
             let mut why = fault.kind.to_string();
             if let Some(Some(more)) = fate {
                 why.push_str(more);
@@ -418,7 +417,7 @@ impl<'c> Worker<'c> {
                     crew,
                     printing.table,
                     place,
-                    name,
+                    fault.column,
                     *pointer,
                     chunks,
                 ));
