@@ -102,10 +102,7 @@ fn made(types: &[TypeInfo]) -> Vec<TypeInfo> {
         .map(|(at, ty)| field(ty, at % 5 == 4))
         .collect();
     let row = user_type("row", TypeKind::Composite(fields));
-    let labels = vec![
-        (16_501, "red".to_string()),
-        (16_502, "dark blue".to_string()),
-    ];
+    let labels = vec![(16_501, b"red".to_vec()), (16_502, b"dark blue".to_vec())];
     let label = TypeInfo {
         len: 4,
         align: 4,

@@ -15,6 +15,7 @@ use crate::index::{Index, OpClass, equal_image_of_row};
 use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
+use crate::words::Words;
 
 const PG_CLASS: Oid = 1259;
 const PG_ATTRIBUTE: Oid = 1249;
@@ -115,6 +116,7 @@ impl Catalog {
         let mut reader = Reader {
             cluster,
             home: &home,
+            words: cluster.words(home.database),
             troubles: Vec::new(),
         };
         reader.read_into(&mut catalog, depth);
@@ -165,6 +167,7 @@ fn global() -> Home {
 struct Reader<'a> {
     cluster: &'a Cluster,
     home: &'a Home,
+    words: Words,
     troubles: Vec<Trouble>,
 }
 
@@ -221,6 +224,10 @@ impl Reader<'_> {
             columns,
             cluster.build.block_size,
         );
+        rows = rows.in_words(match files.home.database {
+            0 => self.words.shared(),
+            _ => self.words,
+        });
         let mut unknown = 0u64;
         rows.for_each(cluster.build.segment_bytes, |row| {
             match row_state(row.tuple, &cluster.transactions, &cluster.multixacts) {

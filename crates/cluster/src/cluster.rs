@@ -21,6 +21,7 @@ use crate::read_again::ReadAgain;
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
 use crate::visibility::{RowState, row_state};
 use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey};
+use crate::words::Words;
 
 /// `DATABASE_RELATION_ID`.
 const PG_DATABASE: Oid = 1262;
@@ -520,6 +521,12 @@ impl Cluster {
         crate::settings::setting(self.source.as_ref(), name)
     }
 
+    /// How the words in the catalogs of a database are read.
+    pub fn words(&self, database: Oid) -> Words {
+        let known = self.databases.get(&database);
+        Words::of(known.and_then(|database| database.encoding))
+    }
+
     /// Relations, columns and types of a database, or of `0`, the shared ones.
     pub fn catalog(&self, database: Oid) -> Catalog {
         Catalog::read(self, database, Depth::Columns)
@@ -604,13 +611,14 @@ impl Cluster {
             if !matches!(state, RowState::Live | RowState::Unknown) {
                 return;
             }
-            let (Some(oid), Some(name)) = (row.u32(oid), row.name(name)) else {
+            let (Some(oid), Some(name)) = (row.u32(oid), row.name_bytes(name)) else {
                 return;
             };
+            let encoding = row.u32(encoding).map(u32::cast_signed);
             let database = Database {
                 oid,
-                name: Some(name),
-                encoding: row.u32(encoding).map(u32::cast_signed),
+                name: Some(Words::of(encoding).shared().readable(name)),
+                encoding,
                 tablespace: row.u32(tablespace).unwrap_or(1663),
                 invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
                 frozen_xid: row.u32(frozen).map(Xid),

@@ -9,6 +9,7 @@ use pgclinic_format::{Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Pag
 use pgclinic_source::Source;
 
 use crate::files::ForkFiles;
+use crate::words::Words;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
@@ -24,6 +25,7 @@ pub struct RawRow<'a> {
     /// The tuple.
     pub tuple: HeapTuple<'a>,
     attributes: &'a [Attribute],
+    words: Words,
 }
 
 impl<'a> RawRow<'a> {
@@ -60,19 +62,23 @@ impl<'a> RawRow<'a> {
         self.u8(index).map(|byte| byte != 0)
     }
 
-    /// A `name`: up to its first zero. Bytes that are no UTF-8 are shown as escapes.
-    pub fn name(&self, index: usize) -> Option<String> {
+    /// The bytes of a `name`: up to its first zero.
+    pub fn name_bytes(&self, index: usize) -> Option<&'a [u8]> {
         let bytes = self.bytes(index)?;
-        let end = bytes
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(bytes.len());
-        Some(readable(bytes.get(..end)?))
+        let end = bytes.iter().position(|byte| *byte == 0);
+        bytes.get(..end.unwrap_or(bytes.len()))
+    }
+
+    /// A `name`. Bytes that are no text are shown as escapes.
+    pub fn name(&self, index: usize) -> Option<String> {
+        let bytes = self.name_bytes(index)?;
+        Some(self.words.readable(bytes))
     }
 
     /// A short `text` that stands in the row as it is.
     pub fn text(&self, index: usize) -> Option<String> {
-        self.payload(index).map(readable)
+        let bytes = self.payload(index)?;
+        Some(self.words.readable(bytes))
     }
 
     /// The payload of a varlena that is neither compressed nor elsewhere.
@@ -89,19 +95,13 @@ impl<'a> RawRow<'a> {
     }
 }
 
-fn readable(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.escape_ascii().to_string(),
-    }
-}
-
 /// Reads a heap from its first to its last page.
 pub struct HeapRows<'a> {
     source: &'a dyn Source,
     files: &'a ForkFiles,
     columns: &'a [ColumnLayout],
     block_size: usize,
+    words: Words,
     /// Pages that could not be read or whose header makes no sense, by block.
     pub unreadable: Vec<BlockNo>,
     /// Rows whose attributes do not fit their tuple.
@@ -109,7 +109,7 @@ pub struct HeapRows<'a> {
 }
 
 impl<'a> HeapRows<'a> {
-    /// Over the main fork in `files`.
+    /// Over the main fork in `files`, with words in UTF-8.
     pub fn new(
         source: &'a dyn Source,
         files: &'a ForkFiles,
@@ -122,9 +122,15 @@ impl<'a> HeapRows<'a> {
             files,
             columns,
             block_size,
+            words: Words::default(),
             unreadable: Vec::new(),
             broken_rows: 0,
         }
+    }
+
+    /// The same with words of this kind.
+    pub fn in_words(self, words: Words) -> Self {
+        HeapRows { words, ..self }
     }
 
     /// Calls `each` for every row version, live or not.
@@ -193,6 +199,7 @@ impl<'a> HeapRows<'a> {
                     item,
                     tuple,
                     attributes: &attributes,
+                    words: self.words,
                 }),
                 Err(_) => self.broken_rows += 1,
             }

@@ -7,6 +7,7 @@
 
 mod catalog;
 mod chain;
+mod charset;
 mod cluster;
 mod collation;
 mod collator;
@@ -27,9 +28,11 @@ mod transaction_log;
 mod types;
 mod visibility;
 pub mod wal;
+mod words;
 
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
+pub use charset::{Charset, Euc};
 pub use cluster::{Build, Cluster, ControlState, Database, Recovered};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;
@@ -44,3 +47,4 @@ pub use relation::{Column, Generated, Persistence, RelKind, Relation, quoted};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};
+pub use words::Words;

@@ -48,7 +48,7 @@ pub(crate) struct RangeRow {
 pub(crate) struct TypeRows {
     types: HashMap<Oid, TypeRow>,
     /// OID and label by enum type, in their order.
-    labels: HashMap<Oid, Vec<(u32, String)>>,
+    labels: HashMap<Oid, Vec<(u32, Vec<u8>)>>,
     /// What `pg_range` says, by range or multirange type.
     ranges: HashMap<Oid, RangeRow>,
 }
@@ -152,7 +152,7 @@ struct LabelRow {
     of: Oid,
     position: f32,
     oid: Oid,
-    label: String,
+    label: Vec<u8>,
 }
 
 fn label_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<LabelRow> {
@@ -160,7 +160,7 @@ fn label_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<LabelRow> {
         of: row.u32(names.index("enumtypid"))?,
         position: f32::from_bits(row.u32(names.index("enumsortorder"))?),
         oid: row.u32(names.index("oid"))?,
-        label: row.name(names.index("enumlabel"))?,
+        label: row.name_bytes(names.index("enumlabel"))?.to_vec(),
     })
 }
 

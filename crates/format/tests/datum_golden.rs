@@ -31,7 +31,11 @@ fn user(name: &str) -> TypeInfo {
                 MOOD,
                 4,
                 4,
-                TypeKind::Enum(labels.map(|(oid, label)| (oid, label.to_owned())).to_vec()),
+                TypeKind::Enum(
+                    labels
+                        .map(|(oid, label)| (oid, label.as_bytes().to_vec()))
+                        .to_vec(),
+                ),
             )
         }
         "posint" => (POSINT, 4, 4, TypeKind::Domain(builtin(23))),

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod carve;
-mod charset;
 mod file_names;
 pub mod forms;
 mod live;
@@ -18,7 +17,6 @@ mod texts;
 mod values;
 mod visible;
 
-pub use charset::{Charset, Euc};
 pub use file_names::{FileNames, encoded};
 pub use live::{ServerSource, salvage_live};
 pub use salvage::{

@@ -1,10 +1,10 @@
 //! Whether some bytes can be a value of a table's column: what tells a row from other bytes.
 
+use pgclinic_cluster::Charset;
 use pgclinic_format::datum::{ColumnPrinter, Limits, Printed};
 use pgclinic_format::toast::MAX_VALUE_BYTES;
 use pgclinic_format::{Varlena, varlena};
 
-use crate::charset::Charset;
 use crate::shape::{Origin, Table};
 
 /// Values that are compressed in a row never unpack to more: the longest match of a page of 32 kB.

@@ -4,9 +4,9 @@ mod packing;
 
 use std::sync::Arc;
 
+use pgclinic_cluster::Charset;
 use pgclinic_format::datum::{BinaryWriter, ColumnPrinter, Limits, Printed, Style, TypeInfo};
 
-use crate::charset::Charset;
 use crate::shape::Column;
 use crate::values::{Fault, FaultKind};
 use packing::Packing;

@@ -240,3 +240,42 @@ fn values_beyond_memory_go_into_a_server() {
         }
     }
 }
+
+/// Two values of one row in columns that are equal but for case, beside a table with a long name.
+#[test]
+fn files_of_values_have_names_that_disks_take() {
+    let table = "ä".repeat(31);
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut own = session(&running, "postgres");
+    let value = "string_agg(repeat(md5(n::text), 300), '')";
+    own.execute(&format!(
+        "CREATE TABLE \"{table}\" (\"{table}\" text, \"Body\" text, body text); \
+         INSERT INTO \"{table}\" SELECT {value}, {value} || 'B', {value} || 'b' FROM generate_series(1, 1500) n"
+    ))
+    .expect("a table");
+    let sums = own.query(&format!(
+        "SELECT length(\"{table}\"), length(\"Body\"), length(body) FROM \"{table}\""
+    ));
+    let sums = sums.expect("sums");
+    drop(own);
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut options = options(&folder.path().join("out"), "copy");
+    options.memory_bytes = MEMORY_BYTES;
+    let account = salvage(&open(&copy.pgdata), &options, &Quiet).expect("a destination");
+    let hurt = account.tables.iter().find(|one| one.table == table);
+    let places = &hurt.expect("the table").places;
+    let names: Vec<&str> = places
+        .iter()
+        .map(|place| place.why.rsplit(' ').next().expect("a name"))
+        .collect();
+    assert_eq!(names.len(), 3);
+    let endings = ["~1", ".Body~2", ".body~3"];
+    for ((name, ending), length) in names.iter().zip(endings).zip(sums.iter().flatten()) {
+        assert!(name.ends_with(ending) && name.len() < 260, "{name}");
+        let found = std::fs::read(folder.path().join("out").join(name)).expect("a file");
+        assert_eq!(Some(found.len().to_string()), *length, "{name}");
+    }
+}

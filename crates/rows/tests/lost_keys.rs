@@ -81,3 +81,46 @@ fn keys_of_lost_rows_are_listed() {
     );
     assert_eq!(shop.rows.written + rows.len() as u64, 1990);
 }
+
+/// Lists of indexes whose names are long, or equal but for case, have names of their own that every disk takes.
+#[test]
+fn lists_have_names_that_disks_take() {
+    let (table, index) = ("ä".repeat(31), "ö".repeat(31));
+    let work = format!(
+        "CREATE TABLE public.\"{table}\" (id int, word text); \
+         INSERT INTO public.\"{table}\" SELECT i, 'word ' || i FROM generate_series(1, 2000) i; \
+         CREATE UNIQUE INDEX \"{index}\" ON public.\"{table}\" (word); \
+         CREATE UNIQUE INDEX \"Keys\" ON public.\"{table}\" (id); CREATE UNIQUE INDEX \"keys\" ON public.\"{table}\" (id); \
+         VACUUM public.\"{table}\"; CHECKPOINT"
+    );
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    for statement in work.split("; ") {
+        session.execute(statement).expect("a table");
+    }
+    let path = session.query_value(&format!(
+        "SELECT pg_relation_filepath('public.\"{table}\"')"
+    ));
+    let path = path.expect("a path").expect("a file");
+    running.stop(StopMode::Fast).expect("stopped");
+    let file = OpenOptions::new().write(true).open(copy.pgdata.join(path));
+    file.and_then(|file| file.write_all_at(&[0xFF; 8192], 2 * 8192))
+        .expect("hurt");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let destination = folder.path().join("out");
+    let account = salvaged(&copy.pgdata, &options(&destination, "csv"));
+    let hurt = account.tables.iter().find(|one| one.table == table);
+    let lists = &hurt.expect("the table").lost_keys;
+    assert_eq!(lists.len(), 3);
+    let mut names = BTreeSet::new();
+    for list in lists {
+        let (_, name) = list.file.rsplit_once('/').expect("a folder");
+        assert!(name.len() < 250, "{name}");
+        let text = std::fs::read_to_string(destination.join(&list.file)).expect("a list");
+        assert_eq!(text.lines().count() as u64, list.keys + 1);
+        names.insert(name.to_lowercase());
+    }
+    assert_eq!(names.len(), 3, "{names:?}");
+}

@@ -217,7 +217,7 @@ fn characters_are_those_of_the_server() {
     session.execute(function).expect("a function");
     let mut different = Vec::new();
     for (number, name) in NAMES {
-        let charset = pgclinic_rows::Charset::to_utf8(Some(number));
+        let charset = pgclinic_cluster::Charset::to_utf8(Some(number));
         let sql = format!(
             "SELECT pg_temp.character(byte, '{name}') FROM generate_series(128, 255) byte ORDER BY byte"
         );
@@ -273,7 +273,7 @@ fn characters_of_several_bytes_are_those_of_the_server() {
     session.execute(function).expect("a function");
     let mut different = Vec::new();
     for (number, name, sets) in NAMES {
-        let charset = pgclinic_rows::Charset::to_utf8(Some(number));
+        let charset = pgclinic_cluster::Charset::to_utf8(Some(number));
         let mut characters = 0;
         for (prefix, len) in sets {
             let last = match len {

@@ -5,10 +5,11 @@ mod common;
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
+use pgclinic_diagnose::Glob;
 use pgclinic_rows::schema::given::tables_in;
 use pgclinic_rows::schema::{Ddl, Definition, DefinitionKind, definitions};
 use pgclinic_servers::{Checksums, ConnectOptions, Server, Session, StopMode};
-use pgclinic_testkit::{copy_of, open, seed, server};
+use pgclinic_testkit::{copy_of, open, run_as, seed, server};
 
 const DATABASES: [&str; 4] = ["rich", "clinic", "od\"d näme", "postgres"];
 
@@ -181,13 +182,70 @@ fn of_13() {
 }
 
 #[test]
+fn of_14() {
+    schemas_of(14);
+}
+
+#[test]
 fn of_15() {
     schemas_of(15);
 }
 
 #[test]
+fn of_16_and_17() {
+    schemas_of(16);
+    schemas_of(17);
+}
+
+#[test]
 fn of_18() {
     schemas_of(18);
+}
+
+/// The file of several databases makes each of them and goes there, as psql reads it.
+#[test]
+fn psql_takes_the_file_of_several_databases() {
+    let installation = server(15);
+    let Some(psql) = installation.tool("psql") else {
+        eprintln!("skipped: the installation has no psql");
+        return;
+    };
+    let databases = ["rich", "clinic", "od\"d näme"];
+    let copy = copy_of(&seed(&installation, Checksums::On));
+    let mut running = copy.start().expect("a server");
+    make_rich(&running, 15);
+    let expected = databases.map(|database| described(&running, database));
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("schema.sql");
+    let mut options = common::options(&folder.path().join("out"), "copy");
+    options.selection.databases = databases.map(Glob::new).to_vec();
+    options.ddl = Some(path.clone());
+    let account = common::salvaged(&copy.pgdata, &options);
+    let mut told = account.not_salvaged.iter().map(|told| told.what.as_str());
+    assert_eq!(told.find(|what| what.contains("schema")), None);
+
+    let running = copy.start().expect("a server");
+    for database in databases {
+        let drop = format!("DROP DATABASE \"{}\"", database.replace('"', "\"\""));
+        session(&running, "postgres")
+            .execute(&drop)
+            .expect("dropped");
+    }
+    let file = std::fs::File::open(&path).expect("a file");
+    let mut command = run_as().command(&psql);
+    command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-U", "postgres"]);
+    command
+        .arg("-h")
+        .arg(running.socket_folder())
+        .args(["-d", "postgres"]);
+    let output = command.stdin(file).output().expect("psql runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for (database, expected) in databases.iter().zip(&expected) {
+        assert_eq!(&described(&running, database), expected, "{database}");
+    }
 }
 
 /// Tables of `clinic` whose columns are of types that every server has, none of them dropped.

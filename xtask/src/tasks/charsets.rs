@@ -1,4 +1,4 @@
-//! Tables of characters for `crates/rows/src/charset/euc.rs`, as a real server converts them.
+//! Tables of characters for `crates/cluster/src/charset/euc.rs`, as a real server converts them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn run(words: &[String]) -> Outcome {
     let cluster = scratch.path().join("data");
     tools.new_cluster(&cluster)?;
     let server = tools.start(&cluster, &[])?;
-    let folder = repository::root().join("crates/rows/src/charset");
+    let folder = repository::root().join("crates/cluster/src/charset");
     for (encoding, sets) in TABLES {
         let path = folder.join(format!("{}.bin", encoding.to_lowercase()));
         let bytes = table(&server, encoding, sets)?;

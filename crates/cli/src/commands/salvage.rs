@@ -103,10 +103,10 @@ struct Arguments {
     /// Which versions of rows
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = RowsName::Live)]
     rows: RowsName,
-    /// Also columns that are generated and stored
+    /// Also columns that are generated and stored; a server as the destination computes them itself
     #[arg(long)]
     generated: bool,
-    /// Also dropped columns, as bytes
+    /// Also dropped columns, as bytes; to files only
     #[arg(long)]
     dropped: bool,
     /// Of a long value with missing chunks, write what is left instead of null
@@ -116,7 +116,7 @@ struct Arguments {
     /// without its row; and their number to that of the rows to which an index leads. Tables with keys are read again
     #[arg(long)]
     verify: bool,
-    /// Encoding of the files
+    /// Encoding of the files; a server as the destination takes UTF-8
     #[arg(long, value_enum, value_name = "ENCODING", default_value_t = EncodingName::Utf8)]
     encoding: EncodingName,
     /// Of a cluster that crashed: let a server of its major recover a copy, and salvage that, instead of applying the write-ahead

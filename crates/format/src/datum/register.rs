@@ -97,11 +97,11 @@ fn by_name(name: &str) -> Option<Print> {
 /// An enum value is the OID of its row in `pg_enum`.
 pub(super) fn enum_label(
     printer: &mut Printer,
-    labels: &[(u32, String)],
+    labels: &[(u32, Vec<u8>)],
     value: &[u8],
 ) -> Result<(), Undecodable> {
     let oid = u32::from_le_bytes(exact(value)?);
     let label = labels.iter().find(|(of, _)| *of == oid);
     let (_, label) = label.ok_or(Undecodable::damaged("the enum has no label of this OID", 0))?;
-    printer.text(label)
+    printer.raw(label)
 }

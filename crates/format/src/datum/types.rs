@@ -24,8 +24,8 @@ pub struct TypeInfo {
 pub enum TypeKind {
     /// A type with an output function of its own, found by OID, else by name.
     Base,
-    /// `pg_enum`: OID and label, in the order of `enumsortorder`.
-    Enum(Vec<(u32, String)>),
+    /// `pg_enum`: OID and label, in the order of `enumsortorder`; labels are in the encoding of the database, as all text is.
+    Enum(Vec<(u32, Vec<u8>)>),
     /// A row type, with its attributes by number, dropped ones too.
     Composite(Vec<Field>),
     /// A domain over another type.

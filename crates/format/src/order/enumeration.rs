@@ -11,7 +11,7 @@ pub(super) struct Labels(Box<[(u32, u32)]>);
 
 impl Labels {
     /// From labels in their order.
-    pub(super) fn new(labels: &[(u32, String)]) -> Self {
+    pub(super) fn new(labels: &[(u32, Vec<u8>)]) -> Self {
         let places = labels
             .iter()
             .zip(0..)

@@ -40,21 +40,22 @@ pub(super) fn read<'a>(
             continue;
         }
         let value = match live.ask(kept, &|reader| value(reader, quoted))? {
-            Ok(value) => Ok(value),
+            Ok((last_value, is_called)) => Ok((last_value, is_called, None)),
             Err(error) => of_files
                 .get_or_init(|| read_files(live))
                 .iter()
                 .find(|known| known.schema == *schema && known.sequence == *name)
-                .map(|known| (known.last_value, known.is_called))
+                .map(|known| (known.last_value, known.is_called, known.doubt.clone()))
                 .ok_or(error),
         };
         match value {
-            Ok((last_value, is_called)) => found.push(SequenceAccount {
+            Ok((last_value, is_called, doubt)) => found.push(SequenceAccount {
                 database: live.target.database.clone(),
                 schema: schema.clone(),
                 sequence: name.clone(),
                 last_value,
                 is_called,
+                doubt,
             }),
             Err(error) => {
                 let what = format!("sequence {schema}.{name}");

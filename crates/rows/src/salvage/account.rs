@@ -162,6 +162,9 @@ pub struct SequenceAccount {
     pub last_value: i64,
     /// It was given out; otherwise it is the next one.
     pub is_called: bool,
+    /// Why the value may be another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// The large objects of a database.
@@ -542,13 +545,15 @@ impl Account {
             .large_objects
             .iter()
             .any(|file| !file.places.is_empty());
+        let values_doubtful = self.sequences.iter().any(|one| one.doubt.is_some());
         let differs = |count: &CountAccount| count.missing() + count.unknown() > 0;
         let is_broken =
             self.checks.iter().any(|check| check.broken > 0) || self.counts.iter().any(differs);
         // Tables of a server at work are of different moments, so that a key tells nothing for sure.
         let breaks = is_broken && self.source.is_none();
         let is_hurt = |table: &TableAccount| !table.is_whole() && !table.unsettled;
-        self.outcome = if objects_lost || breaks || self.tables.iter().any(is_hurt) {
+        let is_damaged = objects_lost || values_doubtful || breaks;
+        self.outcome = if is_damaged || self.tables.iter().any(is_hurt) {
             Outcome::Damaged
         } else if self.not_salvaged.iter().any(is_open) || self.interrupted || is_broken {
             Outcome::Incomplete

@@ -1,6 +1,6 @@
 //! The rows of one relation file without a cluster around it: a person says what its columns are.
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Charset, Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
 use pgclinic_diagnose::document::Target;
 use pgclinic_format::index_page::AccessMethod;
@@ -11,7 +11,6 @@ use super::folder::Folder;
 use super::lines::To;
 use super::plan::{Planned, account_of, not_salvaged};
 use super::{Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account};
-use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::Table;

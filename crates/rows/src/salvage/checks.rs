@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::iter::Peekable;
 
-use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::cells;
 use pgclinic_diagnose::Progress;
 use pgclinic_format::Oid;
@@ -26,7 +26,6 @@ use super::key_cells::{KeyCells, KeyFamily, KeySorter, family_of};
 use super::outlet::Outlet;
 use super::plan::{Planned, account_of};
 use super::{Rows, SalvageOptions};
-use crate::charset::Charset;
 use crate::forms::csv_field;
 use crate::schema::keys::{Key, KeyKind, keys_of};
 use crate::shape::{Column, ColumnChoice, MainForks, Origin, Table};

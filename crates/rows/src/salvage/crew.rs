@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Charset, Cluster, ForkFiles};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
@@ -19,7 +19,6 @@ use super::pieces::Pieces;
 use super::plan::Planned;
 use super::worker::Worker;
 use super::{SalvageError, SalvageOptions};
-use crate::charset::Charset;
 use crate::shape::Table;
 use crate::texts::Refusal;
 use crate::values::{ChunkIndex, ChunkRun, RunCollector};

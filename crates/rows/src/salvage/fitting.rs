@@ -1,6 +1,6 @@
 //! Whether the columns that a person gives are those of the rows in a file, asked before anything is written.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Charset, Cluster};
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::datum::Limits;
 use pgclinic_format::types::Tid;
@@ -8,7 +8,6 @@ use pgclinic_format::{Attributes, HeapTuple};
 
 use super::error::SalvageError;
 use super::sampling::each_row;
-use crate::charset::Charset;
 use crate::readable::Readable;
 use crate::shape::Table;
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_cluster::Charset;
 use pgclinic_format::datum::{TypeInfo, TypeKind};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_servers::{CopyIn, SqlError};
@@ -10,7 +11,6 @@ use pgclinic_servers::{CopyIn, SqlError};
 use super::crew::Crew;
 use super::large_value::{Ending, in_parts};
 use super::server::Streamed;
-use crate::charset::Charset;
 use crate::forms::{copy_around, copy_escape};
 use crate::shape::Column;
 use crate::texts::{Texts, below_domains};

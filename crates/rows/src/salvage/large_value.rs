@@ -11,7 +11,8 @@ use pgclinic_format::types::Tid;
 use super::crew::Crew;
 use super::error::SalvageError;
 use super::folder::Folder;
-use crate::file_names::encoded;
+use crate::file_names::{FileNames, beside as name_beside};
+use crate::shape::{Origin, Table};
 use crate::values::{ChunkReader, Found, Partial};
 
 /// Bytes of a part, about.
@@ -24,17 +25,19 @@ pub(super) fn beside(
     crew: &Crew<'_>,
     table: usize,
     place: Tid,
-    column: &str,
+    column: usize,
     pointer: ToastPointer,
     chunks: Option<&mut ChunkReader<'_>>,
 ) -> String {
     let (Some((folder, file)), Some(chunks)) = (crew.outlet.file(table), chunks) else {
         return String::new();
     };
+    let Some(table) = crew.tables.get(table).map(|work| &work.table) else {
+        return String::new();
+    };
     let extension = format!(".{}", crew.options.form.extension());
-    let table = file.strip_suffix(&extension).unwrap_or(file);
-    let (block, item) = (place.block, place.offset);
-    let name = format!("{table}.large_value.{block}.{item}.{}", encoded(column));
+    let file_of_table = file.strip_suffix(&extension).unwrap_or(file);
+    let name = file_name(file_of_table, table, place, column);
     match write(folder, &name, pointer, chunks, crew.options.partial) {
         Ok(Written::Whole) => format!("; its bytes stand in {name}"),
         Ok(Written::Beginning(bytes)) => {
@@ -46,6 +49,25 @@ pub(super) fn beside(
             String::new()
         }
     }
+}
+
+/// Columns of a table that are equal but for case carry their numbers.
+fn file_name(file: &str, table: &Table, place: Tid, column: usize) -> String {
+    let parts: Vec<[&str; 1]> = table
+        .columns
+        .iter()
+        .map(|one| [one.name.as_str()])
+        .collect();
+    let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+    let column = table.columns.get(column);
+    let number = match column.map(|column| column.origin) {
+        Some(Origin::Attribute(index)) => u32::try_from(index).map_or(0, |index| index + 1),
+        _ => 0,
+    };
+    let column = column.map_or("", |column| column.name.as_str());
+    let column = names.name(&[column], number);
+    let what = format!("large_value.{}.{}", place.block, place.offset);
+    name_beside((file, table.oid), &what, (&column, number))
 }
 
 enum Written {

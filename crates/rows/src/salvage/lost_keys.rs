@@ -26,7 +26,7 @@ use super::folder::Folder;
 use super::index_leaves::each_leaf;
 use super::pieces::Pieces;
 use super::{SalvageOptions, TableAccount, charset_of};
-use crate::file_names::encoded;
+use crate::file_names::{FileNames, beside};
 use crate::forms::{copy_escape, csv_field, csv_header, form_named};
 use crate::shape::{Column, MainForks, Origin, Table};
 use crate::texts::Texts;
@@ -52,6 +52,12 @@ struct UniqueIndex<'a> {
     columns: Vec<Column>,
     /// Of these the first ones are the key.
     key_count: usize,
+}
+
+impl UniqueIndex<'_> {
+    fn name(&self) -> &str {
+        &self.relation.name
+    }
 }
 
 /// Blocks of which rows may be lost.
@@ -99,13 +105,19 @@ impl Search<'_> {
             blocks: &damaged,
             pieces: Pieces::of(&table.files, self.cluster.build),
         };
-        for index in self.unique_indexes(relation, &table) {
-            let mut keys = self.entries(&index, &damaged);
+        let indexes = self.unique_indexes(relation, &table);
+        let parts: Vec<[&str; 1]> = indexes.iter().map(|index| [index.name()]).collect();
+        let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+        for index in &indexes {
+            let mut keys = self.entries(index, &damaged);
             if !keys.is_empty() {
-                self.leave_out_found(&table, &index, &damaged, &options, relation, &mut keys);
+                self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
             }
             if !keys.is_empty() {
-                let found = self.write(folder, file, &index, &keys)?;
+                let number = index.relation.oid;
+                let own = names.name(&[index.name()], number);
+                let name = beside((file, relation.oid), "lost_keys", (&own, number));
+                let found = self.write(folder, &name, index, &keys)?;
                 account.lost_keys.push(found);
             }
         }
@@ -267,11 +279,11 @@ impl Search<'_> {
     fn write(
         &self,
         folder: &Folder,
-        file: &str,
+        name: &str,
         index: &UniqueIndex<'_>,
         keys: &Keys,
     ) -> Result<LostKeys, SalvageError> {
-        let name = format!("{file}.lost_keys.{}.csv", encoded(&index.relation.name));
+        let name = format!("{name}.csv");
         let mut out = folder.begin(&name)?;
         let names = index.columns.iter().map(|column| column.name.as_str());
         let mut text = Vec::new();

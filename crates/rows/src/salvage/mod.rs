@@ -54,7 +54,7 @@ pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
 use pgclinic_cluster::wal::Replayed;
-use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
 use pgclinic_diagnose::{Progress, Selection, target_of};
@@ -62,7 +62,6 @@ use pgclinic_format::Oid;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
 
-use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::schema::SchemaFile;
 use crate::shape::{ColumnChoice, MainForks, Table};
@@ -79,6 +78,9 @@ pub fn salvage(
     options: &SalvageOptions,
     progress: &dyn Progress,
 ) -> Result<Account, SalvageError> {
+    if let Destination::Server(_) = options.destination {
+        server::suitable(options)?;
+    }
     let folder = match &options.destination {
         Destination::Folder(path) => Some(match options.resume {
             true => Folder::resume(path, options.durability)?,

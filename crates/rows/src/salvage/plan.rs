@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
+use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
@@ -11,7 +11,6 @@ use pgclinic_format::wal::FileNumber;
 use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
 use super::{encoding_of, fitting};
-use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, Holding, MainForks, Table};

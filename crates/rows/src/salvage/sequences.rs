@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_diagnose::Selection;
+use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::sequence::{COLUMNS, SEQUENCE_MAGIC, magic};
 use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Attribute};
 
@@ -54,13 +55,21 @@ fn read(
     if relation.persistence == Persistence::Unlogged && cluster.leaves_unlogged_out() {
         own.fork = Fork::Init;
     }
-    let (last_value, is_called) = value_of_file(cluster, &own)?;
+    let Said {
+        last_value,
+        is_called,
+        doubt,
+    } = value_of_file(cluster, &own)?;
+    let bounds = catalog.sequence(relation.oid);
+    let is_outside = bounds.is_some_and(|of| !(of.min..=of.max).contains(&last_value));
+    let outside = || is_outside.then(|| "the value is outside the bounds of the sequence".into());
     Ok(SequenceAccount {
         database: database_name(catalog),
         schema: relation.schema.clone(),
         sequence: relation.name.clone(),
         last_value,
         is_called,
+        doubt: doubt.or_else(outside),
     })
 }
 
@@ -71,26 +80,47 @@ pub(super) fn of_files(
     files: &[ForkFiles],
 ) -> Vec<SequenceAccount> {
     let known = files.iter().filter_map(|files| {
-        let (last_value, is_called) = value_of_file(cluster, files).ok()?;
+        let Said {
+            last_value,
+            is_called,
+            doubt,
+        } = value_of_file(cluster, files).ok()?;
         Some(SequenceAccount {
             database: database.to_owned(),
             schema: String::new(),
             sequence: files.filenode.to_string(),
             last_value,
             is_called,
+            doubt,
         })
     });
     known.collect()
 }
 
-fn value_of_file(cluster: &Cluster, files: &ForkFiles) -> Result<(i64, bool), String> {
+/// What the page of a sequence says.
+struct Said {
+    last_value: i64,
+    is_called: bool,
+    /// Why it may be wrong.
+    doubt: Option<String>,
+}
+
+fn value_of_file(cluster: &Cluster, files: &ForkFiles) -> Result<Said, String> {
     let path = files.path(0);
     let mut bytes = vec![0; usize::try_from(cluster.build.block_size).unwrap_or(8192)];
     let read = cluster.source().read_at(&path, 0, &mut bytes);
     let read = read.map_err(|error| error.to_string())?;
     let page = Page::parse(bytes.get(..read).unwrap_or_default());
     let page = page.ok_or("its file is empty")?;
-    value(page).ok_or_else(|| "its page holds no sequence".into())
+    let (last_value, is_called) = value(page).ok_or("its page holds no sequence")?;
+    let is_hurt =
+        cluster.checksums() == Some(true) && page.pd_checksum() != page_checksum(page.bytes(), 0);
+    Ok(Said {
+        last_value,
+        is_called,
+        doubt: is_hurt
+            .then(|| "the checksum of its page is wrong: the value was taken as it is".into()),
+    })
 }
 
 fn value(page: Page<'_>) -> Option<(i64, bool)> {
@@ -115,6 +145,9 @@ pub(crate) fn script(sequences: &[SequenceAccount]) -> String {
             .map(|part| format!("\"{}\"", part.replace('"', "\"\"")))
             .join(".");
         let name = name.replace('\'', "''");
+        if let Some(doubt) = &sequence.doubt {
+            let _written = writeln!(script, "-- {doubt}");
+        }
         // Writing to a String cannot fail.
         let _written = writeln!(
             script,

@@ -408,7 +408,6 @@ impl<'c> Worker<'c> {
             }
             is_partial = true;
             let column = columns.get(fault.column);
-            let name = column.map_or("", |column| column.name.as_str());
             let mut why = fault.kind.to_string();
             if let Some(Some(more)) = fate {
                 why.push_str(more);
@@ -420,7 +419,7 @@ impl<'c> Worker<'c> {
                     crew,
                     printing.table,
                     place,
-                    name,
+                    fault.column,
                     *pointer,
                     chunks,
                 ));

@@ -85,17 +85,14 @@ impl<'a> Namer<'a> {
         self.path.iter().position(|oid| *oid == schema)
     }
 
-    /// A name as it is stored, quoted where needed.
+    /// A name as it is stored, in the encoding of the database, quoted where needed: a character that is not ASCII needs it.
     fn quoted(&self, row: Row<'_>, column: &str) -> Vec<u8> {
-        let text = self.catalogs.quoted(&row.name(column));
-        match row.bytes(column).map(std::str::from_utf8) {
-            // Bytes of another encoding were read one by one.
-            Some(Err(_)) => text
-                .chars()
-                .map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?'))
-                .collect(),
-            _ => text.into_bytes(),
+        let stored = row.text_bytes(column).unwrap_or_default();
+        if stored.is_ascii() {
+            return self.catalogs.quoted(&row.name(column)).into_bytes();
         }
+        let doubled = stored.split(|byte| *byte == b'"').collect::<Vec<_>>();
+        [b"\"", &doubled.join(&b"\"\""[..])[..], b"\""].concat()
     }
 
     fn with_schema(&self, schema: Oid, name: &[u8]) -> Vec<u8> {

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use pgclinic_cluster::Charset;
 use pgclinic_columnar::{Field, Kind, cells};
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 
 use super::Texts;
-use crate::charset::Charset;
 use crate::shape::{Column, Holding};
 use crate::values::{Fault, FaultKind, Row};
 

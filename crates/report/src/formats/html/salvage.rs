@@ -247,19 +247,25 @@ fn sequences(sequences: &[SequenceAccount], out: &mut dyn io::Write) -> io::Resu
     }
     writeln!(
         out,
-        "<details class=card><summary>{}</summary>\n<div class=wide><table class=board>\n\
+        "<details class=card{}><summary>{}</summary>\n<div class=wide><table class=board>\n\
          <thead><tr><th>Sequence</th><th>Database</th><th class=n>Last value</th><th>Given out</th></tr></thead>\n<tbody>",
+        match sequences.iter().any(|one| one.doubt.is_some()) {
+            true => " open",
+            false => "",
+        },
         plural(count_of(sequences.len()), "sequence")
     )?;
     for sequence in sequences {
         writeln!(
             out,
-            "<tr><td>{}.{}</td><td>{}</td><td class=n>{}</td><td>{}</td></tr>",
+            "<tr><td>{}.{}</td><td>{}</td><td class=n>{}</td><td>{}{}{}</td></tr>",
             Esc(&sequence.schema),
             Esc(&sequence.sequence),
             Esc(&sequence.database),
             sequence.last_value,
-            if sequence.is_called { "yes" } else { "not yet" }
+            if sequence.is_called { "yes" } else { "not yet" },
+            if sequence.doubt.is_some() { ": " } else { "" },
+            Esc(sequence.doubt.as_deref().unwrap_or_default())
         )?;
     }
     out.write_all(b"</tbody></table></div>\n</details>\n")

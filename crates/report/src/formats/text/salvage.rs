@@ -72,6 +72,7 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
         render_table(table, sheet)?;
     }
     render_counts(&account.counts, sheet)?;
+    render_sequences(account, sheet)?;
     render_checks(&account.checks, sheet)?;
     if !account.not_salvaged.is_empty() {
         sheet.gap()?;
@@ -146,6 +147,28 @@ pub(crate) fn count_words(told: &CountAccount) -> String {
         "{name}: {written} written, {index} leads to {}{fate}",
         count(known)
     )
+}
+
+/// Those whose values may be wrong.
+fn render_sequences(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let mut open = account.sequences.iter().filter(|one| one.doubt.is_some());
+    if account.sequences.iter().all(|one| one.doubt.is_none()) {
+        return Ok(());
+    }
+    sheet.gap()?;
+    let title = sheet.ink(Ink::Warn, "SEQUENCES");
+    sheet.raw(&title)?;
+    open.try_for_each(|sequence| {
+        let words = format!(
+            "{}.{} of database {}, {}: {}",
+            clean(&sequence.schema),
+            clean(&sequence.sequence),
+            clean(&sequence.database),
+            sequence.last_value,
+            clean(sequence.doubt.as_deref().unwrap_or_default())
+        );
+        sheet.entry(2, "-", 2, &words)
+    })
 }
 
 fn render_checks(checks: &[CheckAccount], sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -244,6 +267,11 @@ pub(crate) fn extent(account: &Account) -> Vec<String> {
     let pages: u64 = account.tables.iter().map(|table| table.damaged_pages).sum();
     if pages > 0 {
         parts.push(plural(pages, "damaged page"));
+    }
+    let doubtful = account.sequences.iter().filter(|one| one.doubt.is_some());
+    let doubtful = count_of(doubtful.count());
+    if doubtful > 0 {
+        parts.push(plural(doubtful, "uncertain sequence"));
     }
     parts
 }

@@ -46,11 +46,9 @@ pub(super) fn load(
     replaying: &Replaying<'_>,
     account: &mut Account,
 ) -> Result<(), SalvageError> {
-    if options.rows == super::Rows::All {
-        let why = "dead rows have no place in a table: --rows all writes to files only";
-        return Err(SalvageError::Unsuitable(why.into()));
-    }
     let mut options = options.clone();
+    // The server computes them.
+    options.generated = false;
     options.form = form_named("copy").expect("a form of the register");
     options.text = TextStyle::for_a_server();
     let ddl = Ddl::of_database(cluster, database);
@@ -115,6 +113,20 @@ pub(super) fn load(
     let steps = ddl.steps.iter().filter(|step| step.is_after_data);
     run_steps(&mut session, steps, account)?;
     ledger::end(&mut session).map_err(|source| SalvageError::server("end the work", source))
+}
+
+/// An error if somebody asks for what has no place on a server.
+pub(super) fn suitable(options: &SalvageOptions) -> Result<(), SalvageError> {
+    let why = if options.rows == super::Rows::All {
+        "dead rows have no place in a table: --rows all writes to files only"
+    } else if options.dropped {
+        "dropped columns have no place in a table that is made anew: --dropped writes to files only"
+    } else if options.encoding == super::Encoding::Raw {
+        "a server converts text by itself: --encoding raw writes to files only"
+    } else {
+        return Ok(());
+    };
+    Err(SalvageError::Unsuitable(why.into()))
 }
 
 /// Large objects with all that is said of them. A person who names tables wants those alone.

@@ -13,7 +13,7 @@ mod guess_file;
 
 use std::collections::BTreeSet;
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Charset, Cluster, ForkFiles};
 use pgclinic_diagnose::Selection;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
@@ -24,7 +24,6 @@ use super::fitting;
 use super::plan::{Plan, Planned, account_of, not_salvaged};
 use super::sampling::guessed_table;
 use super::{SalvageOptions, choice_of, encoding_of, sequences};
-use crate::charset::Charset;
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::schema::guess::GuessedColumn;

@@ -12,7 +12,7 @@ pub(crate) use table::{Row, Table};
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::Catalog;
+use pgclinic_cluster::{Catalog, Words};
 use pgclinic_format::Oid;
 
 /// The schema of everything that a name without schema is looked up in first.
@@ -24,6 +24,8 @@ pub(crate) struct Catalogs<'a> {
     pub(crate) catalog: &'a Catalog,
     /// The major that wrote them.
     pub(crate) major: u16,
+    /// How its words are read.
+    pub(crate) words: Words,
     tables: HashMap<&'static str, Table>,
     empty: Table,
     /// What could not be read, in words.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{
-    Catalog, Cluster, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state,
+    Catalog, Cluster, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, Words, row_state,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
@@ -83,6 +83,7 @@ impl<'a> Catalogs<'a> {
         let mut catalogs = Catalogs {
             catalog,
             major: cluster.layout.major,
+            words: cluster.words(catalog.database),
             tables: HashMap::new(),
             empty: Table::default(),
             troubles: Vec::new(),
@@ -93,6 +94,10 @@ impl<'a> Catalogs<'a> {
                 cluster,
                 catalog: part,
                 files: &files,
+                words: match part.database {
+                    0 => catalogs.words.shared(),
+                    _ => catalogs.words,
+                },
                 troubles: Vec::new(),
             };
             for (name, keys) in WANTED {
@@ -122,6 +127,7 @@ struct Reader<'a> {
     cluster: &'a Cluster,
     catalog: &'a Catalog,
     files: &'a HashMap<(Oid, Oid), ForkFiles>,
+    words: Words,
     troubles: Vec<String>,
 }
 
@@ -142,7 +148,7 @@ impl Reader<'_> {
             self.troubles.push(format!("{name}: its file is missing"));
             return None;
         };
-        let mut table = Table::new(columns.iter().map(|column| column.name.clone()));
+        let mut table = Table::new(columns.iter().map(|column| column.name.clone()), self.words);
         let toast = self.catalog.relations.get(&relation.toast);
         let toast = toast.and_then(|toast| self.files_of(toast));
         let mut values = LongValues::new(self.cluster, toast);

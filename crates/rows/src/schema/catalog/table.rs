@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pgclinic_cluster::Words;
 use pgclinic_format::Oid;
 
 use super::super::refusal::{Refusal, Written};
@@ -29,18 +30,20 @@ pub(super) enum Taken {
 pub(crate) struct Table {
     columns: HashMap<String, usize>,
     width: usize,
+    words: Words,
     bytes: Vec<u8>,
     cells: Vec<Cell>,
     keys: HashMap<&'static str, HashMap<Oid, Vec<usize>>>,
 }
 
 impl Table {
-    /// An empty table with these columns.
-    pub(super) fn new(columns: impl Iterator<Item = String>) -> Self {
+    /// An empty table with these columns, whose words are read so.
+    pub(super) fn new(columns: impl Iterator<Item = String>, words: Words) -> Self {
         let columns: HashMap<String, usize> = columns.zip(0..).collect();
         Table {
             width: columns.len(),
             columns,
+            words,
             ..Table::default()
         }
     }
@@ -184,11 +187,17 @@ impl<'a> Row<'a> {
         byte.map_or(' ', |byte| char::from(*byte))
     }
 
-    /// A `text`, or a `name` up to its first zero. Bytes that are no UTF-8 are read as Latin-1.
-    pub(crate) fn text(&self, column: &str) -> Option<String> {
+    /// The bytes of a `text`, or of a `name` up to its first zero, as they are stored.
+    pub(crate) fn text_bytes(&self, column: &str) -> Option<&'a [u8]> {
         let bytes = self.bytes(column)?;
         let end = bytes.iter().position(|byte| *byte == 0);
-        Some(readable(bytes.get(..end.unwrap_or(bytes.len()))?))
+        bytes.get(..end.unwrap_or(bytes.len()))
+    }
+
+    /// A `text` or `name`. Bytes that are no text are shown as escapes.
+    pub(crate) fn text(&self, column: &str) -> Option<String> {
+        let bytes = self.text_bytes(column)?;
+        Some(self.table.words.readable(bytes))
     }
 
     /// The same, empty for null.
@@ -219,7 +228,8 @@ impl<'a> Row<'a> {
     /// The elements of a `text[]`.
     pub(crate) fn texts(&self, column: &str) -> Vec<String> {
         let raw = self.elements(column).into_iter();
-        raw.map(|element| element.map(readable).unwrap_or_default())
+        let words = self.table.words;
+        raw.map(|element| element.map_or(String::new(), |bytes| words.readable(bytes)))
             .collect()
     }
 
@@ -236,12 +246,5 @@ impl<'a> Row<'a> {
         self.bytes(column)
             .and_then(array::elements)
             .unwrap_or_default()
-    }
-}
-
-fn readable(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
     }
 }

@@ -130,7 +130,7 @@ pub(in super::super) fn definition(catalogs: &Catalogs<'_>, row: Row<'_>) -> Wri
     let function = catalogs.function_name(row.oid("tgfoid"))?;
     Ok(format!(
         "{text}EXECUTE FUNCTION {function}({})",
-        arguments(row)
+        arguments(catalogs, row)
     ))
 }
 
@@ -173,12 +173,12 @@ fn events(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
 }
 
 /// `tgargs`: each argument with a zero behind it.
-fn arguments(row: Row<'_>) -> String {
+fn arguments(catalogs: &Catalogs<'_>, row: Row<'_>) -> String {
     let bytes = row.bytes("tgargs").unwrap_or_default();
     let count = usize::try_from(row.int("tgnargs")).unwrap_or(0);
     let parts = bytes.split(|byte| *byte == 0).take(count);
     let parts: Vec<String> = parts
-        .map(|part| literal(&String::from_utf8_lossy(part)))
+        .map(|part| literal(&catalogs.words.readable(part)))
         .collect();
     parts.join(", ")
 }

@@ -94,9 +94,13 @@ pub(super) fn value_text(catalogs: &Catalogs<'_>, node: &Node) -> Written<String
         ..Limits::default()
     };
     let refusal = |why: &str| Refusal(format!("a constant of type {}: {why}", info.name));
+    let written = |text: &[u8]| {
+        let text = catalogs.words.text(text);
+        text.ok_or_else(|| refusal("its text is none in the encoding of the database"))
+    };
     match to_value(&info, &bytes, limits) {
-        Ok(Printed::Text(text)) => Ok(text),
-        Ok(Printed::Bytes(_)) => Err(refusal("its text is not UTF-8")),
+        Ok(Printed::Text(text)) => written(text.as_bytes()),
+        Ok(Printed::Bytes(text)) => written(&text),
         Err(error) => Err(refusal(error.what)),
     }
 }

@@ -99,7 +99,7 @@ impl Charset {
     }
 
     /// Why the text of a database of this encoding does not become UTF-8, where not even the server makes it that.
-    pub(crate) fn kept(encoding: Option<i32>) -> Option<&'static str> {
+    pub fn kept(encoding: Option<i32>) -> Option<&'static str> {
         (encoding == Some(MULE_INTERNAL)).then_some(
             "it is in MULE_INTERNAL, which no server converts to UTF-8: its bytes were kept, as with --encoding raw",
         )
@@ -113,7 +113,7 @@ impl Charset {
     }
 
     /// How many of these bytes are whole characters, where the text goes on behind them.
-    pub(crate) fn whole_bytes(self, text: &[u8]) -> usize {
+    pub fn whole_bytes(self, text: &[u8]) -> usize {
         match self {
             Charset::Utf8 => {
                 let lead = text.iter().rposition(|byte| byte & 0xC0 != 0x80);
@@ -133,11 +133,7 @@ impl Charset {
     /// The text in UTF-8, in `memory` where it had to be changed. An error holds it with marks in the place of bytes
     /// that stand for nothing.
     #[inline]
-    pub(crate) fn recode<'a>(
-        self,
-        text: &'a [u8],
-        memory: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], &'a [u8]> {
+    pub fn recode<'a>(self, text: &'a [u8], memory: &'a mut Vec<u8>) -> Result<&'a [u8], &'a [u8]> {
         match self {
             Charset::Raw => Ok(text),
             _ if text.is_ascii() => Ok(text),
