@@ -88,6 +88,30 @@ fn an_account_that_does_not_fit_can_be_written_later() {
     assert!(out.join("salvage.json").exists() && !out.join("salvage.progress").exists());
 }
 
+/// The same into a server: it knows what is there until the account is written.
+#[test]
+fn an_account_of_a_server_that_does_not_fit_can_be_written_later() {
+    let source = copy_of(&seed(&server(15), Checksums::On));
+    let elsewhere = copy_of(&seed(&server(15), Checksums::On));
+    let running = elsewhere.start().expect("a server");
+    let mut session = running.connect("postgres").expect("a session");
+    session
+        .execute("CREATE DATABASE again TEMPLATE template0")
+        .expect("a database");
+    let url = Target::of(&running, "again").to_string();
+    let from = text(&source.pgdata);
+    let to = ["salvage", from, "--database", "clinic", "--to", &url];
+    let full = pgclinic(&[&to[..], &["--account", "/dev/full"]].concat()).exits(2);
+    assert!(full.err.contains("/dev/full"), "{}", full.err);
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = folder.path().join("salvage.json");
+    pgclinic(&[&to[..], &["--account", text(&written)]].concat()).exits(0);
+    assert!(!account(folder.path()).tables.is_empty());
+    let mut again = running.connect("again").expect("a session");
+    let ledger = again.query_value("SELECT to_regnamespace('pgclinic_salvage')");
+    assert_eq!(ledger.expect("an answer"), None);
+}
+
 /// Rows of every table of a database, as sums.
 fn sums(server: &Server, database: &str) -> Vec<TextRow> {
     let mut session = server.connect(database).expect("a session");

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use common::{copied, options, session};
 use pgclinic_diagnose::{Glob, Progress};
 use pgclinic_rows::{
-    Account, Outcome, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live,
+    Account, Outcome, Partial, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live,
 };
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, open, seed, server};
@@ -250,6 +250,49 @@ fn a_role_without_rights_is_told() {
     );
     assert!(!folder.path().join("schema.sql").exists());
     assert_eq!(account.outcome, Outcome::Damaged);
+}
+
+/// What is left of a value with missing chunks comes from a running server as from its files.
+#[test]
+fn partial_values_are_those_of_the_files() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut clinic = session(&running, "clinic");
+    // Some sixteen chunks each: the third page holds some from the middle of the first value.
+    clinic
+        .execute(
+            "CREATE TABLE public.novels (id int, body text); \
+             ALTER TABLE public.novels ALTER body SET STORAGE EXTERNAL; \
+             INSERT INTO public.novels SELECT i, repeat(md5(i::text), 1000) FROM generate_series(1, 20) i",
+        )
+        .expect("a table");
+    let toast = "SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE oid = 'public.novels'::regclass";
+    let toast = clinic.query_value(toast);
+    drop(clinic);
+    let toast = copy.pgdata.join(toast.expect("a path").expect("a file"));
+    running.stop(StopMode::Fast).expect("stopped");
+    let mut bytes = std::fs::read(&toast).expect("a file");
+    bytes[2 * 8192..3 * 8192].fill(0);
+    std::fs::write(&toast, bytes).expect("hurt");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |name: &str, partial| {
+        let mut options = options(&folder.path().join(name), "copy");
+        options.partial = partial;
+        options.selection.relations = vec![Glob::new("public.novels")];
+        options
+    };
+    let rows = |name: &str| {
+        let file = folder.path().join(name).join("clinic/public.novels.copy");
+        common::lines(&std::fs::read(file).expect("a file"))
+    };
+    from_files(&copy, &of("kept", Partial::Kept));
+    from_files(&copy, &of("null", Partial::Null));
+    assert_ne!(rows("kept"), rows("null"));
+    let running = copy.start().expect("a server");
+    let account = from_server(&running, &of("live", Partial::Kept), &Quiet);
+    assert!(account.totals.partial > 0, "{account:?}");
+    assert_eq!(rows("live"), rows("kept"));
 }
 
 /// A second run goes on in the folder of a first one that was cut off.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Lines, copied, options, session};
 use pgclinic_diagnose::{Glob, Progress};
-use pgclinic_rows::{Account, Destination, SalvageError, SalvageOptions, salvage};
+use pgclinic_rows::{
+    Account, Destination, Outcome, SalvageError, SalvageOptions, end_of_load, salvage,
+};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
@@ -87,6 +89,7 @@ fn loaded_equals_salvaged(major: u16) {
         assert!(found.get(name) == Some(lines), "{name}");
     }
     assert_eq!(found.len(), expected.len());
+    end_of_load(&Target::of(&running, "again")).expect("ended");
     let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgclinic_salvage'";
     assert_eq!(
         again.query_value(left).expect("a count").as_deref(),
@@ -215,7 +218,10 @@ fn large_objects_go_into_the_server() {
         .expect("a number");
     assert!((20001..24000).contains(&last), "{last}");
     again
-        .execute("SELECT lo_from_bytea(30003, 'of somebody else')")
+        .execute(
+            "SELECT lo_from_bytea(30003, 'of somebody else'); CREATE ROLE keeper; \
+             ALTER LARGE OBJECT 30003 OWNER TO keeper",
+        )
         .expect("an object");
 
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
@@ -231,6 +237,7 @@ fn large_objects_go_into_the_server() {
     assert_eq!(without_last(&found), without_last(&expected));
     let kept = again.query_value("SELECT convert_from(lo_get(30003), 'UTF8')");
     assert_eq!(kept.expect("a value").as_deref(), Some("of somebody else"));
+    assert_eq!(found[4002][2].as_deref(), Some("keeper"));
 }
 
 /// Stops the server when some pieces are done.
@@ -294,4 +301,160 @@ fn a_destination_that_goes_away_is_gone_on_with() {
     for (name, lines) in &expected {
         assert!(found.get(name) == Some(lines), "{name}");
     }
+}
+
+/// Tables of which something is lost, one that no other server makes, and a function that it does not take.
+const LOSSES: &str = "\
+CREATE DOMAIN public.short AS text; \
+CREATE TABLE public.early (id int PRIMARY KEY, word text); \
+INSERT INTO public.early SELECT i, 'early ' || i FROM generate_series(1, 2000) i; \
+CREATE TABLE public.short_words (id int, word public.short); \
+INSERT INTO public.short_words SELECT i, repeat('x', i) FROM generate_series(1, 100) i; \
+ALTER DOMAIN public.short ADD CHECK (length(value) < 98) NOT VALID; \
+CREATE TABLE public.never (id int) WITH (fillfactor = 70); INSERT INTO public.never VALUES (1), (2); \
+UPDATE pg_class SET reloptions = '{nowhere=1}' WHERE relname = 'never'; \
+CREATE TABLE public.tail AS SELECT i AS id, repeat('late ', 20) AS word FROM generate_series(1, 40000) i; \
+CREATE INDEX tail_id ON public.tail (id); \
+CREATE FUNCTION public.odd() RETURNS int LANGUAGE sql AS 'SELECT 1'; \
+UPDATE pg_proc SET proconfig = '{nowhere=1}' WHERE proname = 'odd'";
+
+/// A server that says it has no room when an index is made.
+const NO_ROOM: &str = "\
+CREATE SCHEMA guard; \
+CREATE FUNCTION guard.no_room() RETURNS event_trigger LANGUAGE plpgsql AS \
+  'BEGIN RAISE EXCEPTION ''no room'' USING ERRCODE = ''53100''; END'; \
+CREATE EVENT TRIGGER no_room ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION guard.no_room()";
+
+/// A run that fails while rows are loaded, one that fails behind them, and a third one: its account is that of a single run.
+#[test]
+fn the_account_of_three_runs_is_that_of_one() {
+    let installation = server(15);
+    let source = copy_of(&seed(&installation, Checksums::On));
+    let mut running = source.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE shop TEMPLATE template0")
+        .expect("a database");
+    let mut shop = session(&running, "shop");
+    shop.execute(LOSSES).expect("tables");
+    let paths = ["early", "tail"].map(|table| {
+        let path = shop.query_value(&format!("SELECT pg_relation_filepath('public.{table}')"));
+        source.pgdata.join(path.expect("a path").expect("a file"))
+    });
+    shop.execute("CHECKPOINT").expect("a checkpoint");
+    running.stop(StopMode::Fast).expect("stopped");
+    for path in paths {
+        let mut bytes = std::fs::read(&path).expect("a file");
+        bytes[8192..2 * 8192].fill(0xFF);
+        std::fs::write(&path, bytes).expect("hurt");
+    }
+
+    let destination = copy_of(&seed(&installation, Checksums::On));
+    let running = destination.start().expect("a server");
+    // What belongs to an extension does not make a schema full.
+    for name in ["again", "once"] {
+        session(&running, "postgres")
+            .execute(&format!("CREATE DATABASE {name} TEMPLATE template0"))
+            .expect("a database");
+        session(&running, name)
+            .execute("CREATE EXTENSION hstore SCHEMA public")
+            .expect("hstore");
+    }
+    session(&running, "again")
+        .execute(NO_ROOM)
+        .expect("a trigger");
+    let mut options = options(Path::new("/nowhere"), "copy");
+    options.threads = std::num::NonZeroUsize::MIN;
+    options.selection.databases = vec![Glob::new("shop")];
+    options.destination = Destination::Server(Box::new(Target::of(&running, "once")));
+    let at_once = run(&source.pgdata, &options, &Quiet).expect("loaded");
+    assert_eq!(at_once.outcome, Outcome::Damaged);
+    let table = |name: &str| at_once.tables.iter().find(|table| table.table == name);
+    for name in ["early", "tail", "short_words", "never"] {
+        let table = table(name).expect("a table");
+        assert!(!table.is_whole(), "{table:?}");
+    }
+    assert!(table("never").is_some_and(|table| table.file.is_none()));
+    let mut told = at_once.not_salvaged.iter();
+    assert!(
+        told.any(|told| told.what.contains("odd")),
+        "{:?}",
+        at_once.not_salvaged
+    );
+
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    // Pieces of a MiB: one of each of the first three tables, several of the last one.
+    let plug = PullThePlug {
+        server: std::sync::Mutex::new(Some(running)),
+        pieces: AtomicU64::new(5),
+    };
+    run(&source.pgdata, &options, &plug).expect_err("it went away");
+    let running = destination.start().expect("a server");
+    let mut again = session(&running, "again");
+    let whole = again.query("SELECT name FROM pgclinic_salvage.tables ORDER BY 1");
+    let whole: Vec<String> = whole
+        .expect("a ledger")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
+    assert_eq!(whole, ["public.early", "public.short_words"]);
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    let failed = run(&source.pgdata, &options, &Quiet).expect_err("no room");
+    assert!(failed.to_string().contains("no room"), "{failed}");
+    again
+        .execute("DROP EVENT TRIGGER no_room")
+        .expect("dropped");
+
+    let told = |account: &Account| serde_json::to_value(account).expect("plain data");
+    let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
+    assert_eq!(told(&account), told(&at_once));
+    // Until somebody says that the account is written, it can be had once more.
+    let account = run(&source.pgdata, &options, &Quiet).expect("once more");
+    assert_eq!(told(&account), told(&at_once));
+    end_of_load(&Target::of(&running, "again")).expect("ended");
+    let refused = run(&source.pgdata, &options, &Quiet).expect_err("refused");
+    assert!(
+        matches!(refused, SalvageError::SchemaHoldsSomething(_)),
+        "{refused}"
+    );
+}
+
+/// A schema of functions or types alone holds something too.
+#[test]
+fn a_schema_without_tables_is_not_loaded_into() {
+    let installation = server(15);
+    let source = copy_of(&seed(&installation, Checksums::On));
+    let mut running = source.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE shop TEMPLATE template0")
+        .expect("a database");
+    session(&running, "shop")
+        .execute(
+            "CREATE TABLE public.t AS SELECT 1 AS id; CREATE SCHEMA tools; CREATE SCHEMA types; CREATE SCHEMA empty; \
+             CREATE FUNCTION tools.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TYPE types.mood AS ENUM ('good'); CHECKPOINT",
+        )
+        .expect("a schema");
+    running.stop(StopMode::Fast).expect("stopped");
+    let destination = copy_of(&seed(&installation, Checksums::On));
+    let running = destination.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE again TEMPLATE template0")
+        .expect("a database");
+    let mut again = session(&running, "again");
+    again
+        .execute(
+            "CREATE SCHEMA tools; CREATE SCHEMA types; CREATE SCHEMA empty; CREATE TABLE empty.t (id int); \
+             CREATE FUNCTION tools.f() RETURNS int LANGUAGE sql AS 'SELECT 2'; CREATE TYPE types.mood AS ENUM ('bad')",
+        )
+        .expect("schemas");
+    let mut options = options(Path::new("/nowhere"), "copy");
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.selection.databases = vec![Glob::new("shop")];
+    let refused = run(&source.pgdata, &options, &Quiet).expect_err("refused");
+    assert!(
+        matches!(&refused, SalvageError::SchemaHoldsSomething(schemas) if schemas == &["tools", "types"]),
+        "{refused}"
+    );
+    let ledger = again.query_value("SELECT to_regnamespace('pgclinic_salvage')");
+    assert_eq!(ledger.expect("an answer"), None);
 }

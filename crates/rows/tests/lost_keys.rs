@@ -7,6 +7,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use common::{options, salvaged};
+use pgclinic_diagnose::Glob;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 
@@ -80,6 +81,30 @@ fn keys_of_lost_rows_are_listed() {
         expected(&|id, amount| format!("\"word, {id}\",{amount}"))
     );
     assert_eq!(shop.rows.written + rows.len() as u64, 1990);
+
+    // Where memory has no room for all keys, the account says how many are not on the list.
+    let destination = folder.path().join("small");
+    let mut options = options(&destination, "csv");
+    options.memory_bytes = 16 << 10;
+    options.selection.relations = vec![Glob::new("public.shop")];
+    let account = salvaged(&copy.pgdata, &options);
+    let [shop] = account.tables.as_slice() else {
+        panic!("{account:?}");
+    };
+    for keys in &shop.lost_keys {
+        assert!((1..rows.len() as u64).contains(&keys.keys), "{keys:?}");
+        let omitted = rows.len() as u64 - keys.keys;
+        let told = format!(
+            "the list of lost keys of {} is not whole: {omitted} more of its entries",
+            keys.index
+        );
+        assert!(
+            shop.notes.iter().any(|note| note.starts_with(&told)),
+            "{:?}",
+            shop.notes
+        );
+    }
+    assert_eq!(shop.lost_keys.len(), 2);
 }
 
 /// Lists of indexes whose names are long, or equal but for case, have names of their own that every disk takes.

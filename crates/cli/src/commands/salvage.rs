@@ -16,8 +16,8 @@ use pgclinic_diagnose::document::NotChecked;
 use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
-    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageOptions, Stream,
-    TextStyle, end_of_work, salvage, salvage_live,
+    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageError,
+    SalvageOptions, Stream, TextStyle, end_of_load, end_of_work, salvage, salvage_live,
 };
 
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
@@ -174,6 +174,10 @@ impl Command for Salvage {
         let start = Instant::now();
         let (options, parts) = options(&arguments, world)?;
         let server = target::named_server(&arguments.target, world)?;
+        let loaded = match &options.destination {
+            Destination::Server(target) => Some(target.clone()),
+            Destination::Folder(_) | Destination::Stream(_) => None,
+        };
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
         let account = salvaged(&arguments, server, options, parts, &bar, world);
@@ -190,13 +194,22 @@ impl Command for Salvage {
             };
             file.write(&document, world)?;
         }
-        if exit != Exit::Interrupted && arguments.is_to_folder() {
-            end_of_work(arguments.to())?;
+        if exit != Exit::Interrupted {
+            end(&arguments, loaded.as_deref())?;
         }
         if !arguments.quiet {
             summarize(&arguments, &document, world)?;
         }
         Ok(exit)
+    }
+}
+
+/// The account is written: there is nothing to be gone on with.
+fn end(arguments: &Arguments, loaded: Option<&Target>) -> Result<(), SalvageError> {
+    match loaded {
+        Some(target) => end_of_load(target),
+        None if arguments.is_to_folder() => end_of_work(arguments.to()),
+        None => Ok(()),
     }
 }
 

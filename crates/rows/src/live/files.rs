@@ -1,6 +1,6 @@
 //! The files of a running server, read by our own reader: blocks that it refuses, and its catalogs.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::Progress;
@@ -10,7 +10,7 @@ use pgclinic_servers::{ConnectOptions, Target};
 use super::server_source::ServerSource;
 use super::tables::LiveTable;
 use super::{RESTART, careful_session};
-use crate::salvage::{SalvageOptions, TableAccount, blocks_of_table};
+use crate::salvage::{SalvageOptions, TableAccount, TakeRows, blocks_of_table};
 
 /// The files of the server, opened when they are asked for first.
 pub(super) struct Files<'a> {
@@ -19,6 +19,8 @@ pub(super) struct Files<'a> {
     opened: OnceLock<Result<(Cluster, Catalog), String>>,
     /// Why the server did not write down first what its files do not know yet.
     stale: OnceLock<String>,
+    /// Held by the one that has the memory for reading.
+    turn: Mutex<()>,
 }
 
 impl<'a> Files<'a> {
@@ -28,6 +30,7 @@ impl<'a> Files<'a> {
             connect,
             opened: OnceLock::new(),
             stale: OnceLock::new(),
+            turn: Mutex::new(()),
         }
     }
 
@@ -43,18 +46,20 @@ impl<'a> Files<'a> {
         self.stale.get().map(String::as_str)
     }
 
-    /// The rows of these blocks in the form of the options, and what became of them.
+    /// Gives the rows of these blocks in the form of the options, and says what became of them.
     pub(super) fn rows(
         &self,
         table: &LiveTable,
         blocks: &[BlockNo],
         options: &SalvageOptions,
         progress: &dyn Progress,
-    ) -> Result<(Vec<u8>, TableAccount), String> {
+        take: TakeRows<'_>,
+    ) -> Result<TableAccount, String> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.with(|cluster, catalog| {
             let relation = catalog.relations.get(&table.oid);
             let relation = relation.ok_or("the catalogs on disk do not know the table")?;
-            blocks_of_table(cluster, catalog, relation, blocks, options, progress)
+            blocks_of_table(cluster, catalog, relation, blocks, options, progress, take)
         })?
     }
 

@@ -1,8 +1,9 @@
 //! The rows out of a server that runs and is hurt: table by table over SQL, and past what it refuses by our own reader.
 //!
 //! ```text
-//! the table as a whole ─► ranges of blocks, halved ─► one block ─► row by ctid ─► value by value
-//!                                                        └─ the server refuses the page ─► its files, our reader
+//! the table as a whole ─► ranges of blocks, halved ─► one block ─► row by ctid
+//!                             └─ the server refuses the page, or a row of it ─► its files, our reader
+//!                                    └─ nobody may read the files ─► row by ctid, value by value
 //! ```
 //!
 //! `ignore_checksum_failure` and `zero_damaged_pages` are never used, and are switched off where somebody left them on: what
@@ -19,6 +20,7 @@ mod tables;
 
 pub use server_source::ServerSource;
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -46,8 +48,6 @@ const STATEMENT: Duration = Duration::from_secs(7 * 24 * 3600);
 const RESTART: Duration = Duration::from_secs(120);
 /// A table under which the server went away so often is left as far as it came.
 const CRASHES_MAX: u32 = 64;
-/// Blocks that our own reader reads at once: their rows are held in memory.
-const REFUSED_BATCH: usize = 16 * 1024;
 /// A question under which the server went away so often is not asked again.
 const TRIES: u32 = 3;
 
@@ -258,6 +258,9 @@ fn with_files(
     tables.into_iter().zip(files).collect()
 }
 
+/// A part of the work on one table.
+type PartOfWork<'p, 'a> = &'p dyn Fn(&mut TableFile, &mut Reader<'a>) -> Result<(), Stop>;
+
 impl<'a> Live<'a> {
     /// Reads all tables, each in a thread.
     fn all_tables(&self) {
@@ -437,29 +440,47 @@ impl<'a> Live<'a> {
         kept: &mut Option<Reader<'a>>,
     ) -> Result<bool, SalvageError> {
         let mut crashes = 0;
-        let mut is_whole = true;
-        loop {
-            let reader = self.reader(kept)?;
-            match work.work(reader, table) {
-                Ok(()) => break,
-                Err(Stop::Failed(failure)) => return Err(failure),
-                Err(Stop::Gone(error)) => {
-                    *kept = None;
-                    crashes += 1;
-                    if crashes >= CRASHES_MAX {
-                        is_whole = false;
-                        work.account.notes.push(format!("given up: {error}"));
-                        break;
-                    }
-                }
-            }
+        let mut is_whole = self.tries(work, kept, &mut crashes, &|work, reader| {
+            work.work(reader, table)
+        })?;
+        if let Some(why) = self.refused_blocks(table, work, options)? {
+            is_whole &= self.tries(work, kept, &mut crashes, &|work, reader| {
+                work.rest(reader, table)
+            })?;
+            work.lose(&why);
         }
         if crashes > 0 {
             let note = format!("the connection was lost {crashes} times while the table was read");
             work.account.notes.push(note);
         }
-        self.refused_blocks(table, work, options)?;
-        Ok(is_whole)
+        // Our own reader stops where it is when somebody interrupts.
+        let is_cut = !work.bad_blocks.is_empty() && self.progress.is_interrupted();
+        Ok(is_whole && !is_cut)
+    }
+
+    /// Does a part of the work on a table, and goes on with it when the server is there again; false where it is given up.
+    fn tries(
+        &self,
+        work: &mut TableFile,
+        kept: &mut Option<Reader<'a>>,
+        crashes: &mut u32,
+        part: PartOfWork<'_, 'a>,
+    ) -> Result<bool, SalvageError> {
+        while *crashes < CRASHES_MAX {
+            let reader = self.reader(kept)?;
+            match part(work, reader) {
+                Ok(()) => return Ok(true),
+                Err(Stop::Failed(failure)) => return Err(failure),
+                Err(Stop::Gone(error)) => {
+                    *kept = None;
+                    *crashes += 1;
+                    if *crashes >= CRASHES_MAX {
+                        work.give_up(&error);
+                    }
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// What the server refused stands beside the file.
@@ -487,41 +508,51 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// What of the blocks that the server refuses our own reader finds.
+    /// What of the blocks that the server refuses our own reader finds; why it cannot look at them, otherwise.
     fn refused_blocks(
         &self,
         table: &LiveTable,
         work: &mut TableFile,
         options: &SalvageOptions,
-    ) -> Result<(), SalvageError> {
-        let blocks = std::mem::take(&mut work.bad_blocks);
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let mut read = 0;
-        for batch in blocks.chunks(REFUSED_BATCH) {
-            match self.files.rows(table, batch, options, self.progress) {
-                Ok((text, found)) => {
-                    work.file.write(&text)?;
-                    work.account.rows.add(&found.rows);
-                    work.account.places.extend(found.places);
-                    read += batch.len();
-                }
-                Err(why) => {
-                    let left = blocks.get(read..).unwrap_or_default();
-                    work.lose(left, &why);
-                    break;
-                }
-            }
+    ) -> Result<Option<String>, SalvageError> {
+        let count = work.bad_blocks.len();
+        if count == 0 {
+            return Ok(None);
         }
         if work.refused_whole.is_none() {
-            work.account.damaged_pages += blocks.len() as u64;
+            work.account.damaged_pages += count as u64;
         }
-        if read > 0 {
-            work.account.notes.push(format!(
-                "the server refuses {read} pages: their rows were read from its files"
-            ));
+        let mark = work.file.bytes();
+        let (file, mut failed) = (&mut work.file, None);
+        let mut take = |rows: &[u8]| match file.write(rows) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        let blocks = &work.bad_blocks;
+        let read = self
+            .files
+            .rows(table, blocks, options, self.progress, &mut take);
+        if let Some(failed) = failed {
+            return Err(failed);
         }
-        Ok(())
+        let found = match read {
+            Ok(found) => found,
+            Err(why) => {
+                work.file.back_to(mark)?;
+                return Ok(Some(why));
+            }
+        };
+        let account = &mut work.account;
+        account.rows.add(&found.rows);
+        account.places.extend(found.places);
+        account.places_omitted += found.places_omitted;
+        account.notes.extend(found.notes);
+        account.notes.push(format!(
+            "the server refuses {count} pages, or a row of them: their rows were read from its files"
+        ));
+        Ok(None)
     }
 }

@@ -1,6 +1,8 @@
-//! One table of a running server on its way into a file: as a whole, else by ranges of blocks, else row by row, else value by
-//! value. What the server does not give is handed to our own reader.
+//! One table of a running server on its way into a file: as a whole, else by ranges of blocks, else row by row. A block of which
+//! the server refuses a row is handed to our own reader as one that it refuses whole; only where that cannot look at the files,
+//! its rows come value by value.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use pgclinic_servers::SqlError;
@@ -8,7 +10,7 @@ use pgclinic_servers::SqlError;
 use super::rows_out::{Answer, RowsOut};
 use super::snapshots::Reader;
 use super::tables::{LiveTable, RangeWay};
-use crate::salvage::{LossPlace, PLACES_MAX, PartFile, SalvageError, TableAccount};
+use crate::salvage::{LossPlace, PLACES_MAX, PartFile, RowCounts, SalvageError, TableAccount};
 
 /// Blocks that are asked for at once after the table as a whole failed: many where the server scans, few where each row is
 /// named.
@@ -26,6 +28,14 @@ pub(super) enum Stop {
     Failed(SalvageError),
 }
 
+/// What was written and counted at some time.
+struct Mark {
+    bytes: u64,
+    rows: RowCounts,
+    places: usize,
+    snapshots: usize,
+}
+
 /// Where the work on one table stands; it outlives a session.
 pub(super) struct TableFile {
     pub(super) file: PartFile,
@@ -34,8 +44,18 @@ pub(super) struct TableFile {
     pub(super) log: String,
     /// Ranges of blocks that are still to be asked for, the next one last.
     open: Vec<(u32, u32)>,
-    /// Blocks that the server does not give.
+    /// Blocks that the server does not give whole, in order; nothing of them is in the file.
     pub(super) bad_blocks: Vec<u32>,
+    /// Those of them of which it does not even say which rows there are.
+    refused_pages: BTreeSet<u32>,
+    /// How many of them were asked for row by row, for want of files.
+    asked: usize,
+    /// Those of them that gave nothing then.
+    lost_blocks: Vec<u32>,
+    /// The row that is asked for by itself now.
+    asking: Option<(u32, u16)>,
+    /// Rows during which the server went away; item 0 for the list of a block's rows.
+    left_out: BTreeSet<(u32, u16)>,
     /// The table was asked for as a whole.
     was_tried: bool,
     way: RangeWay,
@@ -54,6 +74,11 @@ impl TableFile {
             log: String::new(),
             open: Vec::new(),
             bad_blocks: Vec::new(),
+            refused_pages: BTreeSet::new(),
+            asked: 0,
+            lost_blocks: Vec::new(),
+            asking: None,
+            left_out: BTreeSet::new(),
             was_tried: false,
             way,
             rows,
@@ -91,19 +116,68 @@ impl TableFile {
                     self.open.truncate(self.open.len() - 2);
                 }
             } else {
+                // A block during which the server goes away is one that it does not give.
                 self.bad_blocks.push(from);
-                if self.copy(session, table, &table.range(from, to, self.way))?
-                    || self.rows(session, table, from)?
-                {
-                    self.bad_blocks.pop();
+                let mark = self.mark();
+                match self.block(session, table, from) {
+                    Ok(true) => {
+                        self.bad_blocks.pop();
+                    }
+                    Ok(false) => self.back_to(mark)?,
+                    Err(stop) => {
+                        self.back_to(mark)?;
+                        return Err(stop);
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Neither the server nor its files give these blocks.
-    pub(super) fn lose(&mut self, blocks: &[u32], why: &str) {
+    /// Asks for the blocks that the server does not give whole row by row, and value by value: nobody can look at its files.
+    pub(super) fn rest(&mut self, session: &mut Reader<'_>, table: &LiveTable) -> Result<(), Stop> {
+        if self.refused_whole.is_some() {
+            return Ok(());
+        }
+        while let Some(block) = self.bad_blocks.get(self.asked).copied() {
+            let mark = self.mark();
+            match self.each_row(session, table, block) {
+                Ok(true) => {}
+                Ok(false) => self.lost_blocks.push(block),
+                Err(stop) => {
+                    self.back_to(mark)?;
+                    let item = self.asking.take().map_or(0, |(_, item)| item);
+                    let is_new = self.left_out.insert((block, item));
+                    if item == 0 && !is_new {
+                        self.lost_blocks.push(block);
+                        self.asked += 1;
+                    }
+                    return Err(stop);
+                }
+            }
+            self.asked += 1;
+        }
+        Ok(())
+    }
+
+    /// The server went away too often: what was not asked for is lost.
+    pub(super) fn give_up(&mut self, error: &SqlError) {
+        self.account.notes.push(format!("given up: {error}"));
+        if let Some((from, _)) = self.open.last() {
+            let why =
+                "given up: the server went away again and again; nothing from here on was read";
+            self.account.places.push(LossPlace::page(*from, why));
+        }
+    }
+
+    /// What neither the server nor its files give.
+    pub(super) fn lose(&mut self, why: &str) {
+        let left = self.bad_blocks.get(self.asked..).unwrap_or_default();
+        self.lost_blocks.extend(left);
+        let blocks = std::mem::take(&mut self.lost_blocks);
+        if blocks.is_empty() {
+            return;
+        }
         let places = &mut self.account.places;
         if let Some(refusal) = &self.refused_whole {
             let why = format!(
@@ -120,30 +194,91 @@ impl TableFile {
         self.account.places_omitted += omitted as u64;
     }
 
-    /// The rows of a block one by one, if the server can say which there are.
-    fn rows(
+    /// All rows of a block, at once or one by one; false, with some of them in the file, where the server refuses one.
+    fn block(
         &mut self,
         session: &mut Reader<'_>,
         table: &LiveTable,
         block: u32,
     ) -> Result<bool, Stop> {
+        if self.copy(session, table, &table.range(block, block + 1, self.way))? {
+            return Ok(true);
+        }
+        let Some(items) = self.items(session, table, block)? else {
+            self.refused_pages.insert(block);
+            return Ok(false);
+        };
+        for item in items {
+            if !self.copy(session, table, &table.row(block, item))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Each row of a block with the values that the server gives; false where it does not say which rows there are.
+    fn each_row(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        block: u32,
+    ) -> Result<bool, Stop> {
+        if self.refused_pages.contains(&block) {
+            return Ok(false);
+        }
+        let Some(items) = self.items(session, table, block)? else {
+            return Ok(false);
+        };
+        for item in items {
+            if self.left_out.contains(&(block, item)) {
+                self.lose_row(
+                    block,
+                    item,
+                    "the server goes away when it is asked for this row",
+                );
+                continue;
+            }
+            self.asking = Some((block, item));
+            if !self.copy(session, table, &table.row(block, item))? {
+                self.values(session, table, block, item)?;
+            }
+            self.asking = None;
+        }
+        Ok(true)
+    }
+
+    /// Which rows a block has, if the server can say it.
+    fn items(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        block: u32,
+    ) -> Result<Option<Vec<u16>>, Stop> {
         let ids = LiveTable {
             columns: "ctid".into(),
             ..table.clone()
         };
-        let Some(found) = self.ask(session, &ids.range(block, block + 1, self.way))? else {
-            return Ok(false);
-        };
-        for row in found.into_iter().flatten().flatten() {
-            let item = row.trim_end_matches(')').rsplit(',').next();
-            let Some(item) = item.and_then(|item| item.parse::<u16>().ok()) else {
-                continue;
-            };
-            if !self.copy(session, table, &table.row(block, item))? {
-                self.values(session, table, block, item)?;
-            }
-        }
-        Ok(true)
+        let found = self.ask(session, &ids.range(block, block + 1, self.way))?;
+        let item = |row: String| row.trim_end_matches(')').rsplit(',').next()?.parse().ok();
+        Ok(found.map(|found| {
+            found
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(item)
+                .collect()
+        }))
+    }
+
+    fn lose_row(&mut self, block: u32, item: u16, why: &str) {
+        self.account.rows.lost += 1;
+        self.account.places.push(LossPlace {
+            block,
+            item: Some(item),
+            in_toast: false,
+            column: None,
+            why: why.into(),
+        });
     }
 
     /// The values of a row one by one; those that the server does not give are null.
@@ -188,18 +323,28 @@ impl TableFile {
         match self.copy(session, table, &given.row(block, item))? {
             true => self.account.rows.partial += 1,
             false => {
-                self.account.rows.lost += 1;
                 let why = "the server does not give this row: see the log beside the file";
-                self.account.places.push(LossPlace {
-                    block,
-                    item: Some(item),
-                    in_toast: false,
-                    column: None,
-                    why: why.into(),
-                });
+                self.lose_row(block, item, why);
             }
         }
         Ok(())
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            bytes: self.file.bytes(),
+            rows: self.account.rows,
+            places: self.account.places.len(),
+            snapshots: self.account.snapshots.len(),
+        }
+    }
+
+    /// Takes back what was written and counted since.
+    fn back_to(&mut self, mark: Mark) -> Result<(), Stop> {
+        self.account.rows = mark.rows;
+        self.account.places.truncate(mark.places);
+        self.account.snapshots.truncate(mark.snapshots);
+        self.file.back_to(mark.bytes).map_err(Stop::Failed)
     }
 
     /// Adds the rows of a query to the file; all of them, or none and what the server said is in the log.

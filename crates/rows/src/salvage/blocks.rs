@@ -1,18 +1,16 @@
-//! The rows of some blocks of one table, as text in memory.
-
-use std::collections::BTreeSet;
+//! The rows of some blocks of one table, for somebody who takes them as they come.
 
 use pgclinic_cluster::{Catalog, Cluster, Relation};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::BlockNo;
 
 use super::crew::Crew;
-use super::outlet::{Memory, Outlet};
+use super::outlet::{InTurn, Outlet, TakeRows};
 use super::plan::{Planned, account_of};
 use super::{SalvageOptions, TableAccount, charset_of, choice_of};
 use crate::shape::{MainForks, Table};
 
-/// Prints the rows of these blocks, and says what became of them; why that cannot be done, otherwise.
+/// Gives the printed rows of these blocks, which are in order, and says what became of them; why that cannot be done, otherwise.
 pub(crate) fn blocks_of_table(
     cluster: &Cluster,
     catalog: &Catalog,
@@ -20,7 +18,8 @@ pub(crate) fn blocks_of_table(
     blocks: &[BlockNo],
     options: &SalvageOptions,
     progress: &dyn Progress,
-) -> Result<(Vec<u8>, TableAccount), String> {
+    take: TakeRows<'_>,
+) -> Result<TableAccount, String> {
     let files = MainForks::of_database(cluster, catalog.database);
     let table = Table::of(&files, catalog, relation, choice_of(options))?;
     let planned = Planned {
@@ -32,14 +31,11 @@ pub(crate) fn blocks_of_table(
     let style = options
         .text
         .of_columns(cluster, catalog, planned.table.columns.iter());
-    let memory = Memory::default();
+    let taker = InTurn::new(take);
     let crew = Crew::new(cluster, options, progress, vec![planned], charset, |_| {
-        Outlet::Memory(&memory)
+        Outlet::Rows(&taker)
     });
-    let crew = crew
-        .styled(style)
-        .only(blocks.iter().copied().collect::<BTreeSet<_>>());
+    let crew = crew.styled(style).only(blocks);
     let accounts = crew.run().map_err(|error| error.to_string())?;
-    let account = accounts.into_iter().next().ok_or("nothing was read")?;
-    Ok((memory.into_bytes(), account))
+    Ok(accounts.into_iter().next().ok_or("nothing was read")?)
 }

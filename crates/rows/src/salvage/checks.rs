@@ -253,7 +253,7 @@ impl Checks<'_> {
                 &silent,
                 vec![planned],
                 Charset::Raw,
-                |_| Outlet::Keys(&sorter_of_table),
+                |_| Outlet::Rows(&sorter_of_table),
             );
             crew.run()?;
         }

@@ -1,6 +1,6 @@
 //! The threads of a salvage: they take pieces of tables in order, find the rows and print them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use pgclinic_format::{BlockNo, Lsn, Page};
 
 use super::account::{TableAccount, Tally};
 use super::finished_tables::FinishedTables;
-use super::outlet::Outlet;
+use super::outlet::{Finished, Outlet};
 use super::pieces::Pieces;
 use super::plan::Planned;
 use super::worker::Worker;
@@ -75,8 +75,8 @@ pub(crate) struct Crew<'a> {
     pub(super) outlet: Outlet<'a>,
     cursor: Mutex<Cursor>,
     alone: Mutex<()>,
-    /// Nothing but these blocks.
-    only: Option<BTreeSet<BlockNo>>,
+    /// Nothing but these blocks, which are in order.
+    only: Option<&'a [BlockNo]>,
     /// Where tables are noted that are whole.
     notes: Option<&'a FinishedTables<'a>>,
     /// The end of the write-ahead log that was followed, beside a server at work.
@@ -136,24 +136,25 @@ impl<'a> Crew<'a> {
 
     /// Notes the tables that became whole.
     pub(super) fn note_finished(&self) {
-        let Some(notes) = self.notes else { return };
-        for (table, bytes) in self.outlet.take_finished() {
+        for (table, finished) in self.outlet.take_finished() {
             let Some(work) = self.tables.get(table) else {
                 continue;
             };
             let account = work.account.lock();
-            let mut account = account.unwrap_or_else(PoisonError::into_inner).clone();
-            account.file = self.outlet.names().into_iter().nth(table);
-            account.file_bytes = bytes;
+            let account = account.unwrap_or_else(PoisonError::into_inner).clone();
+            let name = self.outlet.names().into_iter().nth(table);
+            let mut account = with_end(account, name.unwrap_or_default(), finished);
             account.settle();
-            if let Err(failure) = notes.add(&account) {
-                self.outlet.stop(Some(failure));
+            let noted = self.notes.map_or(Ok(()), |notes| notes.add(&account));
+            match noted {
+                Ok(()) => self.outlet.note(table, &account),
+                Err(failure) => self.outlet.stop(Some(failure)),
             }
         }
     }
 
-    /// The same for some blocks of its tables; heads and tails of files are left out.
-    pub(crate) fn only(mut self, blocks: BTreeSet<BlockNo>) -> Self {
+    /// The same for some blocks of its tables, in order; heads and tails of files are left out.
+    pub(crate) fn only(mut self, blocks: &'a [BlockNo]) -> Self {
         self.only = Some(blocks);
         self
     }
@@ -164,14 +165,16 @@ impl<'a> Crew<'a> {
     }
 
     pub(super) fn takes_block(&self, block: BlockNo) -> bool {
-        let is_one = |only: &BTreeSet<BlockNo>| only.contains(&block);
-        self.only.as_ref().is_none_or(is_one) && self.options.selection.takes_block(block.into())
+        let is_one = |only: &[BlockNo]| only.binary_search(&block).is_ok();
+        self.only.is_none_or(is_one) && self.options.selection.takes_block(block.into())
     }
 
     /// Some of these blocks are wanted.
     pub(super) fn takes_some(&self, blocks: Range<BlockNo>) -> bool {
-        let only = self.only.as_ref();
-        only.is_none_or(|only| only.range(blocks).next().is_some())
+        self.only.is_none_or(|only| {
+            let first = only.partition_point(|block| *block < blocks.start);
+            only.get(first).is_some_and(|block| *block < blocks.end)
+        })
     }
 
     /// A server at work has written the page since the moment of which the rows are.
@@ -210,14 +213,8 @@ impl<'a> Crew<'a> {
         Ok(accounts
             .map(|((work, name), finished)| {
                 let account = work.account.into_inner();
-                let mut account = account.unwrap_or_else(PoisonError::into_inner);
-                account.file = finished.bytes.is_some().then_some(name);
-                account.file_bytes = finished.bytes.unwrap_or(0);
-                account.refuse(match finished.has_failed {
-                    true => account.rows.written,
-                    false => finished.refused,
-                });
-                account.notes.extend(finished.notes);
+                let account = account.unwrap_or_else(PoisonError::into_inner);
+                let account = with_end(account, name, finished);
                 let refusals = work.refusals.into_inner();
                 let refusals = refusals.unwrap_or_else(PoisonError::into_inner);
                 (account, refusals.into_values().collect())
@@ -330,6 +327,18 @@ impl TableWork {
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         account.add(tally);
     }
+}
+
+/// The account of a table with what became of its rows behind the threads.
+fn with_end(mut account: TableAccount, name: String, finished: Finished) -> TableAccount {
+    account.file = finished.bytes.is_some().then_some(name);
+    account.file_bytes = finished.bytes.unwrap_or(0);
+    account.refuse(match finished.has_failed {
+        true => account.rows.written,
+        false => finished.refused,
+    });
+    account.notes.extend(finished.notes);
+    account
 }
 
 /// Blocks up to the end of the last segment that is there.

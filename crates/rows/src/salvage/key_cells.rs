@@ -8,6 +8,7 @@ use pgclinic_columnar::cells;
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
+use super::outlet::RowTaker;
 use crate::forms::Form;
 use crate::shape::Table;
 use crate::texts::Texts;
@@ -164,9 +165,8 @@ pub(super) struct KeysOfTable<'a> {
     order: Vec<usize>,
 }
 
-impl KeysOfTable<'_> {
-    /// Whole rows, in any order.
-    pub(super) fn add(&self, mut rows: &[u8]) {
+impl RowTaker for KeysOfTable<'_> {
+    fn add(&self, mut rows: &[u8]) {
         let state = self.sorter.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         let mut key = Vec::new();
@@ -182,6 +182,16 @@ impl KeysOfTable<'_> {
         }
     }
 
+    fn stop(&self) {
+        self.sorter.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.sorter.is_stopped.load(Ordering::Relaxed)
+    }
+}
+
+impl KeysOfTable<'_> {
     fn put_in_order(&self, mut row: &[u8], key: &mut Vec<u8>) {
         key.clear();
         let mut columns = Vec::with_capacity(self.order.len());
@@ -194,14 +204,6 @@ impl KeysOfTable<'_> {
                 None => cells::put_null(key),
             }
         }
-    }
-
-    pub(super) fn stop(&self) {
-        self.sorter.is_stopped.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.sorter.is_stopped.load(Ordering::Relaxed)
     }
 }
 

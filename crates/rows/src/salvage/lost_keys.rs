@@ -7,7 +7,8 @@
 //!
 //! An entry of a row that was deleted and not vacuumed yet looks the same: such keys are on the list too.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use pgclinic_cluster::{Catalog, Cluster, Relation};
 use pgclinic_diagnose::Progress;
@@ -32,8 +33,10 @@ use crate::shape::{Column, MainForks, Origin, Table};
 use crate::texts::Texts;
 use crate::visible::Judge;
 
-/// Keys that are kept of one index; each takes some hundred bytes.
-const KEYS_MAX: usize = 1_000_000;
+/// What a key takes in memory beside its own bytes.
+const BESIDE_KEY_BYTES: usize = 112;
+/// Bytes of the list that are written at once.
+const WRITE_BYTES: usize = 1 << 20;
 /// The longest value that is unpacked in an index: it never holds one that is longer than a page.
 const KEY_BYTES_MAX: u32 = 1 << 20;
 
@@ -75,8 +78,30 @@ impl Damaged<'_> {
 /// Takes the row that an entry leads to, the text of its key and a line of all its values.
 type EachEntry<'a> = dyn FnMut(Tid, &[u8], &[u8]) + 'a;
 
-/// Keys by their text, each with the line that is written.
-type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
+/// Keys of lost rows in memory.
+#[derive(Default)]
+struct Keys {
+    /// By their text, each with the line that is written.
+    lines: BTreeMap<Vec<u8>, Vec<u8>>,
+    bytes: u64,
+    /// Entries for which there was no room.
+    omitted: u64,
+}
+
+impl Keys {
+    fn add(&mut self, key: &[u8], line: &[u8], bytes_max: u64) {
+        if self.lines.contains_key(key) {
+            return;
+        }
+        let bytes = (key.len() + line.len() + BESIDE_KEY_BYTES) as u64;
+        if self.bytes + bytes > bytes_max {
+            self.omitted += 1;
+            return;
+        }
+        self.bytes += bytes;
+        self.lines.insert(key.to_vec(), line.to_vec());
+    }
+}
 
 impl Search<'_> {
     /// Writes the keys of lost rows of a table beside its file; notes in the account which there are.
@@ -110,10 +135,17 @@ impl Search<'_> {
         let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
         for index in &indexes {
             let mut keys = self.entries(index, &damaged);
-            if !keys.is_empty() {
+            if !keys.lines.is_empty() {
                 self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
             }
-            if !keys.is_empty() {
+            if keys.omitted > 0 {
+                account.notes.push(format!(
+                    "the list of lost keys of {} is not whole: {} more of its entries lead to damaged pages, and --memory has no room for them",
+                    index.relation.qualified_name(),
+                    keys.omitted
+                ));
+            }
+            if !keys.lines.is_empty() {
                 let number = index.relation.oid;
                 let own = names.name(&[index.name()], number);
                 let name = beside((file, relation.oid), "lost_keys", (&own, number));
@@ -151,24 +183,21 @@ impl Search<'_> {
 
     /// Entries that lead to damaged blocks, less those whose key leads to a live row elsewhere.
     fn entries(&self, index: &UniqueIndex<'_>, damaged: &Damaged<'_>) -> Keys {
-        let mut keys = Keys::new();
+        let mut keys = Keys::default();
+        // The rest is for reading the damaged pages again.
+        let bytes_max = self.options.memory_bytes / 4;
         self.each_entry(index, &mut |tid, key, line| {
-            if damaged.holds(tid.block) && keys.len() < KEYS_MAX {
-                keys.insert(key.to_vec(), line.to_vec());
+            if damaged.holds(tid.block) {
+                keys.add(key, line, bytes_max);
             }
         });
-        let mut elsewhere: Vec<(Vec<u8>, Tid)> = Vec::new();
-        if !keys.is_empty() {
+        if !keys.lines.is_empty() {
             self.each_entry(index, &mut |tid, key, _| {
-                if !damaged.holds(tid.block) && keys.contains_key(key) {
-                    elsewhere.push((key.to_vec(), tid));
+                let is_elsewhere = !damaged.holds(tid.block) && keys.lines.contains_key(key);
+                if is_elsewhere && self.is_live(&damaged.pieces, tid) {
+                    keys.lines.remove(key);
                 }
             });
-        }
-        for (key, tid) in elsewhere {
-            if self.is_live(&damaged.pieces, tid) {
-                keys.remove(&key);
-            }
         }
         keys
     }
@@ -242,15 +271,6 @@ impl Search<'_> {
         relation: &Relation,
         keys: &mut Keys,
     ) {
-        let found = blocks_of_table(
-            self.cluster,
-            self.catalog,
-            relation,
-            damaged.blocks,
-            options,
-            &Silent(self.progress),
-        );
-        let Ok((text, _)) = found else { return };
         let places: Option<Vec<usize>> = index
             .columns
             .iter()
@@ -263,17 +283,31 @@ impl Search<'_> {
             })
             .collect();
         let Some(places) = places else { return };
-        let found: HashSet<Vec<u8>> = text
-            .split(|byte| *byte == b'\n')
-            .map(|row| {
+        let mut take = |rows: &[u8]| {
+            for row in rows.split_inclusive(|byte| *byte == b'\n') {
+                let row = row.strip_suffix(b"\n").unwrap_or(row);
                 let fields: Vec<&[u8]> = row.split(|byte| *byte == b'\t').collect();
                 let key = places
                     .iter()
                     .map(|at| fields.get(*at).copied().unwrap_or_default());
-                key.collect::<Vec<&[u8]>>().join(&b'\t')
-            })
-            .collect();
-        keys.retain(|key, _| !found.contains(key));
+                let key = key.collect::<Vec<&[u8]>>().join(&b'\t');
+                keys.lines.remove(&key);
+            }
+            match keys.lines.is_empty() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        // Pages that cannot be read leave all keys on the list.
+        let _left = blocks_of_table(
+            self.cluster,
+            self.catalog,
+            relation,
+            damaged.blocks,
+            options,
+            &Silent(self.progress),
+            &mut take,
+        );
     }
 
     fn write(
@@ -288,15 +322,19 @@ impl Search<'_> {
         let names = index.columns.iter().map(|column| column.name.as_str());
         let mut text = Vec::new();
         csv_header(names.clone(), &mut text);
-        for line in keys.values() {
+        for line in keys.lines.values() {
             text.extend_from_slice(line);
+            if text.len() > WRITE_BYTES {
+                out.write(&text)?;
+                text.clear();
+            }
         }
         out.write(&text)?;
         out.finish()?;
         Ok(LostKeys {
             index: index.relation.qualified_name(),
             columns: names.map(str::to_owned).collect(),
-            keys: keys.len() as u64,
+            keys: keys.lines.len() as u64,
             file: name,
         })
     }

@@ -48,6 +48,7 @@ pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub use options::{Destination, Encoding, Rows, SalvageOptions};
+pub(crate) use outlet::TakeRows;
 pub(crate) use plan::not_salvaged;
 pub use sampling::guess_columns;
 pub use stream::Stream;
@@ -61,6 +62,7 @@ use pgclinic_diagnose::{Progress, Selection, target_of};
 use pgclinic_format::Oid;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
+use pgclinic_servers::Target;
 
 use crate::file_names::FileNames;
 use crate::schema::SchemaFile;
@@ -170,6 +172,11 @@ fn closed(mut account: Account) -> Result<Account, SalvageError> {
 /// The account of a whole salvage is written: its folder holds no work any more that could be gone on with.
 pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
     finished_tables::end(folder)
+}
+
+/// The account of a whole salvage into a server is written: the server holds no work any more that could be gone on with.
+pub fn end_of_load(target: &Target) -> Result<(), SalvageError> {
+    server::end(target)
 }
 
 /// What the write-ahead log left undone.

@@ -1,16 +1,17 @@
-//! Where the threads of a salvage hand in what they printed: files in order, or a server.
+//! Where the threads of a salvage hand in what they printed: files in order, a server, or somebody in this program.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::account::TableAccount;
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::key_cells::KeysOfTable;
 use super::lines::Lines;
 use super::server::{GiveRow, Loads, Streamed};
 
 /// What became of one table's rows behind the threads.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Finished {
     /// All of it is there, and has so many bytes.
     pub(super) bytes: Option<u64>,
@@ -22,23 +23,57 @@ pub(super) struct Finished {
     pub(super) notes: Vec<String>,
 }
 
-/// The text of one table, in any order of its pieces.
-#[derive(Default)]
-pub(super) struct Memory {
-    bytes: Mutex<Vec<u8>>,
+impl Finished {
+    /// A file with so many bytes, if it is whole.
+    fn of(bytes: Option<u64>) -> Self {
+        Finished {
+            bytes,
+            ..Finished::default()
+        }
+    }
+}
+
+/// Takes whole rows as they come, in any order; says when it wants no more.
+pub(crate) type TakeRows<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send + 'a);
+
+/// Takes the rows of one table, from all threads.
+pub(super) trait RowTaker: Sync {
+    /// Whole rows, in any order.
+    fn add(&self, rows: &[u8]);
+    /// Nothing more is wanted.
+    fn stop(&self);
+    fn is_stopped(&self) -> bool;
+}
+
+/// Hands them to somebody who takes them one after the other.
+pub(super) struct InTurn<'a> {
+    take: Mutex<TakeRows<'a>>,
     is_stopped: AtomicBool,
 }
 
-impl Memory {
-    fn add(&self, bytes: &[u8]) {
-        let held = self.bytes.lock();
-        held.unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
+impl<'a> InTurn<'a> {
+    pub(super) fn new(take: TakeRows<'a>) -> Self {
+        InTurn {
+            take: Mutex::new(take),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+}
+
+impl RowTaker for InTurn<'_> {
+    fn add(&self, rows: &[u8]) {
+        let mut take = self.take.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_stopped() && (*take)(rows).is_break() {
+            self.stop();
+        }
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        let held = self.bytes.into_inner();
-        held.unwrap_or_else(PoisonError::into_inner)
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 }
 
@@ -46,8 +81,7 @@ impl Memory {
 pub(super) enum Outlet<'a> {
     Files(Lines<'a>),
     Server(Loads<'a>),
-    Memory(&'a Memory),
-    Keys(&'a KeysOfTable<'a>),
+    Rows(&'a dyn RowTaker),
 }
 
 impl Outlet<'_> {
@@ -56,8 +90,7 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.stop(failure),
             Outlet::Server(loads) => loads.stop(failure),
-            Outlet::Memory(memory) => memory.is_stopped.store(true, Ordering::Relaxed),
-            Outlet::Keys(keys) => keys.stop(),
+            Outlet::Rows(rows) => rows.stop(),
         }
     }
 
@@ -65,8 +98,7 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.is_stopped(),
             Outlet::Server(loads) => loads.is_stopped(),
-            Outlet::Memory(memory) => memory.is_stopped.load(Ordering::Relaxed),
-            Outlet::Keys(keys) => keys.is_stopped(),
+            Outlet::Rows(rows) => rows.is_stopped(),
         }
     }
 
@@ -75,8 +107,7 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.hand_in(table, piece, bytes),
             Outlet::Server(loads) => loads.hand_in(table, &bytes),
-            Outlet::Memory(memory) => memory.add(&bytes),
-            Outlet::Keys(keys) => keys.add(&bytes),
+            Outlet::Rows(rows) => rows.add(&bytes),
         }
     }
 
@@ -85,8 +116,7 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.write_ahead(table, piece, bytes),
             Outlet::Server(loads) => loads.write_ahead(table, bytes),
-            Outlet::Memory(memory) => memory.add(&std::mem::take(bytes)),
-            Outlet::Keys(keys) => keys.add(&std::mem::take(bytes)),
+            Outlet::Rows(rows) => rows.add(&std::mem::take(bytes)),
         }
     }
 
@@ -94,7 +124,7 @@ impl Outlet<'_> {
     pub(super) fn stream(&self, table: usize, give: GiveRow<'_>) -> Option<Streamed> {
         match self {
             Outlet::Server(loads) => Some(loads.stream(table, give)),
-            Outlet::Files(_) | Outlet::Memory(_) | Outlet::Keys(_) => None,
+            Outlet::Files(_) | Outlet::Rows(_) => None,
         }
     }
 
@@ -107,7 +137,7 @@ impl Outlet<'_> {
     pub(super) fn file(&self, table: usize) -> Option<(&Folder, &str)> {
         match self {
             Outlet::Files(lines) => lines.file(table),
-            Outlet::Server(_) | Outlet::Memory(_) | Outlet::Keys(_) => None,
+            Outlet::Server(_) | Outlet::Rows(_) => None,
         }
     }
 
@@ -116,15 +146,29 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.void(table),
             // None of them gathers rows into columns.
-            Outlet::Server(_) | Outlet::Memory(_) | Outlet::Keys(_) => {}
+            Outlet::Server(_) | Outlet::Rows(_) => {}
         }
     }
 
-    /// Files that became whole since this was asked last, with their bytes.
-    pub(super) fn take_finished(&self) -> Vec<(usize, u64)> {
+    /// Tables that became whole since this was asked last.
+    pub(super) fn take_finished(&self) -> Vec<(usize, Finished)> {
         match self {
-            Outlet::Files(lines) => lines.take_finished(),
-            Outlet::Server(_) | Outlet::Memory(_) | Outlet::Keys(_) => Vec::new(),
+            Outlet::Files(lines) => {
+                let fresh = lines.take_finished().into_iter();
+                fresh
+                    .map(|(table, bytes)| (table, Finished::of(Some(bytes))))
+                    .collect()
+            }
+            Outlet::Server(loads) => loads.take_finished(),
+            Outlet::Rows(_) => Vec::new(),
+        }
+    }
+
+    /// The destination itself notes what was told of a table that became whole, if it does so.
+    pub(super) fn note(&self, table: usize, account: &TableAccount) {
+        match self {
+            Outlet::Server(loads) => loads.note(table, account),
+            Outlet::Files(_) | Outlet::Rows(_) => {}
         }
     }
 
@@ -133,22 +177,16 @@ impl Outlet<'_> {
         match self {
             Outlet::Files(lines) => lines.names().to_vec(),
             Outlet::Server(loads) => loads.names(),
-            Outlet::Memory(_) | Outlet::Keys(_) => vec![String::new()],
+            Outlet::Rows(_) => vec![String::new()],
         }
     }
 
     /// For each table what became of it; or why nothing more could be written.
     pub(super) fn results(self) -> Result<Vec<Finished>, SalvageError> {
         match self {
-            Outlet::Files(lines) => {
-                let finished = |bytes| Finished {
-                    bytes,
-                    ..Finished::default()
-                };
-                Ok(lines.results()?.into_iter().map(finished).collect())
-            }
+            Outlet::Files(lines) => Ok(lines.results()?.into_iter().map(Finished::of).collect()),
             Outlet::Server(loads) => loads.results(),
-            Outlet::Memory(_) | Outlet::Keys(_) => Ok(vec![Finished::default()]),
+            Outlet::Rows(_) => Ok(vec![Finished::default()]),
         }
     }
 }

@@ -95,12 +95,13 @@ impl<'c> Worker<'c> {
             }
             self.buffer = buffer;
         }
+        // The account is whole before the last rows are.
+        work.add(tally);
         if let Err(source) = toast.gather(gatherer.finish()) {
             let folder = &self.crew.options.spill_folder;
             let failure = SalvageError::destination(folder, "sort in", source);
             self.crew.outlet.stop(Some(failure));
         }
-        work.add(tally);
     }
 
     fn gather_page(

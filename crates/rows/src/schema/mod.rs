@@ -19,7 +19,7 @@ mod object_names;
 mod refusal;
 
 pub use ddl::{Ddl, Refused};
-pub(crate) use ddl::{SESSION, Step, each_object_detail};
+pub(crate) use ddl::{SESSION, Step, each_object_detail, question_for_full_schemas};
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::SchemaFile;
 pub(crate) use identifier::{Quoting, literal};

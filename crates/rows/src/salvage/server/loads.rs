@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pgclinic_servers::{CopyIn, Session, SqlError, Target};
 
+use super::super::account::TableAccount;
 use super::super::error::SalvageError;
 use super::super::outlet::Finished;
 use super::{ledger, open_session};
@@ -57,6 +58,8 @@ struct State {
     sessions: Vec<Session>,
     failure: Option<SalvageError>,
     is_stopped: bool,
+    /// Tables all of whose rows are there, until somebody asks.
+    fresh: Vec<usize>,
 }
 
 /// The tables of one database.
@@ -80,6 +83,7 @@ impl<'a> Loads<'a> {
                 sessions: Vec::new(),
                 failure: None,
                 is_stopped: false,
+                fresh: Vec::new(),
             }),
         }
     }
@@ -114,7 +118,35 @@ impl<'a> Loads<'a> {
     pub(crate) fn hand_in(&self, table: usize, bytes: &[u8]) {
         self.with_session(|session| {
             self.load(session, table, bytes)?;
-            self.count_piece(session, table)
+            self.count_piece(table);
+            Ok(())
+        });
+    }
+
+    /// Tables all of whose rows came since this was asked last.
+    pub(crate) fn take_finished(&self) -> Vec<(usize, Finished)> {
+        let mut state = self.lock();
+        let fresh = std::mem::take(&mut state.fresh);
+        let of = |table: usize| {
+            let loading = state.tables.get(table)?;
+            let finished = Finished {
+                bytes: Some(loading.bytes),
+                ..loading.finished.clone()
+            };
+            Some((table, finished))
+        };
+        fresh.into_iter().filter_map(of).collect()
+    }
+
+    /// Notes a table with its account: from now on it is whole.
+    pub(crate) fn note(&self, table: usize, account: &TableAccount) {
+        let name = self.names().into_iter().nth(table).unwrap_or_default();
+        self.with_session(|session| {
+            session.execute(&ledger::table_is_whole(&name, account))?;
+            self.book(table, |loading| {
+                loading.finished.bytes = Some(loading.bytes);
+            });
+            Ok(())
         });
     }
 
@@ -217,24 +249,16 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// The last piece makes the table whole.
-    fn count_piece(&self, session: &mut Session, table: usize) -> Result<(), SqlError> {
-        let name = {
-            let mut state = self.lock();
-            let Some(loading) = state.tables.get_mut(table) else {
-                return Ok(());
-            };
-            loading.table.left = loading.table.left.saturating_sub(1);
-            if loading.table.left > 0 || loading.has_failed {
-                return Ok(());
-            }
-            loading.table.name.clone()
+    /// After the last piece all rows are there.
+    fn count_piece(&self, table: usize) {
+        let mut state = self.lock();
+        let Some(loading) = state.tables.get_mut(table) else {
+            return;
         };
-        session.execute(&ledger::table_is_whole(&name))?;
-        self.book(table, |loading| {
-            loading.finished.bytes = Some(loading.bytes)
-        });
-        Ok(())
+        loading.table.left = loading.table.left.saturating_sub(1);
+        if loading.table.left == 0 && !loading.has_failed {
+            state.fresh.push(table);
+        }
     }
 
     pub(crate) fn results(self) -> Result<Vec<Finished>, SalvageError> {

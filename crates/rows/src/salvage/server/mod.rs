@@ -7,11 +7,12 @@ mod ledger;
 mod loads;
 mod objects;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::Progress;
+use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
 use pgclinic_servers::{ConnectOptions, Message, Session, SqlError, Target};
 
@@ -20,13 +21,14 @@ use super::error::SalvageError;
 use super::outlet::Outlet;
 use super::plan::{Planned, not_salvaged};
 use super::{
-    Account, Replaying, SalvageOptions, charset_of, large_objects, plan_of, sequences, style_of,
+    Account, Replaying, SalvageOptions, TableAccount, charset_of, large_objects, plan_of,
+    sequences, style_of,
 };
 use crate::forms::form_named;
-use crate::schema::{Ddl, Quoting, SESSION, Step, literal};
+use crate::schema::{Ddl, Quoting, SESSION, Step, question_for_full_schemas};
 use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;
-use ledger::Stage;
+use ledger::{Stage, Told};
 use loads::LoadTable;
 pub(crate) use loads::{GiveRow, Loads, Streamed};
 
@@ -66,23 +68,37 @@ pub(super) fn load(
     let Begun {
         stage,
         whole,
+        told,
         objects,
-    } = begin(&mut session, &catalog, &source)?;
+    } = begin(&mut session, &schemas_of(&catalog, &ddl), &source)?;
     let is_resumed = stage != Stage::Schema || !whole.is_empty();
+    let before = objects::Before {
+        loaded: objects,
+        left: told.objects_left,
+    };
+    account.not_salvaged.extend(told.not_salvaged);
+    account.tables.extend(told.tables);
+    account.large_objects.extend(told.large_objects);
 
     if stage == Stage::Schema {
+        let known = account.not_salvaged.len();
         let steps = ddl.steps.iter().filter(|step| !step.is_after_data);
         run_steps(&mut session, steps, account)?;
-        enter(&mut session, Stage::Rows)?;
+        let told = Told {
+            not_salvaged: since(known, account),
+            ..Told::default()
+        };
+        enter(&mut session, Stage::Rows, &told)?;
     }
     if stage <= Stage::Rows {
+        let known = account.not_salvaged.len();
         let mut plan = plan_of(cluster, &catalog, "", &options);
         plan.count_not_replayed(replaying.not_applied);
         account.not_salvaged.append(&mut plan.not_salvaged);
         let mut tables = plan.tables;
         // Materialised views are filled by their own queries.
         tables.retain(|planned| !planned.table.is_materialized_view);
-        tables.retain(|planned| !whole.contains(&quoted(&planned.table)));
+        tables.retain(|planned| !whole.contains_key(&quoted(&planned.table)));
         if is_resumed {
             empty(&mut session, &tables)?;
         }
@@ -91,27 +107,41 @@ pub(super) fn load(
         let crew = Crew::new(cluster, &options, progress, tables, charset, |tables| {
             Outlet::Server(Loads::new(target, tables.iter().map(load_table).collect()))
         });
-        account.tables.extend(crew.styled(style).run()?);
+        let tables = crew.styled(style).run()?;
+        let mut told = Told::default();
+        let is_open = |table: &&TableAccount| table.file.is_none();
+        told.tables.extend(tables.iter().filter(is_open).cloned());
+        account.tables.extend(tables);
         if progress.is_interrupted() {
             account.interrupted = true;
+            account.tables.extend(whole.into_values());
             return Ok(());
         }
         load_objects(
             cluster,
             &catalog,
             &options,
-            objects,
+            before,
             progress,
             (&mut session, account),
         )?;
         if account.interrupted {
+            account.tables.extend(whole.into_values());
             return Ok(());
         }
-        enter(&mut session, Stage::Constraints)?;
+        told.not_salvaged = since(known, account);
+        told.large_objects.clone_from(&account.large_objects);
+        enter(&mut session, Stage::Constraints, &told)?;
     }
+    account.tables.extend(whole.into_values());
     set_sequences(cluster, &catalog, &options, &mut session, account)?;
     let steps = ddl.steps.iter().filter(|step| step.is_after_data);
-    run_steps(&mut session, steps, account)?;
+    run_steps(&mut session, steps, account)
+}
+
+/// The account of a whole load is written: the destination holds no work any more that could be gone on with.
+pub(super) fn end(target: &Target) -> Result<(), SalvageError> {
+    let mut session = open_session(target)?;
     ledger::end(&mut session).map_err(|source| SalvageError::server("end the work", source))
 }
 
@@ -129,12 +159,21 @@ pub(super) fn suitable(options: &SalvageOptions) -> Result<(), SalvageError> {
     Err(SalvageError::Unsuitable(why.into()))
 }
 
+/// What was told since there were so many entries.
+fn since(known: usize, account: &Account) -> Vec<NotChecked> {
+    account
+        .not_salvaged
+        .get(known..)
+        .unwrap_or_default()
+        .to_vec()
+}
+
 /// Large objects with all that is said of them. A person who names tables wants those alone.
 fn load_objects(
     cluster: &Cluster,
     catalog: &Catalog,
     options: &SalvageOptions,
-    loaded: Option<Oid>,
+    before: objects::Before,
     progress: &dyn Progress,
     (session, account): (&mut Session, &mut Account),
 ) -> Result<(), SalvageError> {
@@ -146,11 +185,11 @@ fn load_objects(
         return Ok(());
     };
     let name = database_name(catalog);
-    if !objects::load(found, name, session, loaded, progress, account)? {
+    let Some(left) = objects::load(found, name, session, before, progress, account)? else {
         account.interrupted = true;
         return Ok(());
-    }
-    objects::describe(cluster, catalog.database, session, account)
+    };
+    objects::describe(cluster, catalog.database, &left, session, account)
 }
 
 /// A session that reads what the salvage prints.
@@ -184,13 +223,19 @@ fn source_of(cluster: &Cluster, database: Oid) -> String {
 struct Begun {
     stage: Stage,
     /// Tables that are loaded.
-    whole: BTreeSet<String>,
+    whole: BTreeMap<String, TableAccount>,
+    /// What the stages that are done told beside them.
+    told: Told,
     /// The last large object that is loaded.
     objects: Option<Oid>,
 }
 
 /// Where to begin: with nothing, or where an earlier run with the same source ended.
-fn begin(session: &mut Session, catalog: &Catalog, source: &str) -> Result<Begun, SalvageError> {
+fn begin(
+    session: &mut Session,
+    schemas: &BTreeSet<String>,
+    source: &str,
+) -> Result<Begun, SalvageError> {
     let failed = |source| SalvageError::server("look at the destination", source);
     if let Some(found) = ledger::find(session).map_err(failed)? {
         if found.source != source {
@@ -200,44 +245,39 @@ fn begin(session: &mut Session, catalog: &Catalog, source: &str) -> Result<Begun
         return Ok(Begun {
             stage: found.stage,
             whole: found.whole,
+            told: found.told,
             objects: found.objects,
         });
     }
-    let full = full_schemas(session, catalog).map_err(failed)?;
+    let full = full_schemas(session, schemas).map_err(failed)?;
     if !full.is_empty() {
         return Err(SalvageError::SchemaHoldsSomething(full));
     }
     ledger::begin(session, source).map_err(failed)?;
     Ok(Begun {
         stage: Stage::Schema,
-        whole: BTreeSet::new(),
+        whole: BTreeMap::new(),
+        told: Told::default(),
         objects: None,
     })
 }
 
-/// Schemas of the source that hold something in the destination; what belongs to an extension does not count.
-fn full_schemas(session: &mut Session, catalog: &Catalog) -> Result<Vec<String>, SqlError> {
-    let schemas: BTreeSet<&str> = catalog
-        .relations
-        .values()
-        .map(|relation| relation.schema.as_str())
-        .filter(|schema| !schema.starts_with("pg_") && *schema != "information_schema")
-        .collect();
-    let names: Vec<String> = schemas.into_iter().map(literal).collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let question = format!(
-        "SELECT DISTINCT n.nspname FROM pg_catalog.pg_namespace n JOIN ( \
-           SELECT tableoid c, oid o, relnamespace s FROM pg_catalog.pg_class UNION ALL \
-           SELECT tableoid, oid, pronamespace FROM pg_catalog.pg_proc UNION ALL \
-           SELECT tableoid, oid, typnamespace FROM pg_catalog.pg_type) thing ON thing.s = n.oid \
-         WHERE n.nspname IN ({}) AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
-           WHERE d.classid = thing.c AND d.objid = thing.o AND d.deptype = 'e') ORDER BY 1",
-        names.join(", ")
-    );
-    let rows = session.query(&question)?;
-    Ok(rows.into_iter().flatten().flatten().collect())
+/// Those of the schemas in which something is to be made that hold something in the destination.
+fn full_schemas(
+    session: &mut Session,
+    schemas: &BTreeSet<String>,
+) -> Result<Vec<String>, SqlError> {
+    let full = session.query(&question_for_full_schemas())?;
+    let full = full.into_iter().flatten().flatten();
+    Ok(full.filter(|name| schemas.contains(name)).collect())
+}
+
+/// Schemas of a database that hold something, as far as its catalogs tell.
+fn schemas_of(catalog: &Catalog, ddl: &Ddl) -> BTreeSet<String> {
+    let of_relations = catalog.relations.values().map(|relation| &relation.schema);
+    let made =
+        of_relations.filter(|schema| !schema.starts_with("pg_") && *schema != "information_schema");
+    made.chain(&ddl.schemas).cloned().collect()
 }
 
 /// Runs statements one by one; what fails is told, and the rest goes on.
@@ -325,8 +365,9 @@ fn without_tablespace(sql: &str, name: &str) -> String {
     sql
 }
 
-fn enter(session: &mut Session, stage: Stage) -> Result<(), SalvageError> {
-    ledger::enter(session, stage).map_err(|source| SalvageError::server("note the stage", source))
+fn enter(session: &mut Session, stage: Stage, told: &Told) -> Result<(), SalvageError> {
+    ledger::enter(session, stage, told)
+        .map_err(|source| SalvageError::server("note the stage", source))
 }
 
 /// Takes away the rows of tables that an earlier run did not finish.

@@ -29,21 +29,33 @@ struct Batch<'s> {
     is_open: bool,
     bytes: usize,
     objects: usize,
+    /// Objects whose numbers are used already, since the last commit.
+    left: Vec<Oid>,
 }
 
 fn failed(source: SqlError) -> SalvageError {
     SalvageError::server("load large objects", source)
 }
 
-/// Loads the objects behind `loaded`, the last one that an earlier run loaded. Says false when somebody interrupts.
+/// What an earlier run did.
+pub(super) struct Before {
+    /// The last object that it loaded.
+    pub(super) loaded: Option<Oid>,
+    /// Those before it whose numbers the destination used already.
+    pub(super) left: Vec<Oid>,
+}
+
+/// Loads the objects that an earlier run did not load. Says which were left because the destination uses their numbers; nothing
+/// when somebody interrupts.
 pub(super) fn load(
     objects: Objects,
     database: String,
     session: &mut Session,
-    loaded: Option<Oid>,
+    before: Before,
     progress: &dyn Progress,
     account: &mut Account,
-) -> Result<bool, SalvageError> {
+) -> Result<Option<BTreeSet<Oid>>, SalvageError> {
+    let Before { loaded, left } = before;
     let there = numbers_there(session, loaded).map_err(failed)?;
     let InOrder {
         sizes,
@@ -60,9 +72,9 @@ pub(super) fn load(
         doubtful: Vec::new(),
     };
     let mut batch = Batch::new(session);
-    let mut refused = Vec::new();
+    let mut refused: BTreeSet<Oid> = left.into_iter().collect();
     for (oid, size) in &sizes {
-        let is_there = there.contains(oid);
+        let is_there = there.contains(oid) || refused.contains(oid);
         let is_wanted = !is_there && loaded.is_none_or(|last| *oid > last);
         if is_wanted {
             batch.create(*oid)?;
@@ -76,14 +88,17 @@ pub(super) fn load(
             batch.end_object(*oid)?;
         }
         if is_there {
-            refused.push(*oid);
+            if there.contains(oid) {
+                refused.insert(*oid);
+                batch.left.push(*oid);
+            }
         } else {
             told.objects += 1;
             told.bytes += size;
         }
         if progress.is_interrupted() {
             batch.commit(*oid)?;
-            return Ok(false);
+            return Ok(None);
         }
     }
     if let Some(last) = sizes.keys().last() {
@@ -97,7 +112,7 @@ pub(super) fn load(
         account.not_salvaged.push(not_salvaged(&what, why));
     }
     account.large_objects.push(told);
-    Ok(true)
+    Ok(Some(refused))
 }
 
 /// Objects of the destination that no earlier run loaded.
@@ -116,6 +131,7 @@ impl<'s> Batch<'s> {
             is_open: false,
             bytes: 0,
             objects: 0,
+            left: Vec::new(),
         }
     }
 
@@ -169,7 +185,8 @@ impl<'s> Batch<'s> {
         if !self.is_open {
             return Ok(());
         }
-        self.sql.push_str(&ledger::objects_up_to(last));
+        let left = std::mem::take(&mut self.left);
+        self.sql.push_str(&ledger::objects_up_to(last, &left));
         self.sql.push_str(";\nCOMMIT;\n");
         self.send()?;
         (self.is_open, self.bytes, self.objects) = (false, 0, 0);
@@ -182,15 +199,23 @@ fn digit(half: u8) -> char {
     char::from_digit(u32::from(half), 16).unwrap_or('0')
 }
 
-/// Gives the objects their owners, rights and comments; what the server refuses is told.
+/// Gives the objects their owners, rights and comments, but for those that were `left`; what the server refuses is told.
 pub(super) fn describe(
     cluster: &Cluster,
     database: Oid,
+    left: &BTreeSet<Oid>,
     session: &mut Session,
     account: &mut Account,
 ) -> Result<(), SalvageError> {
     let mut waiting: Vec<(String, String)> = Vec::new();
+    let left: BTreeSet<String> = left
+        .iter()
+        .map(|oid| format!("LARGE OBJECT {oid}"))
+        .collect();
     let mut each = |what: &str, detail: Result<String, String>| {
+        if left.contains(what) {
+            return Ok(());
+        }
         match detail {
             Ok(sql) => waiting.push((what.to_owned(), sql)),
             Err(why) => account.not_salvaged.push(not_salvaged(what, &why)),

@@ -16,6 +16,7 @@ mod operators;
 mod order;
 mod relations;
 mod roles;
+mod schemas;
 mod sequences;
 mod table_parts;
 mod text_search;
@@ -23,6 +24,8 @@ mod triggers;
 mod types;
 mod unwritten;
 mod views;
+
+use std::collections::BTreeSet;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
@@ -33,6 +36,7 @@ use item::{Item, Stage};
 pub(super) use constraints::definition as constraint_text;
 pub(super) use indexes::statement as index_text;
 pub(crate) use large_objects::each_object_detail;
+pub(crate) use schemas::question_for_full_schemas;
 pub(super) use table_parts::default_text;
 pub(super) use triggers::definition as trigger_text;
 pub(super) use views::{definition as view_text, rule_text};
@@ -57,6 +61,8 @@ pub struct Ddl {
     pub statements: usize,
     /// The same one by one, in order, for who runs them here.
     pub(crate) steps: Vec<Step>,
+    /// Schemas that hold something, by name.
+    pub(crate) schemas: BTreeSet<String>,
     /// What was left out.
     pub refused: Vec<Refused>,
     /// What of the catalogs could not be read.
@@ -108,6 +114,7 @@ impl Ddl {
         let mut ddl = Ddl {
             troubles: catalogs.troubles.clone(),
             refused: unwritten::refused(catalogs),
+            schemas: schemas::that_hold_something(catalogs),
             ..Ddl::default()
         };
         ddl.before_data.push_str(HEAD);
