@@ -16,7 +16,9 @@ use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
 use pgclinic_servers::Target as Named;
-use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar};
+use pgclinic_source::{
+    Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar,
+};
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
