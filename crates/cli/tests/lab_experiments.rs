@@ -67,7 +67,7 @@ fn large_objects_are_salvaged_into_one_file() {
     for result in &salvaged {
         assert_eq!(result["outcome"]["is"], "done", "{result}");
         assert_eq!(result["metrics"]["entries"], 500.0, "{result}");
-        // One archive, and the account of it.
-        assert_eq!(result["metrics"]["files"], 2.0, "{result}");
+        // One archive, and the account of it with its page.
+        assert_eq!(result["metrics"]["files"], 3.0, "{result}");
     }
 }

@@ -19,7 +19,7 @@ fn the_right_person_is_let_in_and_nobody_else() {
 fn keycloak_lets_the_right_person_in() {
     let own = |name: &str| name.to_owned();
     let options = PlanOptions {
-        scale: Scale::Quick,
+        scale: Scale::Published,
         blocks: Some(1),
         arms: ["good", "wrong-scope", "wrong-issuer", "psql"]
             .map(own)

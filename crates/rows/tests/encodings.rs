@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{Lines, compare, copied, copied_in, options, salvaged, session, session_with};
 use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Destination, Encoding, Outcome, SalvageOptions};
+use pgclinic_rows::{Account, Destination, Encoding, Outcome, SalvageOptions, end_of_load};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{copy_of, open, seed, server};
 
@@ -64,7 +64,7 @@ const DESCRIPTIONS: [&str; 7] = [
     "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE oid >= 16384",
     "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE oid >= 16384",
     "SELECT typname, enumsortorder, enumlabel FROM pg_enum JOIN pg_type t ON t.oid = enumtypid WHERE t.oid >= 16384",
-    "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indexrelid >= 16384 AND indrelid >= 16384",
+    "SELECT pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.oid >= 16384 AND relkind <> 't'",
     "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
     "SELECT pg_get_viewdef(oid) FROM pg_class WHERE relkind = 'v' AND oid >= 16384 \
      UNION ALL SELECT description FROM pg_description WHERE objoid >= 16384",
@@ -188,6 +188,7 @@ fn the_schema_and_the_rows_go_into_a_server() {
         options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
         options.ddl = Some(ddl.clone());
         assert_whole(&salvaged(&source.pgdata, &options));
+        end_of_load(&Target::of(&running, "again")).expect("ended");
         assert_eq!(&described(&running, "again"), descriptions, "{name}");
         assert_eq!(&rows(&running, "again"), rows_before, "{name}");
 

@@ -83,13 +83,13 @@ fn loaded_equals_salvaged(major: u16) {
     );
     assert_eq!(account.large_objects[0].objects, 12);
     assert_eq!(account.totals.lost, 0);
+    end_of_load(&Target::of(&running, "again")).expect("ended");
     let found = rows(&running, "again");
     for (name, lines) in &expected {
         assert_eq!(found.get(name).map(Vec::len), Some(lines.len()), "{name}");
         assert!(found.get(name) == Some(lines), "{name}");
     }
     assert_eq!(found.len(), expected.len());
-    end_of_load(&Target::of(&running, "again")).expect("ended");
     let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgclinic_salvage'";
     assert_eq!(
         again.query_value(left).expect("a count").as_deref(),

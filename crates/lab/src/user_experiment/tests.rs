@@ -18,7 +18,7 @@ fn the_template_is_an_experiment() {
         Some(TEMPLATE.to_owned()),
         &crate::PlanOptions::default(),
     );
-    assert_eq!(plan.expect("a plan").cells.len(), 5 * (8 + 3));
+    assert_eq!(plan.expect("a plan").cells.len(), 5 * (8 + 1));
 }
 
 fn refused(from: &str, to: &str) -> String {

@@ -119,14 +119,16 @@ impl Bench {
         init.args(["-i", "-q", "-U", "postgres", "-s", SCALE, "postgres"]);
         shell::capture(&mut init)?;
         let limited = ["--rate", self.rate.as_str()];
-        let arms: [(&str, &[&str]); 2] = [
-            ("check --level pages, again and again", &[]),
-            ("the same with --rate", &limited),
+        // What two runs alone differ by is no loss.
+        let arms: [(&str, Option<&[&str]>); 3] = [
+            ("nothing", None),
+            ("check --level pages, again and again", Some(&[])),
+            ("the same with --rate", Some(&limited)),
         ];
         let mut pairs: Vec<Vec<Pair>> = arms.iter().map(|_| Vec::new()).collect();
         for number in 0..self.runs {
             for ((_, check), own) in arms.iter().zip(&mut pairs) {
-                own.push(self.pair(&server, check, number % 2 == 0)?);
+                own.push(self.pair(&server, *check, number % 2 == 0)?);
             }
         }
         server.stop()?;
@@ -136,11 +138,11 @@ impl Bench {
     fn pair(
         &self,
         server: &Server<'_>,
-        check: &[&str],
+        check: Option<&[&str]>,
         is_alone_first: bool,
     ) -> Result<Pair, String> {
         let before = is_alone_first.then(|| self.beside(server, None));
-        let beside = self.beside(server, Some(check))?;
+        let beside = self.beside(server, check)?;
         let alone = before.unwrap_or_else(|| self.beside(server, None))?;
         Ok(Pair {
             of_alone: beside.transactions / alone.transactions,
