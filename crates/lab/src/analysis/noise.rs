@@ -69,7 +69,7 @@ mod tests {
     /// One client is noisy, many are not; `blocks` of both.
     fn observations(blocks: u32) -> Observations {
         let of = |block: u32| {
-            let wild = if block % 2 == 0 { 3.0 } else { 0.3 };
+            let wild = if block.is_multiple_of(2) { 3.0 } else { 0.3 };
             [
                 run("1", block, false, 5_000.0),
                 run("1", block, true, 5_000.0 * wild),
