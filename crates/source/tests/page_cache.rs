@@ -99,28 +99,41 @@ fn read(source: &dyn Source) {
     }
 }
 
+/// The system takes what it is told as advice, and now and then another processor still holds a page: what is looked for must be
+/// seen in one of ten attempts.
+fn is_seen(attempt: impl Fn(&Cold) -> bool) -> bool {
+    (0..10).any(|_| Cold::new().is_none_or(|cold| attempt(&cold)))
+}
+
+fn read_beside_a_server(cold: &Cold) {
+    read(&DataDirectory::open_beside_a_server(cold.path()).unwrap());
+}
+
 #[test]
 fn what_reading_brings_in_goes_out_again() {
-    let Some(cold) = Cold::new() else { return };
-    read(&DataDirectory::open_beside_a_server(cold.path()).unwrap());
-    assert_eq!(cold.warm(), Vec::<usize>::new());
-    // The same without a server beside it stays, or this test would see nothing.
-    read(&DataDirectory::open(cold.path()).unwrap());
-    assert_eq!(cold.warm().len(), PIECES);
+    assert!(is_seen(|cold| {
+        read_beside_a_server(cold);
+        let is_left_out = cold.warm().is_empty();
+        // The same without a server beside it stays, or this test would see nothing.
+        read(&DataDirectory::open(cold.path()).unwrap());
+        is_left_out && cold.warm().len() == PIECES
+    }));
 }
 
 #[test]
 fn what_was_there_stays() {
-    let Some(cold) = Cold::new() else { return };
-    cold.touch(0..PIECES);
-    read(&DataDirectory::open_beside_a_server(cold.path()).unwrap());
-    assert_eq!(cold.warm().len(), PIECES);
+    assert!(is_seen(|cold| {
+        cold.touch(0..PIECES);
+        read_beside_a_server(cold);
+        cold.warm().len() == PIECES
+    }));
 }
 
 #[test]
 fn of_a_file_that_is_partly_there_only_the_rest_goes_out() {
-    let Some(cold) = Cold::new() else { return };
-    cold.touch(3..7);
-    read(&DataDirectory::open_beside_a_server(cold.path()).unwrap());
-    assert_eq!(cold.warm(), [3, 4, 5, 6]);
+    assert!(is_seen(|cold| {
+        cold.touch(3..7);
+        read_beside_a_server(cold);
+        cold.warm() == [3, 4, 5, 6]
+    }));
 }
