@@ -1,0 +1,162 @@
+//! The same injuries in every form in which people have their pages: the same findings.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Seen, pgclinic, seen, text, told};
+use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_diagnose::CheckDocument;
+use pgclinic_servers::{Checksums, Scratch, Server, StopMode, Target};
+use pgclinic_testkit::{
+    Packing, TempCopy, archived, copy_of, open, run_as, seed, server, streamed_backup,
+    with_summaries,
+};
+
+/// What is done to which relation. All but the first leave true checksums behind.
+const INJURIES: [(&str, &str); 10] = [
+    ("page-checksum", "sales.orders"),
+    ("lower-beyond-upper", "public.measurements"),
+    ("line-pointer-beyond-page", "public.chains"),
+    ("hoff-larger", "public.pruned"),
+    ("btree-sibling", "public.measurements_pkey"),
+    ("btree-entries-swapped", "public.frozen_pkey"),
+    ("cut-file", "sales.order_lines"),
+    ("lost-file", "public.settled"),
+    ("all-visible-flag-cleared", "public.frozen"),
+    ("chunk-number-shifted", "pg_toast.pg_toast_{docs}"),
+];
+
+/// Findings of level pages: a checksum, and a header.
+const AT_PAGES: usize = 2;
+
+/// Rules that speak of manifests, which only backups have.
+const OF_BACKUPS: &str = "backup-";
+
+fn execute(server: &Server, sql: &str) {
+    let mut session = server.connect("clinic").expect("a session");
+    for statement in sql.split(';') {
+        session.execute(statement).expect(statement);
+    }
+}
+
+fn clinic(cluster: &Cluster) -> Catalog {
+    let mut databases = cluster.databases.values();
+    let clinic = databases.find(|own| own.name.as_deref() == Some("clinic"));
+    cluster.catalog(clinic.expect("a database").oid)
+}
+
+/// Hurts a stopped cluster in each of these ways.
+fn injure(copy: &TempCopy, scratch: &Path) {
+    let cluster = open(&copy.pgdata);
+    let identifier = cluster.control.trusted().expect("a control file");
+    let identifier = identifier.system_identifier.to_string();
+    let catalog = clinic(&cluster);
+    let docs = catalog.relations.values().find(|own| own.name == "docs");
+    let docs = docs.expect("a table").oid.to_string();
+    for (injury, relation) in INJURIES {
+        let relation = relation.replace("{docs}", &docs);
+        let journal = scratch.join(injury);
+        let mut line = vec!["injure", text(&copy.pgdata), "--injury", injury];
+        line.extend(["--database", "clinic", "--relation", &relation]);
+        line.extend(["--this-is-not-production", &identifier]);
+        line.extend(["--journal", text(&journal)]);
+        if injury != "page-checksum" {
+            line.push("--sealed");
+        }
+        pgclinic(&line).exits(0);
+    }
+}
+
+#[track_caller]
+fn check(words: &[&str], level: &str) -> CheckDocument {
+    let more = ["--level", level, "--format", "json"];
+    let ran = pgclinic(&[&["check"], words, &more[..]].concat());
+    let document = ran.document();
+    assert_eq!(ran.exit, 1, "{words:?}: {}\n{}", told(&document), ran.err);
+    document
+}
+
+/// What is more than a note, but for what only backups can be told.
+fn found(document: &CheckDocument) -> Seen {
+    let mut found = seen(document);
+    found.retain(|(rule, ..)| !rule.starts_with(OF_BACKUPS));
+    found
+}
+
+/// A full backup, one that builds on it, and a full one of the moment of that.
+struct Backups {
+    full: PathBuf,
+    link: PathBuf,
+    again: PathBuf,
+}
+
+impl Backups {
+    fn of(server: &Server, scratch: &Scratch, changes: &str) -> Self {
+        let folder = |name: &str| scratch.path().join(name);
+        let (full, link, again) = (folder("full"), folder("link"), folder("again"));
+        streamed_backup(server, &full, None);
+        execute(server, changes);
+        streamed_backup(server, &link, Some(&full));
+        streamed_backup(server, &again, None);
+        Backups { full, link, again }
+    }
+
+    fn chain(&self) -> [&str; 3] {
+        [text(&self.full), "--incremental", text(&self.link)]
+    }
+}
+
+#[test]
+fn the_same_damage_gives_the_same_findings_in_every_form() {
+    let copy = copy_of(&seed(&server(18), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    injure(&copy, scratch.path());
+    let data = [text(&copy.pgdata)];
+    let stopped = found(&check(&data, "full"));
+    let at_pages = found(&check(&data, "pages"));
+
+    let mut server = copy.start_with(&with_summaries()).expect("a server");
+    let changes = "CREATE TABLE since AS SELECT g FROM generate_series(1, 5000) g";
+    let backups = Backups::of(&server, &scratch, changes);
+    let running = check(&data, "full");
+    let running_pages = check(&data, "pages");
+    let url = Target::of(&server, "clinic").to_string();
+    let stream = check(&[&url], "pages");
+    server.stop(StopMode::Fast).expect("a stop");
+    assert_eq!(found(&check(&data, "full")), stopped, "after a server");
+
+    assert_eq!(at_pages.len(), AT_PAGES, "{at_pages:#?}");
+    assert!(at_pages.is_subset(&stopped));
+
+    // Pages alone: the same in every form.
+    assert_eq!(found(&running_pages), at_pages, "a running server");
+    assert_eq!(found(&stream), at_pages, "a stream");
+    let archives = Packing::ALL.map(|packing| archived(&backups.again, packing));
+    for archive in &archives {
+        let own = found(&check(&[text(archive)], "pages"));
+        assert_eq!(own, at_pages, "{}", archive.display());
+    }
+
+    // What pages say of each other is judged where recovery is done only, and the others say so.
+    let plain = check(&[text(&backups.again)], "full");
+    for document in [&running, &plain] {
+        let own = found(document);
+        assert!(own.is_superset(&at_pages) && own.is_subset(&stopped));
+        assert!(says_what_is_not_compared(document), "{}", told(document));
+    }
+    let plain = found(&plain);
+    assert_eq!(found(&check(&backups.chain(), "full")), plain, "a chain");
+    for archive in &archives {
+        let own = found(&check(&[text(archive)], "full"));
+        assert_eq!(own, plain, "{}", archive.display());
+    }
+}
+
+fn says_what_is_not_compared(document: &CheckDocument) -> bool {
+    let mut told = document.coverage.not_checked.iter();
+    told.any(|entry| {
+        entry.what.contains("against each other")
+            || entry.what.contains("rows against index entries")
+    })
+}
