@@ -25,9 +25,14 @@ const DATABASES: &str = "SELECT coalesce(json_agg(datname ORDER BY datname), '[]
      WHERE datallowconn AND NOT datistemplate";
 
 /// The tables and materialised views that people made: as SQL names them, and by schema and name.
-const TABLES: &str = "SELECT coalesce(json_agg(json_build_array(CASE relkind WHEN 'm' THEN '(SELECT * FROM ' || own || ')' ELSE own END, \
-     nspname, relname) ORDER BY own), '[]') \
-     FROM (SELECT *, quote_ident(nspname) || '.' || quote_ident(relname) AS own FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+///
+/// Columns stand in their order: a table that inherits has its own behind the others when it is made anew.
+const TABLES: &str = "SELECT coalesce(json_agg(json_build_array(CASE relkind WHEN 'm' THEN '(SELECT * FROM ' || own || ')' \
+     ELSE own || coalesce(' (' || columns || ')', '') END, nspname, relname) ORDER BY own), '[]') \
+     FROM (SELECT *, quote_ident(nspname) || '.' || quote_ident(relname) AS own, \
+       (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute \
+        WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '') AS columns \
+     FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
      WHERE relkind IN ('r', 'm') AND relispopulated AND nspname !~ '^pg_' AND nspname <> 'information_schema' \
      AND relpersistence <> 't') AS t";
 
@@ -222,7 +227,8 @@ fn in_server(
     salvage.arg("--account").arg(&account).args(["--to", &url]);
     let account = run(&mut salvage, &account)?;
     let mut held = Held::default();
-    for table in tables {
+    // A materialised view is made of the rows that its tables have now.
+    for table in tables.iter().filter(|table| !table.what.starts_with('(')) {
         // A table that is not there is told, or a complaint.
         let rows = copied(&server, "loaded", &table.what).ok();
         held.add(table, rows, &account);

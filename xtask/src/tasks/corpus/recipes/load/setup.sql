@@ -22,7 +22,8 @@ CREATE INDEX mixed_span ON mixed USING gist (span, k);
 CREATE INDEX mixed_quad ON mixed USING spgist (spot);
 CREATE INDEX mixed_radix ON mixed USING spgist (word);
 CREATE INDEX mixed_stamp ON mixed USING brin (stamp) WITH (pages_per_range = 4, autosummarize = on);
-CREATE INDEX mixed_range ON mixed USING brin (span range_inclusion_ops, k int8_minmax_multi_ops, word text_bloom_ops) WITH (pages_per_range = 8);
+-- No minmax_multi_ops: PostgreSQL 15.20 itself lost a row from such a summary under this load (docs/cases.md).
+CREATE INDEX mixed_range ON mixed USING brin (span range_inclusion_ops, word text_bloom_ops) WITH (pages_per_range = 8);
 CREATE UNLOGGED TABLE hasty (k bigint PRIMARY KEY, body text);
 CREATE TABLE queue (id bigserial PRIMARY KEY, body text);
 CREATE TABLE parent (id int PRIMARY KEY);
