@@ -47,6 +47,11 @@ impl Tools {
         &self.folder
     }
 
+    /// Whether this program is among them.
+    pub(crate) fn has(&self, program: &str) -> bool {
+        self.folder.join(program).exists()
+    }
+
     /// One of the programs, as a user who may run it.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = as_server_user(&self.folder.join(program));
@@ -138,7 +143,7 @@ impl Server<'_> {
     }
 
     /// Kills the postmaster and its children at once, as the end of the machine would: the cluster needs recovery.
-    pub(crate) fn kill(mut self) -> Outcome {
+    pub(crate) fn kill(&mut self) -> Outcome {
         self.running = false;
         kill::server_of(&self.cluster)
     }

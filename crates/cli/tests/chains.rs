@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Ran, count, hold_ledger, pgclinic, text, told};
+use common::{Ran, Seen, count, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::{CheckDocument, Severity};
-use pgclinic_servers::{Checksums, Scratch, Server, StopMode, everywhere};
+use pgclinic_servers::{Checksums, Scratch, StopMode, everywhere};
 use pgclinic_source::{DataDirectory, EntryKind, Source, read_all};
 use pgclinic_testkit::{
-    Packing, all_majors, archived, copy_of, directory, run_as, seed, server, streamed_backup,
-    with_summaries,
+    CHANGES, Load, Packing, all_majors, archived, busy, copy_of, directory, execute, run_as, seed,
+    server, started, streamed_backup, value, with_summaries,
 };
 
 /// A full backup, two that build on it, and a full one of the same moment as the last.
@@ -58,10 +58,7 @@ impl Backups {
         execute(&server, "UPDATE fresh SET g = -g WHERE g % 100 = 0");
         streamed_backup(&server, &second, Some(&first));
         streamed_backup(&server, &again, None);
-        let mut session = server.connect("clinic").expect("a session");
-        let docs = session.query_value("SELECT pg_relation_filepath('public.docs')");
-        let docs = docs.expect("a path").expect("a path");
-        drop(session);
+        let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
         server.stop(StopMode::Fast).expect("a stop");
         Backups {
             full,
@@ -76,11 +73,6 @@ impl Backups {
     fn links(&self) -> [&Path; 3] {
         [&self.full, &self.first, &self.second]
     }
-}
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    session.execute(sql).expect(sql);
 }
 
 /// `VERB links[0] --incremental links[1] …` with further arguments.
@@ -123,6 +115,33 @@ fn relations(source: &dyn Source) -> BTreeMap<String, Vec<u8>> {
     // It says when the backup was taken.
     found.remove("global/pg_control");
     found
+}
+
+/// A server that never rests while its backups are taken.
+#[test]
+fn a_chain_of_a_server_under_load_is_silent() {
+    let sending = busy()
+        .with("max_wal_senders", "4")
+        .with("wal_keep_size", "1GB");
+    let (_copy, server) = started(18, Checksums::On, &sending.with("summarize_wal", "on"));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let links = ["full", "first", "second"].map(|name| scratch.path().join(name));
+    let load = Load::start(&server, &[CHANGES]);
+    let mut earlier = None;
+    for link in &links {
+        streamed_backup(&server, link, earlier);
+        earlier = Some(link);
+    }
+    assert!(load.stop() > 0);
+
+    let links = links.each_ref().map(PathBuf::as_path);
+    for level in ["pages", "structure", "full"] {
+        let ran = of_chain("check", &links, &["--level", level, "--format", "json"]).exits(3);
+        let document = ran.document();
+        hold_ledger(&document);
+        assert!(document.needs_recovery);
+        assert_eq!(seen(&document), Seen::new(), "{}", told(&document));
+    }
 }
 
 fn open(links: &[&Path]) -> Cluster {

@@ -2,30 +2,15 @@
 
 mod common;
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, Scratch, Server, StopMode, Target};
-use pgclinic_testkit::{copy_of, run_as, seed, server, streamed_backup, with_summaries};
-
-/// Overwrites bytes of a relation's file under the server.
-fn overwrite(path: &Path, offset: u64) {
-    let file = File::options().write(true).open(path).expect("a file");
-    file.write_all_at(&[0x5a; 64], offset).expect("a write");
-}
-
-fn value(server: &Server, sql: &str) -> String {
-    let mut session = server.connect("clinic").expect("a session");
-    session.query_value(sql).expect(sql).expect("a value")
-}
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    session.execute(sql).expect(sql);
-}
+use pgclinic_servers::{Checksums, Scratch, StopMode, Target};
+use pgclinic_testkit::{
+    copy_of, execute, overwrite, run_as, seed, server, streamed_backup, value, with_summaries,
+};
 
 /// The files of a plain backup in an archive.
 fn packed(folder: &Path) -> PathBuf {

@@ -2,15 +2,15 @@
 
 mod common;
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use common::{Ran, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::Level;
 use pgclinic_diagnose::document::{DiffDocument, DiffVerdict, MeasureDocument};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
-use pgclinic_testkit::{TempCopy, as_primary, copy_of, seed, server, streamed_backup};
+use pgclinic_testkit::{
+    TempCopy, as_primary, copy_of, execute, overwrite, seed, server, streamed_backup, value,
+};
 use serde_json::Value;
 
 fn start(major: u16) -> (Server, TempCopy) {
@@ -26,22 +26,6 @@ fn url(server: &Server, user: &str) -> String {
         ..Target::of(server, "clinic")
     };
     target.to_string()
-}
-
-fn value(server: &Server, sql: &str) -> String {
-    let mut session = server.connect("clinic").expect("a session");
-    session.query_value(sql).expect(sql).expect("a value")
-}
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    session.execute(sql).expect(sql);
-}
-
-/// Overwrites bytes of a relation's file under the server, which knows nothing of it.
-fn overwrite(path: &Path, offset: u64) {
-    let file = File::options().write(true).open(path).expect("a file");
-    file.write_all_at(&[0x5a; 64], offset).expect("a write");
 }
 
 /// The document without what names the target, and without the time.

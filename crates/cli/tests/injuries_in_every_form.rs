@@ -2,14 +2,13 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{Seen, pgclinic, seen, text, told};
-use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::CheckDocument;
-use pgclinic_servers::{Checksums, Scratch, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, Scratch, StopMode, Target};
 use pgclinic_testkit::{
-    Packing, TempCopy, archived, copy_of, open, run_as, seed, server, streamed_backup,
+    Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,
     with_summaries,
 };
 
@@ -32,19 +31,6 @@ const AT_PAGES: usize = 2;
 
 /// Rules that speak of manifests, which only backups have.
 const OF_BACKUPS: &str = "backup-";
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    for statement in sql.split(';') {
-        session.execute(statement).expect(statement);
-    }
-}
-
-fn clinic(cluster: &Cluster) -> Catalog {
-    let mut databases = cluster.databases.values();
-    let clinic = databases.find(|own| own.name.as_deref() == Some("clinic"));
-    cluster.catalog(clinic.expect("a database").oid)
-}
 
 /// Hurts a stopped cluster in each of these ways.
 fn injure(copy: &TempCopy, scratch: &Path) {
@@ -84,29 +70,6 @@ fn found(document: &CheckDocument) -> Seen {
     found
 }
 
-/// A full backup, one that builds on it, and a full one of the moment of that.
-struct Backups {
-    full: PathBuf,
-    link: PathBuf,
-    again: PathBuf,
-}
-
-impl Backups {
-    fn of(server: &Server, scratch: &Scratch, changes: &str) -> Self {
-        let folder = |name: &str| scratch.path().join(name);
-        let (full, link, again) = (folder("full"), folder("link"), folder("again"));
-        streamed_backup(server, &full, None);
-        execute(server, changes);
-        streamed_backup(server, &link, Some(&full));
-        streamed_backup(server, &again, None);
-        Backups { full, link, again }
-    }
-
-    fn chain(&self) -> [&str; 3] {
-        [text(&self.full), "--incremental", text(&self.link)]
-    }
-}
-
 #[test]
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
@@ -118,7 +81,7 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
 
     let mut server = copy.start_with(&with_summaries()).expect("a server");
     let changes = "CREATE TABLE since AS SELECT g FROM generate_series(1, 5000) g";
-    let backups = Backups::of(&server, &scratch, changes);
+    let backups = Backups::taken(&server, &scratch, changes);
     let running = check(&data, "full");
     let running_pages = check(&data, "pages");
     let url = Target::of(&server, "clinic").to_string();

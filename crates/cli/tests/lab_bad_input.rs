@@ -4,45 +4,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use common::{Ran, pgclinic, text};
-
-/// A file system in memory of some size, gone on drop.
-struct SmallDisk {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
-}
-
-impl SmallDisk {
-    /// Nothing where nobody may mount.
-    fn new(size: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let all = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder.path(), all).expect("the server's user may enter");
-        let path = folder.path().join("disk");
-        fs::create_dir(&path).expect("a folder");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(&path)
-            .output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(SmallDisk {
-                _folder: folder,
-                path,
-            }),
-            // A container often may not mount.
-            _ => None,
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _left = Command::new("umount").arg(&self.path).status();
-    }
-}
+use common::{Ran, SmallDisk, pgclinic, text};
 
 /// Runs the program in a shell of its own, after these commands; nothing where they cannot be carried out.
 fn after(commands: &str, arguments: &[&str]) -> Option<Ran> {

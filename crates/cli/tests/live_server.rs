@@ -2,15 +2,14 @@
 
 mod common;
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Server, StartOptions, StopMode, Target};
 use pgclinic_testkit::{
-    TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby,
+    TempCopy, all_majors, as_primary, catch_up, copy_of, execute, overwrite, seed, server, standby,
+    value,
 };
 
 fn start(major: u16, checksums: Checksums) -> (Server, TempCopy) {
@@ -30,22 +29,6 @@ fn url(server: &Server, user: &str) -> String {
 fn check(server: &Server, user: &str, more: &[&str]) -> Ran {
     let url = url(server, user);
     pgclinic(&[&["check", &url, "--format", "json"], more].concat())
-}
-
-fn value(server: &Server, sql: &str) -> String {
-    let mut session = server.connect("clinic").expect("a session");
-    session.query_value(sql).expect(sql).expect("a value")
-}
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    session.execute(sql).expect(sql);
-}
-
-/// Overwrites bytes of a relation's file under the server, which knows nothing of it.
-fn overwrite(path: &Path, offset: u64) {
-    let file = File::options().write(true).open(path).expect("a file");
-    file.write_all_at(&[0x5a; 64], offset).expect("a write");
 }
 
 #[test]

@@ -3,52 +3,15 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::{pgclinic, text};
-use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_diagnose::document::MeasureDocument;
-use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
+use pgclinic_servers::{Checksums, Scratch, StopMode};
 use pgclinic_testkit::{
-    Packing, TempCopy, archived, copy_of, open, run_as, seed, server, streamed_backup,
+    Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,
     with_summaries,
 };
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    for statement in sql.split(';') {
-        session.execute(statement).expect(statement);
-    }
-}
-
-fn clinic(cluster: &Cluster) -> Catalog {
-    let mut databases = cluster.databases.values();
-    let clinic = databases.find(|own| own.name.as_deref() == Some("clinic"));
-    cluster.catalog(clinic.expect("a database").oid)
-}
-
-/// A full backup, one that builds on it, and a full one of the moment of that.
-struct Backups {
-    full: PathBuf,
-    link: PathBuf,
-    again: PathBuf,
-}
-
-impl Backups {
-    fn of(server: &Server, scratch: &Scratch, changes: &str) -> Self {
-        let folder = |name: &str| scratch.path().join(name);
-        let (full, link, again) = (folder("full"), folder("link"), folder("again"));
-        streamed_backup(server, &full, None);
-        execute(server, changes);
-        streamed_backup(server, &link, Some(&full));
-        streamed_backup(server, &again, None);
-        Backups { full, link, again }
-    }
-
-    fn chain(&self) -> [&str; 3] {
-        [text(&self.full), "--incremental", text(&self.link)]
-    }
-}
 
 /// The tables as they were written, and the relations as they were measured.
 struct Taken {
@@ -118,7 +81,7 @@ fn the_same_cluster_gives_the_same_rows_and_figures_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
     let scratch = Scratch::new(&run_as(), None).expect("a folder");
     let mut server = copy.start_with(&with_summaries()).expect("a server");
-    let backups = Backups::of(&server, &scratch, CHANGES);
+    let backups = Backups::taken(&server, &scratch, CHANGES);
     server.stop(StopMode::Fast).expect("a stop");
     let folder = |name: &str| scratch.path().join(name);
     let stopped = Taken::of(&[text(&copy.pgdata)], &folder("stopped.out"), [0, 0]);

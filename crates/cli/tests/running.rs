@@ -5,28 +5,12 @@ mod common;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use common::{count, hold_ledger, pgclinic, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
-use pgclinic_servers::{Checksums, Server, Session, StartOptions};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
-
-/// Few buffers and many checkpoints, so that pages reach the disk all the time.
-fn options() -> StartOptions {
-    let busy = StartOptions::default().with("shared_buffers", "1MB");
-    busy.with("max_wal_size", "4MB").with("autovacuum", "on")
-}
-
-fn started(major: u16, checksums: Checksums) -> (TempCopy, Server) {
-    let mut all = all_majors().into_iter();
-    let installation = all.find(|one| one.major == major).expect("a major");
-    let copy = copy_of(&seed(&installation, checksums));
-    let server = copy.start_with(&options()).expect("a server");
-    (copy, server)
-}
+use pgclinic_servers::{Checksums, Server};
+use pgclinic_testkit::{Load, busy, copy_of, seed, started};
 
 /// Files come, go and move.
 const FILES: &str = "
@@ -48,47 +32,6 @@ DELETE FROM public.measurements WHERE id % 7 = 0;
 INSERT INTO public.measurements SELECT id + 6, a, b, taken, flag, code FROM public.measurements WHERE id % 7 = 1 ON CONFLICT DO NOTHING;
 VACUUM public.docs";
 
-/// Sessions that do this until they are told to stop.
-struct Load {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<u64>>,
-}
-
-impl Load {
-    fn start(server: &Server) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let threads = [FILES, ROWS].map(|sql| {
-            let session = server.connect("clinic").expect("a session");
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || turns(session, sql, &stop))
-        });
-        Load {
-            stop,
-            threads: threads.into(),
-        }
-    }
-
-    /// How many statements were run.
-    fn stop(self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.threads.into_iter();
-        ended.map(|thread| thread.join().expect("no panic")).sum()
-    }
-}
-
-fn turns(mut session: Session, sql: &str, stop: &AtomicBool) -> u64 {
-    let mut done = 0;
-    for statement in sql.split(';').cycle() {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        // Two sessions may stand in each other's way; that is no matter of this test.
-        let _deadlock = session.execute(statement);
-        done += 1;
-    }
-    done
-}
-
 #[track_caller]
 fn check(pgdata: &Path, level: &str, exit: u8) -> CheckDocument {
     let ran = pgclinic(&["check", text(pgdata), "--level", level, "--format", "json"]);
@@ -99,8 +42,8 @@ fn check(pgdata: &Path, level: &str, exit: u8) -> CheckDocument {
 }
 
 fn silent_under_load(major: u16, checksums: Checksums) {
-    let (copy, server) = started(major, checksums);
-    let load = Load::start(&server);
+    let (copy, server) = started(major, checksums, &busy());
+    let load = Load::start_rivals(&server, &[FILES, ROWS]);
     for level in ["pages", "structure", "full", "pages", "structure"] {
         let document = check(&copy.pgdata, level, 0);
         assert_eq!(document.verdict, Verdict::Healthy, "{}", told(&document));
@@ -134,11 +77,11 @@ fn a_server_without_checksums_under_load_is_healthy() {
 /// Some bytes of a table that nobody writes to.
 #[test]
 fn a_page_overwritten_under_load_is_found() {
-    let (copy, server) = started(18, Checksums::On);
+    let (copy, server) = started(18, Checksums::On, &busy());
     let mut session = server.connect("clinic").expect("a session");
     let sql = "SELECT pg_relation_filepath('public.frozen')";
     let path = session.query_value(sql).expect(sql).expect("a path");
-    let load = Load::start(&server);
+    let load = Load::start_rivals(&server, &[FILES, ROWS]);
     let mut options = std::fs::File::options();
     options.write(true);
     let file = options.open(copy.pgdata.join(&path)).expect("a file");
@@ -163,7 +106,7 @@ fn a_page_overwritten_under_load_is_found() {
 
 #[test]
 fn the_words_say_that_a_server_is_at_work() {
-    let (copy, server) = started(18, Checksums::On);
+    let (copy, server) = started(18, Checksums::On, &busy());
     let ran = pgclinic(&["check", text(&copy.pgdata)]).exits(0);
     assert!(ran.first_line().starts_with("HEALTHY"), "{}", ran.out);
     assert!(ran.out.contains("a server is at work"), "{}", ran.out);
@@ -178,14 +121,14 @@ fn the_words_say_that_a_server_is_at_work() {
 /// A server that restarts all the time is healthy at every moment, or cannot be looked at whole.
 #[test]
 fn a_server_that_restarts_meanwhile_is_no_damage() {
-    let (copy, server) = started(18, Checksums::On);
+    let (copy, server) = started(18, Checksums::On, &busy());
     drop(server);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let restarts = scope.spawn(|| {
             let mut count = 0;
             while !stop.load(Ordering::Relaxed) {
-                let server = copy.start_with(&options()).expect("a server");
+                let server = copy.start_with(&busy()).expect("a server");
                 let mut session = server.connect("clinic").expect("a session");
                 session
                     .execute("UPDATE public.docs SET id = id")
@@ -220,7 +163,7 @@ fn a_server_that_restarts_meanwhile_is_no_damage() {
 /// The server's own word stands in the finding; another cluster's server is not asked.
 #[test]
 fn the_server_is_asked_for_a_damaged_page() {
-    let (copy, server) = started(18, Checksums::On);
+    let (copy, server) = started(18, Checksums::On, &busy());
     let mut session = server.connect("clinic").expect("a session");
     let sql = "SELECT pg_relation_filepath('public.frozen')";
     let path = session.query_value(sql).expect(sql).expect("a path");
@@ -269,7 +212,7 @@ fn the_server_is_asked_for_a_damaged_page() {
         "{}",
         refused.err
     );
-    let (stopped, gone) = started(18, Checksums::On);
+    let (stopped, gone) = started(18, Checksums::On, &busy());
     drop(gone);
     let nobody = pgclinic(&["check", text(&stopped.pgdata), "--server", &own]).exits(2);
     assert!(nobody.err.contains("none is"), "{}", nobody.err);
@@ -291,7 +234,7 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn a_run_pauses_and_goes_on_by_signal() {
-    let (copy, _server) = started(18, Checksums::On);
+    let (copy, _server) = started(18, Checksums::On, &busy());
     let mut command = Command::new(env!("CARGO_BIN_EXE_pgclinic"));
     command.args(["check", text(&copy.pgdata), "--rate", "10MB/s"]);
     command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -347,7 +290,7 @@ fn a_run_beside_a_server_reads_when_nobody_else_does() {
     }
     let own = io_class(std::process::id()).expect("a class");
     assert_ne!(own, "idle");
-    let (copy, server) = started(18, Checksums::On);
+    let (copy, server) = started(18, Checksums::On, &busy());
     let beside = classes_of_a_run(&copy.pgdata, &[]);
     let idle = "idle".to_owned();
     assert!(beside.contains(&idle), "{beside:?}");

@@ -7,95 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use common::{Ran, pgclinic, text};
 use pgclinic_diagnose::document::{
     Copy, DiffDocument, DiffVerdict, Difference, MeasureDocument, MeasuredRelation,
 };
 use pgclinic_rows::{Account, Outcome};
-use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
+use pgclinic_servers::{Checksums, StartOptions, StopMode};
 use pgclinic_testkit::{
-    TempCopy, all_majors, as_primary, catch_up, copy_of, seed, standby, streamed_backup,
+    CHANGES, Load, TempCopy, all_majors, as_primary, busy, catch_up, copy_of, execute, overwrite,
+    seed, standby, started, streamed_backup, value,
 };
-
-fn started(major: u16, checksums: Checksums, options: &StartOptions) -> (TempCopy, Server) {
-    let mut all = all_majors().into_iter();
-    let installation = all.find(|one| one.major == major).expect("a major");
-    let copy = copy_of(&seed(&installation, checksums));
-    let server = copy.start_with(options).expect("a server");
-    (copy, server)
-}
-
-/// Few buffers and many checkpoints, so that pages reach the disk all the time.
-fn busy() -> StartOptions {
-    let busy = StartOptions::default().with("shared_buffers", "1MB");
-    busy.with("max_wal_size", "4MB").with("autovacuum", "on")
-}
-
-fn execute(server: &Server, sql: &str) {
-    let mut session = server.connect("clinic").expect("a session");
-    for statement in sql.split(';') {
-        session.execute(statement).expect(statement);
-    }
-}
-
-fn value(server: &Server, sql: &str) -> String {
-    let mut session = server.connect("clinic").expect("a session");
-    session.query_value(sql).expect(sql).expect("a value")
-}
-
-/// Files come, go and move; pages change.
-const CHANGES: &str = "
-DROP TABLE IF EXISTS public.fresh;
-CREATE TABLE public.fresh AS SELECT i AS id, md5(i::text) AS what FROM generate_series(1, 5000) AS i;
-CREATE INDEX ON public.fresh (what);
-UPDATE public.docs SET id = id;
-VACUUM FULL public.chains;
-DELETE FROM public.measurements WHERE id % 7 = 0;
-TRUNCATE public.fresh;
-INSERT INTO public.fresh SELECT i, md5(i::text) FROM generate_series(1, 3000) AS i;
-VACUUM public.docs;
-REINDEX TABLE public.fresh;
-VACUUM FULL pg_catalog.pg_class;
-REINDEX TABLE pg_catalog.pg_attribute;
-CHECKPOINT";
-
-/// A session that does this over and over until it is told to stop.
-struct Load {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<u64>,
-}
-
-impl Load {
-    fn start(server: &Server) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let session = server.connect("clinic").expect("a session");
-        let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || turns(session, &told));
-        Load { stop, thread }
-    }
-
-    /// How many statements were run.
-    fn stop(self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().expect("no panic")
-    }
-}
-
-fn turns(mut session: Session, stop: &AtomicBool) -> u64 {
-    let mut done = 0;
-    for statement in CHANGES.split(';').cycle() {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        session.execute(statement).expect(statement);
-        done += 1;
-    }
-    done
-}
 
 #[track_caller]
 fn measure(pgdata: &Path, exits: &[u8]) -> MeasureDocument {
@@ -156,7 +78,7 @@ fn still(own: &MeasuredRelation) -> impl PartialEq + std::fmt::Debug + use<> {
 fn figures_under_load_are_told_without_an_error() {
     for checksums in [Checksums::On, Checksums::Off] {
         let (copy, mut server) = started(15, checksums, &busy());
-        let load = Load::start(&server);
+        let load = Load::start(&server, &[CHANGES]);
         let measured: Vec<_> = (0..6).map(|_| measure(&copy.pgdata, &[0, 3])).collect();
         assert!(load.stop() > 0);
         server.stop(StopMode::Fast).expect("a stop");
@@ -190,12 +112,6 @@ fn a_page_overwritten_under_a_server_is_not_measured() {
         .map(|own| (&*own.path, own.pages_not_measured))
         .collect();
     assert_eq!(broken, [(&*path, 1)]);
-}
-
-/// Overwrites bytes of a relation's file under the server.
-fn overwrite(path: &Path, offset: u64) {
-    let file = File::options().write(true).open(path).expect("a file");
-    file.write_all_at(&[7; 64], offset).expect("a write");
 }
 
 /// A salvage into a folder of its own: the account, and all files but that.
@@ -303,7 +219,7 @@ fn rows_under_load_are_neither_lost_nor_doubled() {
     for checksums in [Checksums::On, Checksums::Off] {
         let (copy, mut server) = started(15, checksums, &busy());
         let before = Salvaged::of(&copy.pgdata, &[0, 3]);
-        let load = Load::start(&server);
+        let load = Load::start(&server, &[CHANGES]);
         for _ in 0..6 {
             let now = Salvaged::of(&copy.pgdata, &[0, 3]);
             assert_ne!(now.account.outcome, Outcome::Damaged, "{}", now.ran.out);
@@ -386,7 +302,7 @@ fn a_running_primary_and_its_backup_are_explained_by_wal() {
     let scratch = tempfile::tempdir().expect("a folder");
     let backup = scratch.path().join("backup");
     streamed_backup(&server, &backup, None);
-    let load = Load::start(&server);
+    let load = Load::start(&server, &[CHANGES]);
     for _ in 0..4 {
         let document = diff(&copy.pgdata, &backup, 0);
         assert!(matches!(
@@ -421,7 +337,7 @@ fn a_primary_and_its_standby_at_work_are_explained_by_wal() {
     let primary = first.start_with(&senders.with("wal_keep_size", "1GB"));
     let primary = primary.expect("a primary");
     let follower = standby(&second, &primary, busy());
-    let load = Load::start(&primary);
+    let load = Load::start(&primary, &[CHANGES]);
     for _ in 0..6 {
         for (a, b) in [(&first, &second), (&second, &first)] {
             diff(&a.pgdata, &b.pgdata, 0);

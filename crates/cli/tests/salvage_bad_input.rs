@@ -8,10 +8,9 @@ use std::fs;
 use std::path::{Component, Path};
 
 use common::{account_page, pgclinic, text};
-use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
-use pgclinic_testkit::{copy_of, open, seed, server};
+use pgclinic_testkit::{clinic, copy_of, open, seed, server};
 
 fn account(folder: &Path) -> Account {
     let account = fs::read(folder.join("salvage.json")).expect("an account");
@@ -169,12 +168,6 @@ fn an_encoding_that_lies_is_told_value_by_value() {
         found,
         b"1\tfine\tx\n2\tn\xE4h\ty\n3\t\xC3\tz\n4\tk\xC3\xA4se\tz\n"
     );
-}
-
-fn clinic(cluster: &Cluster) -> Catalog {
-    let mut databases = cluster.databases.values();
-    let clinic = databases.find(|known| known.name.as_deref() == Some("clinic"));
-    cluster.catalog(clinic.expect("clinic").oid)
 }
 
 /// Indexes of every kind, a sequence and files that are no relation's are refused before anything is written.

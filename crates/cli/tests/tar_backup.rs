@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::{check_json, count, pgclinic, seen, text, told};
 use pgclinic_diagnose::Severity;
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
-use pgclinic_testkit::{as_primary, base_backup, copy_of, run_as, seed, server};
+use pgclinic_testkit::{as_primary, base_backup, copy_of, overwrite, run_as, seed, server};
 
 /// Options of `pg_basebackup` that make archives.
 const FORMS: [(&str, &str); 4] = [
@@ -27,12 +27,6 @@ fn archives(server: &Server, scratch: &Scratch) -> Vec<PathBuf> {
         folder
     });
     made.to_vec()
-}
-
-/// Overwrites bytes of a relation's file under the server.
-fn overwrite(path: &Path, offset: u64) {
-    let file = File::options().write(true).open(path).expect("a file");
-    file.write_all_at(&[0x5a; 64], offset).expect("a write");
 }
 
 #[test]

@@ -7,29 +7,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use common::{count, hold_ledger, pgclinic, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_rows::{Account, Outcome};
-use pgclinic_servers::{Checksums, Server, Session, StartOptions};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
-
-/// Few buffers and many checkpoints, so that pages reach the disk all the time.
-fn busy() -> StartOptions {
-    let busy = StartOptions::default().with("shared_buffers", "1MB");
-    busy.with("max_wal_size", "4MB").with("autovacuum", "on")
-}
-
-fn started(major: u16) -> (TempCopy, Server) {
-    let mut all = all_majors().into_iter();
-    let installation = all.find(|one| one.major == major).expect("a major");
-    let copy = copy_of(&seed(&installation, Checksums::On));
-    let server = copy.start_with(&busy()).expect("a server");
-    (copy, server)
-}
+use pgclinic_servers::Checksums;
+use pgclinic_testkit::{CHANGES, Load, busy, execute, started};
 
 /// The number of a process that has ended.
 fn nobody() -> u32 {
@@ -55,57 +38,7 @@ fn seen_from_elsewhere(pgdata: &Path, folder: &Path) -> PathBuf {
     view
 }
 
-/// One session changes pages and files, the other commits all the time: no look is so short that nothing is written meanwhile.
-struct Load {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<u64>>,
-}
-
-const CHANGES: &str = "
-DROP TABLE IF EXISTS public.fresh;
-CREATE TABLE public.fresh AS SELECT i AS id, md5(i::text) AS what FROM generate_series(1, 5000) AS i;
-UPDATE public.docs SET id = id;
-VACUUM FULL public.chains;
-VACUUM public.docs;
-CHECKPOINT";
 const COMMITS: &str = "INSERT INTO public.ticks VALUES (1)";
-
-impl Load {
-    fn start(server: &Server) -> Self {
-        let mut session = server.connect("clinic").expect("a session");
-        session
-            .execute("CREATE TABLE public.ticks (tick int)")
-            .expect("a table");
-        let stop = Arc::new(AtomicBool::new(false));
-        let threads = [CHANGES, COMMITS].map(|sql| {
-            let session = server.connect("clinic").expect("a session");
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || turns(session, sql, &stop))
-        });
-        Load {
-            stop,
-            threads: threads.into(),
-        }
-    }
-
-    fn stop(self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.threads.into_iter();
-        ended.map(|thread| thread.join().expect("no panic")).sum()
-    }
-}
-
-fn turns(mut session: Session, sql: &str, stop: &AtomicBool) -> u64 {
-    let mut done = 0;
-    for statement in sql.split(';').cycle() {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        session.execute(statement).expect(statement);
-        done += 1;
-    }
-    done
-}
 
 #[track_caller]
 fn check(view: &Path, more: &[&str], exit: u8) -> CheckDocument {
@@ -131,10 +64,11 @@ fn said_of_it(document: &CheckDocument) -> Option<&str> {
 }
 
 fn healthy_under_load(major: u16) {
-    let (copy, mut server) = started(major);
+    let (copy, mut server) = started(major, Checksums::On, &busy());
     let folder = tempfile::tempdir().expect("a folder");
     let view = seen_from_elsewhere(&copy.pgdata, folder.path());
-    let load = Load::start(&server);
+    execute(&server, "CREATE TABLE public.ticks (tick int)");
+    let load = Load::start(&server, &[CHANGES, COMMITS]);
     for level in ["pages", "structure", "full"] {
         let document = check(&view, &["--level", level], 0);
         assert_eq!(document.verdict, Verdict::Healthy, "{}", told(&document));
@@ -171,10 +105,11 @@ fn a_server_of_18_that_cannot_be_seen_is_noticed_by_what_it_writes() {
 
 #[test]
 fn the_other_verbs_notice_it_too() {
-    let (copy, server) = started(15);
+    let (copy, server) = started(15, Checksums::On, &busy());
     let folder = tempfile::tempdir().expect("a folder");
     let view = seen_from_elsewhere(&copy.pgdata, folder.path());
-    let load = Load::start(&server);
+    execute(&server, "CREATE TABLE public.ticks (tick int)");
+    let load = Load::start(&server, &[CHANGES, COMMITS]);
     let measured = pgclinic(&["measure", text(&view)]);
     assert!(matches!(measured.exit, 0 | 3), "{}", measured.err);
     assert!(
@@ -217,7 +152,7 @@ fn salvaged(view: &Path, out: &Path, more: &[&str], exit: u8) -> Account {
 /// An idle server moves nothing: a person can say that it is there.
 #[test]
 fn a_person_says_that_a_server_is_at_work() {
-    let (copy, server) = started(18);
+    let (copy, server) = started(18, Checksums::On, &busy());
     let folder = tempfile::tempdir().expect("a folder");
     let view = seen_from_elsewhere(&copy.pgdata, folder.path());
     let document = check(&view, &["--running"], 0);

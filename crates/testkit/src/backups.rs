@@ -1,13 +1,15 @@
 //! Base backups of running servers, made by `pg_basebackup`, or without any tool over the replication protocol.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use pgclinic_servers::{Archive, BackupOptions, BaseBackup, ConnectOptions, Server, StartOptions};
+use pgclinic_servers::{
+    Archive, BackupOptions, BaseBackup, ConnectOptions, Scratch, Server, StartOptions,
+};
 use pgclinic_source::tar::{Archives, TarStream};
 use pgclinic_source::{EntryKind, Result, SourceError, SourceErrorKind};
 
-use crate::{TempCopy, run_as};
+use crate::{TempCopy, execute, run_as};
 
 /// Runs `pg_basebackup` into `folder`, which must be empty or missing, with further arguments. The server's programs
 /// must have it: an installed PostgreSQL does.
@@ -77,6 +79,38 @@ pub fn streamed_backup(server: &Server, folder: &Path, earlier: Option<&Path>) {
     assert_eq!(stream.troubles(), Vec::<String>::new());
     let manifest = stream.into_archives().manifest;
     fs::write(folder.join("backup_manifest"), manifest).expect("a manifest");
+}
+
+/// A full backup, one that builds on it, and a full one of the moment of that.
+pub struct Backups {
+    /// The first.
+    pub full: PathBuf,
+    /// What changed since.
+    pub link: PathBuf,
+    /// All of it again.
+    pub again: PathBuf,
+}
+
+impl Backups {
+    /// Takes them of a server that was started with summaries; the changes are made in the test database.
+    pub fn taken(server: &Server, scratch: &Scratch, changes: &str) -> Self {
+        let folder = |name: &str| scratch.path().join(name);
+        let (full, link, again) = (folder("full"), folder("link"), folder("again"));
+        streamed_backup(server, &full, None);
+        execute(server, changes);
+        streamed_backup(server, &link, Some(&full));
+        streamed_backup(server, &again, None);
+        Backups { full, link, again }
+    }
+
+    /// The words that name the full backup and the link on it.
+    pub fn chain(&self) -> [&str; 3] {
+        [
+            self.full.to_str().expect("UTF-8"),
+            "--incremental",
+            self.link.to_str().expect("UTF-8"),
+        ]
+    }
 }
 
 fn content(stream: &mut TarStream<Unpacked<'_>>) -> Vec<u8> {

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod archives;
+mod at_work;
 mod backups;
 mod checkup;
 mod seeds;
@@ -16,7 +17,10 @@ mod standbys;
 mod temp_copy;
 
 pub use archives::{Packing, archived};
-pub use backups::{as_primary, base_backup, plain_backup, streamed_backup, with_summaries};
+pub use at_work::{CHANGES, Load, busy, clinic, execute, overwrite, started, value};
+pub use backups::{
+    Backups, as_primary, base_backup, plain_backup, streamed_backup, with_summaries,
+};
 pub use checkup::{Quiet, checked, checked_only, directory, open};
 pub use seeds::{Seeded, seed};
 pub use standbys::{catch_up, standby};

@@ -26,7 +26,8 @@ pub(super) struct Verdict {
     pub(super) complaints: Vec<String>,
 }
 
-pub(super) fn check(program: &Path, cluster: &Path, level: &str) -> Result<Verdict, String> {
+/// `target` is a cluster, or the words that name one.
+pub(super) fn check(program: &Path, target: &[&Path], level: &str) -> Result<Verdict, String> {
     let start = Instant::now();
     let mut command = Command::new("timeout");
     command
@@ -35,7 +36,7 @@ pub(super) fn check(program: &Path, cluster: &Path, level: &str) -> Result<Verdi
         .args(["check", "--format", "json"]);
     command
         .args(["--progress", "none", "--level", level])
-        .arg(cluster);
+        .args(target);
     let output = shell::output(&mut command)?;
     let seconds = start.elapsed().as_secs_f64();
     let code = output.status.code();

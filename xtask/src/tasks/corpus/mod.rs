@@ -30,7 +30,7 @@ use workshop::Workshop;
 
 pub(crate) const TASK: Task = Task {
     name: "corpus",
-    summary: "checks odd but legal clusters, which must be silent: [--quick] [--only RECIPE] [--level LEVEL] [--fresh] [--list]; --rows: also what salvage gives of them, beside COPY; --running MINUTES: a server at work instead",
+    summary: "checks odd but legal clusters, which must be silent: [--quick] [--only RECIPE] [--level LEVEL] [--fresh] [--list]; --rows: also what salvage gives of them, beside COPY; --running MINUTES [--server BIN]: a server at work instead",
     in_ci: Some(&["--quick"]),
     run,
 };
@@ -48,6 +48,7 @@ fn run(words: &[String]) -> Outcome {
     let level = args.value("--level")?;
     let program = args.value("--pgclinic")?;
     let minutes = args.number("--running", 0)?;
+    let server = args.value("--server")?;
     args.finish()?;
 
     let chosen = choose(quick, only.as_deref())?;
@@ -67,7 +68,8 @@ fn run(words: &[String]) -> Outcome {
     };
     if minutes > 0 {
         let time = Duration::from_secs(60 * minutes);
-        complaints += running::run(&shop, &program, &levels, time)?;
+        let tools = shop.chosen(server.as_deref());
+        complaints += running::run(tools, &program, &levels, time)?;
     }
     let chosen = if minutes > 0 && !quick {
         Vec::new()
@@ -133,7 +135,7 @@ fn visit(
     for cluster in clusters(&folder)? {
         let name = cluster.strip_prefix(shop.folder()).unwrap_or(&cluster);
         for level in levels {
-            let verdict = judge::check(program, &cluster, level)?;
+            let verdict = judge::check(program, &[&cluster], level)?;
             println!("{:<28} {level:<10} {}", name.display(), verdict.line);
             for complaint in &verdict.complaints {
                 println!("    {complaint}");

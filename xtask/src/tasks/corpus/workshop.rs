@@ -46,6 +46,15 @@ impl Workshop {
         Tools::find().ok_or_else(|| Unmade::Lacking("no PostgreSQL is installed".into()))
     }
 
+    /// The PostgreSQL whose programs lie in this folder, or any installed one.
+    pub(super) fn chosen(&self, folder: Option<&str>) -> Result<Tools, Unmade> {
+        let Some(folder) = folder else {
+            return self.installed();
+        };
+        let none = || Unmade::Failed(format!("{folder} holds no initdb"));
+        Tools::at(PathBuf::from(folder)).ok_or_else(none)
+    }
+
     /// The newest server of `major` that the tests have fetched.
     pub(super) fn fetched(&self, major: u32) -> Result<Tools, Unmade> {
         let folder = self.cache.join("postgresql");

@@ -32,7 +32,7 @@ fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     let killed = folder.join("killed");
     let results = folder.join("killed-results");
     tools.new_cluster(&killed)?;
-    let server = tools.start(&killed, suite::SETTINGS)?;
+    let mut server = tools.start(&killed, suite::SETTINGS)?;
     let mut driver = suite::regression(&tools, &debian, results.clone()).command(&server)?;
     driver.stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = driver

@@ -50,7 +50,7 @@ fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     );
     let mut settings = SETTINGS.to_vec();
     settings.push(&from);
-    let standby = tools.start(&killed, &settings)?;
+    let mut standby = tools.start(&killed, &settings)?;
     for child in &mut working {
         child.wait().map_err(|error| format!("pgbench: {error}"))?;
     }

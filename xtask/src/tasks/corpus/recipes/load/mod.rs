@@ -42,7 +42,7 @@ const LOAD_BEFORE_THE_KILL: Duration = Duration::from_secs(10);
 
 fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     let tools = shop.installed()?;
-    if !tools.folder().join("pgbench").exists() {
+    if !tools.has("pgbench") {
         return Err(Unmade::Lacking("no pgbench is installed".into()));
     }
     let scripts = Scripts::write(folder)?;
@@ -55,7 +55,7 @@ fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     server.stop()?;
 
     copy(&stopped, &killed)?;
-    let server = tools.start(&killed, SETTINGS)?;
+    let mut server = tools.start(&killed, SETTINGS)?;
     // Its locks would stop the load.
     sql(&server, "postgres", "ROLLBACK PREPARED 'left open'")?;
     let mut working = scripts.start(&server, LOAD_BEFORE_THE_KILL * 2)?;
