@@ -104,24 +104,47 @@ fn certain_zero(len: usize) -> Vec<f64> {
     chances
 }
 
-/// How many of the lowest pairwise slopes of `count` points are left out: Kendall's count of pairs out of order.
-pub(super) fn kendall_outside(count: usize, alpha: f64) -> Option<usize> {
-    let n = number(count);
+/// How many of the lowest slopes between points are left out, where points stand in groups of equal x: `groups` are their
+/// sizes in the order of x. Jonckheere and Terpstra's count of pairs out of order, which is Kendall's where each group is one.
+pub(super) fn slopes_outside(groups: &[usize], alpha: f64) -> Option<usize> {
+    let count: usize = groups.iter().sum();
     if count > COUNTED_MAX {
-        let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 72.0;
-        return outside_normal(n * (n - 1.0) / 4.0, variance, alpha);
+        let weight = |size: usize| number(size) * (number(size) - 1.0) * (2.0 * number(size) + 5.0);
+        let tied: f64 = groups.iter().map(|size| weight(*size)).sum();
+        return outside_normal(
+            number(pairs_between(groups)) / 2.0,
+            (weight(count) - tied) / 72.0,
+            alpha,
+        );
     }
+    // Where the points of a group stand among all before it does not depend on how those stand among themselves.
     let mut chances = vec![1.0];
-    for points in 2..=count {
-        let mut next = vec![0.0; chances.len() + points - 1];
-        for (value, chance) in chances.iter().enumerate() {
-            for moved in 0..points {
-                next[value + moved] += chance / number(points);
-            }
+    let mut before = 0;
+    for size in groups.iter().copied().filter(|size| *size > 0) {
+        if before > 0 {
+            chances = sum_of(&chances, &rank_sum_chances(size, before));
         }
-        chances = next;
+        before += size;
     }
     outside(&chances, alpha)
+}
+
+/// Pairs of points that are not of one group.
+fn pairs_between(groups: &[usize]) -> usize {
+    let all = |count: usize| count * count.saturating_sub(1) / 2;
+    let within: usize = groups.iter().map(|size| all(*size)).sum();
+    all(groups.iter().sum()) - within
+}
+
+/// Chances of the sum of two independent counts.
+fn sum_of(one: &[f64], other: &[f64]) -> Vec<f64> {
+    let mut chances = vec![0.0; one.len() + other.len() - 1];
+    for (at, chance) in one.iter().enumerate() {
+        for (more, other) in other.iter().enumerate() {
+            chances[at + more] += chance * other;
+        }
+    }
+    chances
 }
 
 #[cfg(test)]
@@ -141,8 +164,12 @@ mod tests {
         assert_eq!(rank_sum_outside(10, 10, 0.05), Some(23));
         assert_eq!(rank_sum_outside(5, 8, 0.05), Some(6));
         // 1/120 in order among five, 1/24 among four.
-        assert_eq!(kendall_outside(4, 0.05), None);
-        assert_eq!(kendall_outside(5, 0.05), Some(0));
+        assert_eq!(slopes_outside(&[1; 4], 0.05), None);
+        assert_eq!(slopes_outside(&[1; 5], 0.05), Some(0));
+        // Two groups are two samples.
+        assert_eq!(slopes_outside(&[10, 10], 0.05), Some(23));
+        // 1/90 in order among three pairs, and as many again each one step off.
+        assert_eq!(slopes_outside(&[2, 2, 2], 0.05), Some(0));
     }
 
     #[test]
@@ -152,5 +179,13 @@ mod tests {
         let mean = n * (n + 1.0) / 4.0;
         let normal = outside_normal(mean, mean * (2.0 * n + 1.0) / 6.0, 0.05).unwrap_or(0);
         assert!(counted.abs_diff(normal) <= 2, "{counted} {normal}");
+
+        let groups = [10; 5];
+        let counted = slopes_outside(&groups, 0.05).unwrap_or(0);
+        let larger = slopes_outside(&[11; 5], 0.05).unwrap_or(0);
+        let share =
+            |outside: usize, groups: &[usize]| number(outside) / number(pairs_between(groups));
+        let (counted, normal) = (share(counted, &groups), share(larger, &[11; 5]));
+        assert!((counted - normal).abs() < 0.02, "{counted} {normal}");
     }
 }

@@ -1,10 +1,10 @@
-//! Theil and Sen's slope: the median of the slopes of all pairs of points, with an interval by exact ranks.
+//! Theil and Sen's slope: the median of the slopes of all pairs of points that differ in x, with an interval by exact ranks.
 //!
 //! The interval holds for points whose errors are independent. Samples of one process's memory are not; there the slope
 //! is one number a run, and runs are compared.
 
 use super::quantile::{median, sorted};
-use super::ranks::kendall_outside;
+use super::ranks::slopes_outside;
 use super::{Estimate, Interval};
 
 /// More points are thinned evenly to this many, so that pairs stay below 200,000.
@@ -19,12 +19,19 @@ pub fn slope(points: &[[f64; 2]]) -> Option<f64> {
 pub fn slope_interval(points: &[[f64; 2]], alpha: f64) -> Option<Estimate> {
     let points = thinned(points);
     let slopes = sorted(&slopes(&points));
-    let outside = kendall_outside(points.len(), alpha)?;
+    let outside = slopes_outside(&groups(&points), alpha)?;
     let opposite = slopes.len().checked_sub(outside + 1)?;
     Some(Estimate {
         value: median(&slopes)?,
         interval: Interval::between(*slopes.get(outside)?, *slopes.get(opposite)?),
     })
+}
+
+/// How many points stand at each x, in its order.
+fn groups(points: &[[f64; 2]]) -> Vec<usize> {
+    let places: Vec<f64> = points.iter().map(|[x, _]| *x).collect();
+    let places = sorted(&places);
+    places.chunk_by(|a, b| a == b).map(<[f64]>::len).collect()
 }
 
 fn thinned(points: &[[f64; 2]]) -> Vec<[f64; 2]> {

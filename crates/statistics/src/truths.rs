@@ -380,3 +380,28 @@ fn intervals_of_medians_and_slopes_cover_the_truth() {
         "{medians} {slopes}"
     );
 }
+
+/// An axis with several runs at each of its values, as every experiment has.
+#[test]
+fn intervals_of_slopes_hold_where_runs_share_a_place() {
+    let axes: [&[(u32, usize)]; 4] = [
+        &[(1, 6), (2, 6), (4, 12)],
+        &[(1, 12), (2, 12), (4, 12)],
+        &[(1, 6), (8, 6), (16, 6), (64, 6), (128, 12)],
+        &[(1, 30), (2, 30), (4, 30)],
+    ];
+    for axis in axes {
+        let covered = count(|seed| {
+            let mut bench = Bench::new(seed, Tail::Normal, 5.0);
+            let places = axis
+                .iter()
+                .flat_map(|(x, runs)| std::iter::repeat_n(f64::from(*x), *runs));
+            let points: Vec<[f64; 2]> = places.map(|x| [x, 3.0 * x + bench.noise()]).collect();
+            slope_interval(&points, ALPHA).is_some_and(|e| e.interval.contains(3.0))
+        });
+        assert!(
+            (COVERED_MIN..0.985).contains(&covered),
+            "{axis:?}: {covered}"
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! By what an interval was made, in words.
 
-use super::{Question, words};
+use super::{Differences, Question, words};
 use crate::statistics::bootstrap;
 use crate::statistics::noise::Noise;
 use crate::statistics::paired;
@@ -18,14 +18,19 @@ const RESAMPLES: usize = 2_000;
 const SEED: u64 = 1;
 
 /// The blocks and their method, what the interval may err, and beside it a bootstrap of the median, which asks nothing of
-/// the distribution. `differences` are positive for better; `noise` is absent where they are no logarithms of ratios.
+/// the distribution.
 pub(super) fn basis(
     question: &Question<'_>,
-    (differences, noise): (&[f64], Option<&Noise>),
+    found: &Differences<'_>,
     looks: &[Look],
     judged: &Judged,
 ) -> String {
-    let judged_ones = differences.get(..judged.blocks).unwrap_or(differences);
+    let judged_ones = found.values.get(..judged.blocks).unwrap_or(&found.values);
+    let what = if found.are_ratios {
+        "ratios"
+    } else {
+        "differences"
+    };
     let last = looks
         .iter()
         .find(|look| usize::try_from(look.blocks) == Ok(judged.blocks));
@@ -37,10 +42,12 @@ pub(super) fn basis(
         _ => format!(", shared by looks after {} blocks", after.join(", ")),
     };
     format!(
-        "ratios inside {} blocks, {}; errs in {percent} % of cases at most{shared}{}",
+        "{what} inside {} blocks, {}; errs in {percent} % of cases at most{shared}{}",
         judged.blocks,
-        method(judged_ones, noise, alpha),
-        by_bootstrap(question, judged_ones).unwrap_or_default()
+        method(judged_ones, found.noise, alpha),
+        by_bootstrap(question, judged_ones)
+            .filter(|_| found.are_ratios)
+            .unwrap_or_default()
     )
 }
 
@@ -62,18 +69,15 @@ fn method(differences: &[f64], noise: Option<&Noise>, alpha: f64) -> String {
     }
 }
 
-/// `; the median by bootstrap: 1.70 times faster [1.67, 1.72] in 9 of 10 cases`. `None` for few blocks, and where sides at
-/// or below zero have no ratio.
+/// `; the median by bootstrap: 1.70 times faster [1.67, 1.72] in 9 of 10 cases`, of logarithms of ratios. `None` for few blocks.
 fn by_bootstrap(question: &Question<'_>, differences: &[f64]) -> Option<String> {
-    let mut sides = question.baseline.iter().chain(&question.candidate);
-    let are_ratios = sides.all(|(_, value)| *value > 0.0);
     let middle = |samples: &[Vec<f64>]| {
         let values = samples.first().map(Vec::as_slice).unwrap_or_default();
         median(values).unwrap_or(f64::NAN)
     };
     let sample = [differences.to_vec()];
     let found = bootstrap::interval(&sample, &middle, BOOTSTRAP_ALPHA, RESAMPLES, SEED);
-    let found = found.filter(|_| are_ratios)?.map(f64::exp);
+    let found = found?.map(f64::exp);
     let comparatives = words::comparatives(question.metric);
     let said = words::difference(found.value, Some(found.interval), comparatives);
     Some(format!(

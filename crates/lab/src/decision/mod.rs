@@ -148,9 +148,6 @@ pub fn times_better(better: Better, baseline: f64, candidate: f64) -> Option<f64
 }
 
 fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Verdict> {
-    if question.metric.timing {
-        return None;
-    }
     let mut equal = values(&question.baseline);
     equal.extend(&question.controls);
     let sides = Sides {
@@ -161,6 +158,7 @@ fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Ver
     let times = times_better(question.metric.better, baseline, candidate);
     let (word, basis) = match sides.compare() {
         Counted::Unclear => return None,
+        Counted::Apart { .. } if question.metric.timing => return None,
         Counted::Same => (
             DecisionWord::Equivalent,
             "counted: every run gave the same".to_owned(),
@@ -203,8 +201,16 @@ fn clear_word(
     }
 }
 
-/// Differences inside blocks, positive for better; as logarithms of ratios where both sides are above zero.
-fn differences(question: &Question<'_>) -> (Vec<f64>, bool) {
+/// Differences inside blocks, positive for better.
+struct Differences<'a> {
+    values: Vec<f64>,
+    /// Logarithms of ratios, where all values are above zero.
+    are_ratios: bool,
+    /// Of logarithms of ratios only.
+    noise: Option<&'a Noise>,
+}
+
+fn differences<'a>(question: &'a Question<'_>) -> Differences<'a> {
     let ratios = paired::log_ratios(&question.baseline, &question.candidate);
     let are_ratios = ratios.is_some();
     let pairs =
@@ -214,22 +220,26 @@ fn differences(question: &Question<'_>) -> (Vec<f64>, bool) {
         Better::Higher => 1.0,
     };
     let signed = pairs.differences.iter().map(|difference| sign * difference);
-    (signed.collect(), are_ratios)
+    Differences {
+        values: signed.collect(),
+        are_ratios,
+        noise: question.noise.as_ref().filter(|_| are_ratios),
+    }
 }
 
 fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
     if !question.are_paired {
         return apart::measured(question);
     }
-    let (differences, are_ratios) = differences(question);
+    let found = differences(question);
+    let are_ratios = found.are_ratios;
     let looks = looks(question.blocks, question.alpha, question.spending);
-    let noise = question.noise.as_ref().filter(|_| are_ratios);
-    let interval = |part: &[f64], alpha: f64| paired::interval(part, noise, alpha);
-    let Some(judged) = judge(&differences, &looks, &interval) else {
+    let interval = |part: &[f64], alpha: f64| paired::interval(part, found.noise, alpha);
+    let Some(judged) = judge(&found.values, &looks, &interval) else {
         let times = times_better(question.metric.better, baseline, candidate);
         return Verdict {
             times,
-            ..too_early(question, &differences, &looks)
+            ..too_early(question, &found.values, &looks)
         };
     };
     let (value, all) = (judged.estimate.value, judged.estimate.interval);
@@ -240,9 +250,9 @@ fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
         times: are_ratios.then(|| value.exp()),
         interval: are_ratios.then(|| all.map(f64::exp)),
         is_counted: false,
-        basis: how::basis(question, (&differences, noise), &looks, &judged),
+        basis: how::basis(question, &found, &looks, &judged),
         more_minutes: open
-            .then(|| more_minutes(question, (&differences, noise), &judged))
+            .then(|| more_minutes(question, &found, &judged))
             .flatten(),
     }
 }
@@ -279,14 +289,14 @@ fn too_early(question: &Question<'_>, differences: &[f64], looks: &[Look]) -> Ve
     verdict
 }
 
-fn more_minutes(
-    question: &Question<'_>,
-    (differences, noise): (&[f64], Option<&Noise>),
-    judged: &Judged,
-) -> Option<f64> {
-    let margin = equivalence::bounds(question.margin);
-    let done = differences.len();
-    let (scatter, _) = student::scatter(differences, noise)?;
+fn more_minutes(question: &Question<'_>, found: &Differences<'_>, judged: &Judged) -> Option<f64> {
+    // The margin is one of ratios; other differences lie within none.
+    let margin = match found.are_ratios {
+        true => equivalence::bounds(question.margin),
+        false => Interval::between(0.0, 0.0),
+    };
+    let done = found.values.len();
+    let (scatter, _) = student::scatter(&found.values, found.noise)?;
     let all = needed::blocks(
         judged.estimate.value,
         (scatter, done),

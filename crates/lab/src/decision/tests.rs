@@ -245,6 +245,35 @@ fn nothing_measured_is_no_zero() {
 }
 
 #[test]
+fn times_that_are_zero_everywhere_are_the_same() {
+    let card = ask(&metric("s", Better::Lower, true), &[0.0; 6], &[0.0; 6]);
+    assert_eq!(card.word, DecisionWord::Equivalent);
+    assert_eq!(card.more_minutes, None);
+    assert_eq!(card.basis, "counted: every run gave the same");
+}
+
+/// Where one side has values of zero there is no ratio: differences are judged, and no margin fits them.
+#[test]
+fn times_some_of_which_are_zero_are_judged_by_their_differences() {
+    let lower = metric("s", Better::Lower, true);
+    let card = ask(
+        &lower,
+        &[0.0, 0.2, 0.0, 0.1, 0.0, 0.1],
+        &[0.1, 0.0, 0.0, 0.2, 0.1, 0.1],
+    );
+    assert_eq!(card.word, DecisionWord::Undecided);
+    assert!(
+        card.basis.starts_with("differences inside 6 blocks"),
+        "{}",
+        card.basis
+    );
+    assert!(!card.basis.contains("bootstrap"), "{}", card.basis);
+
+    let clear = ask(&lower, &[1.0, 1.1, 1.0, 1.2, 1.0, 1.1], &[0.0; 6]);
+    assert_eq!(clear.word, DecisionWord::Better, "{}", clear.basis);
+}
+
+#[test]
 fn before_the_first_look_nothing_is_said() {
     let card = ask(&metric("s", Better::Lower, true), &SIX[..2], &[1.0, 1.1]);
     assert_eq!(card.word, DecisionWord::Undecided);

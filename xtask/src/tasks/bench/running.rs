@@ -4,12 +4,14 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use pgclinic_statistics::paired;
 
 use super::check::check_words;
 use super::cluster::{self, Recipe};
 use super::measure::{self, Cache, Sample};
-use super::table::{Contestant, Table, machine, median};
+use super::table::{Contestant, Table, machine};
 use crate::args::Args;
 use crate::postgres::{self, Server, Tools};
 use crate::shell;
@@ -19,12 +21,15 @@ use crate::task::Outcome;
 const SETTINGS: &[&str] = &["shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=off"];
 /// Some 300 MB.
 const SCALE: &str = "20";
+/// Seconds: longer than any measurement.
+const FOR_EVER: &str = "86400";
 
 struct Bench {
     tools: Tools,
     cluster: PathBuf,
     pgclinic: PathBuf,
     runs: u64,
+    turns: u64,
     seconds: u64,
     rate: String,
 }
@@ -33,7 +38,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let size = cluster::size(args.value("--size")?.as_deref().unwrap_or("2G"))?;
     let runs = args.number("--runs", 5)?.max(1);
-    let seconds = args.number("--seconds", 30)?.max(1);
+    let turns = args.number("--turns", 20)?.max(1);
+    let seconds = args.number("--seconds", 2)?.max(1);
     let rate = args.value("--rate")?.unwrap_or_else(|| "50MB/s".into());
     let program = args.value("--pgclinic")?.map(PathBuf::from);
     args.finish()?;
@@ -52,6 +58,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
             None => super::check::build()?,
         },
         runs,
+        turns,
         seconds,
         rate,
     };
@@ -62,19 +69,37 @@ pub(super) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-/// What the server did in one run of the load, and what the checks beside it read.
-struct Beside {
+/// Transactions and bytes of a while.
+#[derive(Default)]
+struct Window {
+    seconds: f64,
     transactions: f64,
+    /// Read by checks.
     bytes: f64,
 }
 
-/// A run alone and one beside a check, one right behind the other: how fast a shared machine is changes within minutes.
-struct Pair {
-    /// Transactions beside the check, of those alone.
-    of_alone: f64,
-    transactions: f64,
-    /// Bytes a second that the check read.
-    rate: f64,
+impl std::ops::Add for Window {
+    type Output = Window;
+
+    fn add(self, other: Window) -> Window {
+        Window {
+            seconds: self.seconds + other.seconds,
+            transactions: self.transactions + other.transactions,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+impl Window {
+    fn rate(&self) -> f64 {
+        self.transactions / self.seconds
+    }
+}
+
+/// Two windows beside a check, and one before and one behind them alone: how fast a shared machine is changes within minutes.
+struct Turn {
+    alone: Window,
+    beside: Window,
 }
 
 impl Bench {
@@ -119,100 +144,100 @@ impl Bench {
         init.args(["-i", "-q", "-U", "postgres", "-s", SCALE, "postgres"]);
         shell::capture(&mut init)?;
         let limited = ["--rate", self.rate.as_str()];
-        // What two runs alone differ by is no loss.
+        // What windows alone differ by is no loss.
         let arms: [(&str, Option<&[&str]>); 3] = [
             ("nothing", None),
             ("check --level pages, again and again", Some(&[])),
             ("the same with --rate", Some(&limited)),
         ];
-        let mut pairs: Vec<Vec<Pair>> = arms.iter().map(|_| Vec::new()).collect();
-        for number in 0..self.runs {
-            for ((_, check), own) in arms.iter().zip(&mut pairs) {
-                own.push(self.pair(&server, *check, number % 2 == 0)?);
-            }
-        }
+        let mut load = server.client("pgbench");
+        load.args(["-U", "postgres", "-n", "-c", "4", "-j", "2", "-T", FOR_EVER, "postgres"]);
+        load.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut load = load.spawn().map_err(|error| format!("pgbench: {error}"))?;
+        measure::drop_caches()?;
+        let turns = self.turns(&server, &arms.map(|(_, check)| check));
+        // The load ends with its server.
         server.stop()?;
-        Ok(self.lines(&arms.map(|(name, _)| name), &pairs, disk))
+        load.wait().map_err(|error| format!("pgbench: {error}"))?;
+        Ok(self.lines(&arms.map(|(name, _)| name), &turns?, disk))
     }
 
-    fn pair(
+    /// The turns of each arm.
+    fn turns(
         &self,
         server: &Server<'_>,
-        check: Option<&[&str]>,
-        is_alone_first: bool,
-    ) -> Result<Pair, String> {
-        let before = is_alone_first.then(|| self.beside(server, None));
-        let beside = self.beside(server, check)?;
-        let alone = before.unwrap_or_else(|| self.beside(server, None))?;
-        Ok(Pair {
-            of_alone: beside.transactions / alone.transactions,
-            transactions: beside.transactions,
-            rate: beside.bytes / self.seconds as f64,
-        })
+        arms: &[Option<&[&str]>],
+    ) -> Result<Vec<Vec<Turn>>, String> {
+        let _until_the_load_has_its_pages = self.window(server, None)?;
+        let mut turns: Vec<Vec<Turn>> = arms.iter().map(|_| Vec::new()).collect();
+        for _ in 0..self.turns {
+            for (check, own) in arms.iter().zip(&mut turns) {
+                let before = self.window(server, None)?;
+                let beside = self.window(server, *check)? + self.window(server, *check)?;
+                let alone = before + self.window(server, None)?;
+                own.push(Turn { alone, beside });
+            }
+        }
+        Ok(turns)
     }
 
-    fn lines(&self, names: &[&str], pairs: &[Vec<Pair>], disk: f64) -> String {
-        let sorted = |own: &[Pair], figure: fn(&Pair) -> f64| {
-            let mut figures: Vec<f64> = own.iter().map(figure).collect();
-            figures.sort_by(f64::total_cmp);
-            figures
-        };
+    fn lines(&self, names: &[&str], turns: &[Vec<Turn>], disk: f64) -> String {
         let mut text = format!(
-            "{}\n\npgbench at scale {SCALE} with 4 clients for {} s, {} pairs of each in turns; --rate {}.\n\n",
+            "{}\n\npgbench at scale {SCALE} with 4 clients all the time; {} turns of each, windows of {} s: alone, beside, beside, alone; --rate {}.\n\n",
             machine(),
+            self.turns,
             self.seconds,
-            self.runs,
             self.rate
         );
-        text.push_str("| beside | transactions a second | of those alone, by pairs | least and most | read by the check, MB/s | of what it reads alone |\n");
+        text.push_str("| beside | transactions a second | of those alone | 95 % | read by the check, MB/s | of what it reads alone |\n");
         text.push_str("|---|--:|--:|--:|--:|--:|\n");
-        for (name, own) in names.iter().zip(pairs) {
-            let ratios = sorted(own, |pair| pair.of_alone);
-            let rate = median(&sorted(own, |pair| pair.rate));
+        for (name, own) in names.iter().zip(turns) {
+            let ratios: Vec<f64> = own
+                .iter()
+                .map(|turn| (turn.beside.rate() / turn.alone.rate()).ln())
+                .collect();
+            let found = paired::interval(&ratios, None, 0.05).map(|found| found.map(f64::exp));
+            let (value, low, high) = found.map_or((f64::NAN, f64::NAN, f64::NAN), |found| {
+                (found.value, found.interval.low, found.interval.high)
+            });
+            let beside = own.iter().map(|turn| &turn.beside);
+            let sum = |figure: fn(&Window) -> f64| beside.clone().map(figure).sum::<f64>();
+            let seconds = sum(|window| window.seconds);
+            let read = sum(|window| window.bytes) / seconds;
             let _infallible = writeln!(
                 text,
-                "| {name} | {:.0} | {:.3} | {:.3} to {:.3} | {:.0} | {:.3} |",
-                median(&sorted(own, |pair| pair.transactions)),
-                median(&ratios),
-                ratios.first().unwrap_or(&f64::NAN),
-                ratios.last().unwrap_or(&f64::NAN),
-                rate / 1e6,
-                rate / disk
+                "| {name} | {:.0} | {value:.3} | {low:.3} to {high:.3} | {:.0} | {:.3} |",
+                sum(|window| window.transactions) / seconds,
+                read / 1e6,
+                read / disk
             );
         }
         text
     }
 
-    /// One run of the load, with checks beside it until it ends.
-    fn beside(&self, server: &Server<'_>, check: Option<&[&str]>) -> Result<Beside, String> {
-        measure::drop_caches()?;
-        let mut load = server.client("pgbench");
-        load.args(["-U", "postgres", "-n", "-c", "4", "-j", "2", "-T"]);
-        load.arg(self.seconds.to_string()).arg("postgres");
-        load.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut load = load.spawn().map_err(|error| format!("pgbench: {error}"))?;
+    /// What is done in so many seconds, with checks one behind the other if there are any. What they bring into the page cache goes
+    /// out again, so that the next one reads from the disk as well.
+    fn window(&self, server: &Server<'_>, check: Option<&[&str]>) -> Result<Window, String> {
+        let (start, before) = (Instant::now(), last_transaction(server)?);
+        let end = start + Duration::from_secs(self.seconds);
         let mut bytes = 0.0;
-        if let Some(more) = check {
-            while is_at_work(&mut load)? {
-                bytes += self.read_beside(&mut load, more)?;
+        match check {
+            None => std::thread::sleep(end - Instant::now()),
+            Some(more) => {
+                while Instant::now() < end {
+                    bytes += self.read_until(end, more)?;
+                }
             }
         }
-        let output = load
-            .wait_with_output()
-            .map_err(|error| format!("pgbench: {error}"))?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let tps = text.lines().find_map(|line| line.strip_prefix("tps = "));
-        let tps = tps.and_then(|rest| rest.split(' ').next()?.parse().ok());
-        Ok(Beside {
-            transactions: tps.ok_or_else(|| format!("pgbench told no transactions:\n{text}"))?,
+        Ok(Window {
+            transactions: last_transaction(server)? - before,
+            seconds: start.elapsed().as_secs_f64(),
             bytes,
         })
     }
 
-    /// A check, ended with the load; gives the bytes that it read. What it brings into the page cache goes out again, so that the next
-    /// one reads from the disk as well.
-    fn read_beside(&self, load: &mut Child, more: &[&str]) -> Result<f64, String> {
-        let start = Instant::now();
+    /// A check, ended at this time; gives the bytes that it read.
+    fn read_until(&self, end: Instant, more: &[&str]) -> Result<f64, String> {
         let mut command = self.check("pages", more);
         command.stdout(Stdio::null());
         let mut check = command
@@ -220,21 +245,26 @@ impl Bench {
             .map_err(|error| format!("pgclinic: {error}"))?;
         let status = PathBuf::from(format!("/proc/{}/io", check.id()));
         let mut read = 0.0;
-        let step = std::time::Duration::from_millis(50);
         while is_at_work(&mut check)? {
             read = bytes_read(&status).unwrap_or(read);
-            if !is_at_work(load)? {
+            if Instant::now() >= end {
                 check.kill().map_err(|error| format!("pgclinic: {error}"))?;
             }
-            std::thread::sleep(step);
+            std::thread::sleep(Duration::from_millis(20));
         }
-        println!(
-            "beside: {:.1} s, {:.0} MB",
-            start.elapsed().as_secs_f64(),
-            read / 1e6
-        );
         Ok(read)
     }
+}
+
+/// Each transaction of the load takes a number.
+fn last_transaction(server: &Server<'_>) -> Result<f64, String> {
+    let mut ask = server.client("psql");
+    ask.args(["-X", "-A", "-t", "-U", "postgres", "-d", "postgres", "-c"]);
+    let number = shell::capture(ask.arg("SELECT txid_snapshot_xmax(txid_current_snapshot())"))?;
+    let number = number.trim();
+    number
+        .parse()
+        .map_err(|_| format!("the server said {number:?}"))
 }
 
 fn is_at_work(child: &mut Child) -> Result<bool, String> {
