@@ -2,11 +2,11 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Ran, Seen, count, hold_ledger, pgclinic, seen, text, told};
+use common::{Ran, Seen, apart_from_manifests, count, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, StopMode, everywhere};
@@ -285,7 +285,12 @@ fn a_chain_of_archives_is_the_chain_of_its_folders() {
     ] {
         let document = check_chain(&links, 3);
         assert_eq!(document.target.kind, "backup-chain");
-        assert_eq!(seen(&document), seen(&expected), "{}", told(&document));
+        assert_eq!(
+            apart_from_manifests(&document),
+            apart_from_manifests(&expected),
+            "{}",
+            told(&document)
+        );
         let counted = |document: &CheckDocument| {
             let coverage = &document.coverage;
             (coverage.pages, coverage.relations, coverage.bytes_checked)
@@ -340,20 +345,6 @@ fn a_chain_is_what_pg_combinebackup_makes_of_it() {
     }
 }
 
-type Seen = BTreeSet<(String, String, Option<u32>)>;
-
-/// Rule, file and block of what is more than a note and not about manifests.
-fn seen(document: &CheckDocument) -> Seen {
-    let worth = document.findings.iter().filter(|finding| {
-        finding.severity != Severity::Note && !finding.rule.starts_with("backup-")
-    });
-    let key = |finding: &pgclinic_diagnose::Finding| {
-        let place = &finding.place;
-        (finding.rule.clone(), place.path.clone(), place.block)
-    };
-    worth.map(key).collect()
-}
-
 fn change(path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = std::fs::read(path).expect("a file");
     edit(&mut bytes);
@@ -373,8 +364,8 @@ fn damage_in_a_link_is_found_where_its_pages_count() {
     let plain = pgclinic(&["check", text(&backups.again), "--format", "json"]).exits(1);
     let document = check_chain(&[full, first, second], 1);
     assert_eq!(
-        seen(&document),
-        seen(&plain.document()),
+        apart_from_manifests(&document),
+        apart_from_manifests(&plain.document()),
         "{}",
         told(&document)
     );

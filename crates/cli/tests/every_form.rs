@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::os::unix::fs::FileExt;
 
 use common::{Ran, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::Level;

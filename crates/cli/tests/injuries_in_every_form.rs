@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Seen, pgclinic, seen, text, told};
+use common::{apart_from_manifests, pgclinic, text, told};
 use pgclinic_diagnose::CheckDocument;
 use pgclinic_servers::{Checksums, Scratch, StopMode, Target};
 use pgclinic_testkit::{
@@ -28,9 +28,6 @@ const INJURIES: [(&str, &str); 10] = [
 
 /// Findings of level pages: a checksum, and a header.
 const AT_PAGES: usize = 2;
-
-/// Rules that speak of manifests, which only backups have.
-const OF_BACKUPS: &str = "backup-";
 
 /// Hurts a stopped cluster in each of these ways.
 fn injure(copy: &TempCopy, scratch: &Path) {
@@ -63,21 +60,14 @@ fn check(words: &[&str], level: &str) -> CheckDocument {
     document
 }
 
-/// What is more than a note, but for what only backups can be told.
-fn found(document: &CheckDocument) -> Seen {
-    let mut found = seen(document);
-    found.retain(|(rule, ..)| !rule.starts_with(OF_BACKUPS));
-    found
-}
-
 #[test]
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
     let scratch = Scratch::new(&run_as(), None).expect("a folder");
     injure(&copy, scratch.path());
     let data = [text(&copy.pgdata)];
-    let stopped = found(&check(&data, "full"));
-    let at_pages = found(&check(&data, "pages"));
+    let stopped = apart_from_manifests(&check(&data, "full"));
+    let at_pages = apart_from_manifests(&check(&data, "pages"));
 
     let mut server = copy.start_with(&with_summaries()).expect("a server");
     let changes = "CREATE TABLE since AS SELECT g FROM generate_series(1, 5000) g";
@@ -87,31 +77,43 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
     let url = Target::of(&server, "clinic").to_string();
     let stream = check(&[&url], "pages");
     server.stop(StopMode::Fast).expect("a stop");
-    assert_eq!(found(&check(&data, "full")), stopped, "after a server");
+    assert_eq!(
+        apart_from_manifests(&check(&data, "full")),
+        stopped,
+        "after a server"
+    );
 
     assert_eq!(at_pages.len(), AT_PAGES, "{at_pages:#?}");
     assert!(at_pages.is_subset(&stopped));
 
     // Pages alone: the same in every form.
-    assert_eq!(found(&running_pages), at_pages, "a running server");
-    assert_eq!(found(&stream), at_pages, "a stream");
+    assert_eq!(
+        apart_from_manifests(&running_pages),
+        at_pages,
+        "a running server"
+    );
+    assert_eq!(apart_from_manifests(&stream), at_pages, "a stream");
     let archives = Packing::ALL.map(|packing| archived(&backups.again, packing));
     for archive in &archives {
-        let own = found(&check(&[text(archive)], "pages"));
+        let own = apart_from_manifests(&check(&[text(archive)], "pages"));
         assert_eq!(own, at_pages, "{}", archive.display());
     }
 
     // What pages say of each other is judged where recovery is done only, and the others say so.
     let plain = check(&[text(&backups.again)], "full");
     for document in [&running, &plain] {
-        let own = found(document);
+        let own = apart_from_manifests(document);
         assert!(own.is_superset(&at_pages) && own.is_subset(&stopped));
         assert!(says_what_is_not_compared(document), "{}", told(document));
     }
-    let plain = found(&plain);
-    assert_eq!(found(&check(&backups.chain(), "full")), plain, "a chain");
+    let plain = apart_from_manifests(&plain);
+    assert_eq!(
+        apart_from_manifests(&check(&backups.chain(), "full")),
+        plain,
+        "a chain"
+    );
     for archive in &archives {
-        let own = found(&check(&[text(archive)], "full"));
+        let own = apart_from_manifests(&check(&[text(archive)], "full"));
         assert_eq!(own, plain, "{}", archive.display());
     }
 }

@@ -2,8 +2,6 @@
 
 mod common;
 
-use std::os::unix::fs::FileExt;
-
 use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Server, StartOptions, StopMode, Target};

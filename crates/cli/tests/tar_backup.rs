@@ -3,7 +3,6 @@
 mod common;
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{check_json, count, pgclinic, seen, text, told};

@@ -130,6 +130,13 @@ pub(crate) fn seen(document: &CheckDocument) -> Seen {
     worth.map(key).collect()
 }
 
+/// The same without what speaks of manifests, which only backups have.
+pub(crate) fn apart_from_manifests(document: &CheckDocument) -> Seen {
+    let mut seen = seen(document);
+    seen.retain(|(rule, ..)| !rule.starts_with("backup-"));
+    seen
+}
+
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("folders of tests have plain names")
 }

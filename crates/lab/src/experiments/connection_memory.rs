@@ -185,7 +185,8 @@ impl Experiment for ConnectionMemory {
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
-        let mut cards = on_metrics(matrix, self, &["private_bytes", "page_table_bytes"]);
+        let metrics = ["private_bytes", "proportional_bytes", "page_table_bytes"];
+        let mut cards = on_metrics(matrix, self, &metrics);
         // Reading shared buffers fills page tables, everything else is private memory.
         cards
             .retain(|card| (card.candidate.arm == READ_ALL) == (card.metric == "page_table_bytes"));

@@ -257,7 +257,7 @@ impl Experiment for ToastCompression {
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
-        let mut cards = on_metrics(matrix, self, &["read_s"]);
+        let mut cards = on_metrics(matrix, self, &["read_s", "cpu_s_million"]);
         // How many read them does not change what they take.
         let few = matrix.axes.iter().find(|axis| axis.name == SESSIONS);
         let few = few.and_then(|axis| axis.values.first());

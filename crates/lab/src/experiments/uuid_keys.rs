@@ -192,7 +192,9 @@ impl Experiment for UuidKeys {
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
-        on_metrics(matrix, self, &["index_bytes_row", "insert_s"])
+        let size = ["index_bytes_row", "wal_bytes_row"];
+        let shape = ["leaf_density", "fragmentation"];
+        on_metrics(matrix, self, &[&size[..], &shape, &["insert_s"]].concat())
     }
 
     fn advice(&self, arm: &Arm) -> String {
