@@ -17,7 +17,7 @@ mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--seconds 30] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench sizes, bench memory, bench load [--seconds 3] [--runs 20] [--program FILE]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--turns 20] [--seconds 2] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench sizes, bench memory, bench load [--seconds 3] [--runs 20] [--program FILE]",
     in_ci: None,
     run,
 };
