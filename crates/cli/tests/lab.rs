@@ -195,6 +195,27 @@ fn a_new_experiment_can_be_planned_and_a_slip_in_it_is_told() {
     );
 }
 
+#[test]
+fn a_rate_that_no_server_keeps_is_refused_before_anybody_connects() {
+    let home = tempfile::tempdir().expect("a folder");
+    let script = home.path().join("one.sql");
+    std::fs::write(&script, "SELECT 1;\n").expect("a file");
+    // Nobody listens there: whoever connected would say so.
+    let url = "postgres:///nowhere?host=/nonexistent";
+    for rate in [
+        "--rate=0",
+        "--rate=-5",
+        "--rate=nan",
+        "--rate=inf",
+        "--rate=1e12",
+    ] {
+        let why = pgclinic(&["lab", "load", text(&script), "--url", url, rate])
+            .exits(2)
+            .err;
+        assert!(why.contains("is no rate of rounds a second"), "{why}");
+    }
+}
+
 /// An own experiment with an arm that can be run and some that cannot.
 const BROKEN_ARMS: &str = r#"
 name = "broken"

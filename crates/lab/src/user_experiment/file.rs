@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
 use crate::experiment::Matrix;
+use crate::load::Pace;
 use crate::samplers::sampler_named;
 use crate::user_experiment::built_in;
 
@@ -101,12 +103,13 @@ pub(super) struct LoadPart {
     mix: Vec<MixPart>,
     #[serde(default = "one")]
     pub(super) clients: String,
-    #[serde(default = "ten")]
+    #[serde(default = "ten", deserialize_with = "window")]
     pub(super) seconds: f64,
     #[serde(default = "prepared")]
     pub(super) protocol: String,
+    #[serde(default, deserialize_with = "rate")]
     pub(super) rate: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pause")]
     pub(super) think_seconds: f64,
 }
 
@@ -155,6 +158,9 @@ impl Default for CostPart {
     }
 }
 
+/// In seconds: nothing in a load takes that long.
+const A_DAY: f64 = 86_400.0;
+
 /// Settings by which the laboratory reaches and finds its servers.
 const OURS: [&str; 3] = ["port", "unix_socket_directories", "data_directory"];
 
@@ -189,15 +195,6 @@ pub(super) fn read(text: &str) -> Result<File> {
     if file.metric.is_empty() {
         return refuse("the file has no [[metric]]: name at least one, the first decides");
     }
-    if file
-        .load
-        .as_ref()
-        .is_some_and(|load| !is_time(load.seconds) || !is_time(load.think_seconds))
-    {
-        return refuse(
-            "seconds and think_seconds in [load] must be 0 or more, and less than a day",
-        );
-    }
     if let Some(why) = file.work_is_missing() {
         return Err(Error::Refused(why));
     }
@@ -229,8 +226,39 @@ pub(super) fn read(text: &str) -> Result<File> {
     Ok(file)
 }
 
-fn is_time(seconds: f64) -> bool {
-    (0.0..86_400.0).contains(&seconds)
+/// Reads a value and holds it to a rule, which says what is wrong with it: the reader adds its line of the file.
+fn held<'de, D, T>(
+    from: D,
+    wrong: impl FnOnce(&T) -> Option<String>,
+) -> std::result::Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let value = T::deserialize(from)?;
+    match wrong(&value) {
+        Some(why) => Err(D::Error::custom(why)),
+        None => Ok(value),
+    }
+}
+
+/// How long a load lasts: nothing ends within no time.
+fn window<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    held(from, |seconds: &f64| {
+        let fits = (0.001..A_DAY).contains(seconds);
+        (!fits).then(|| "seconds must be 0.001 or more, and less than a day".to_owned())
+    })
+}
+
+fn pause<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    held(from, |seconds: &f64| {
+        let fits = (0.0..A_DAY).contains(seconds);
+        (!fits).then(|| "think_seconds must be 0 or more, and less than a day".to_owned())
+    })
+}
+
+fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<f64>, D::Error> {
+    held(from, |rate: &Option<f64>| Pace::open((*rate)?).err())
 }
 
 impl File {

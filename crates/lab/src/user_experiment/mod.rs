@@ -346,7 +346,7 @@ fn make_load(part: &LoadPart, scripts: &[(&str, u32)], point: &Point, seed: u64)
     load.protocol = protocol;
     load.seed = seed;
     load.pace = match part.rate {
-        Some(rate) => Pace::Open { rate },
+        Some(rate) => Pace::open(rate).map_err(Error::Refused)?,
         None => Pace::Closed {
             think: Duration::from_secs_f64(part.think_seconds),
         },

@@ -66,7 +66,7 @@ SELECT sum(total) FROM orders WHERE customer = :customer;
 clients = "{clients}"
 seconds = 5
 # protocol = "prepared"         # or simple, extended
-# rate = 500.0                  # rounds a second that fall due whatever the server does (open loop)
+# rate = 500.0                  # rounds a second that fall due whatever the server does (open loop); above 0
 # think_seconds = 0.0           # pause of a client between two rounds (closed loop)
 # Several scripts, of which each round draws one by weight, instead of script = above:
 # [[load.mix]]

@@ -48,6 +48,30 @@ fn slips_are_told_with_their_place() {
 }
 
 #[test]
+fn numbers_of_a_load_that_give_no_result_are_told_with_their_line() {
+    let line = TEMPLATE.lines().position(|line| line == "seconds = 5");
+    let line = format!("line {}", line.expect("it is in the template") + 1);
+    for seconds in ["0", "-1", "nan", "inf", "86400"] {
+        let why = refused("\nseconds = 5", &format!("\nseconds = {seconds}"));
+        assert!(
+            why.contains(&line) && why.contains("seconds must be 0.001 or more"),
+            "{why}"
+        );
+    }
+    for rate in ["0", "-5", "nan", "inf", "1e12"] {
+        let why = refused("# rate = 500.0", &format!("rate = {rate} "));
+        assert!(
+            why.contains("line") && why.contains("is no rate of rounds a second"),
+            "{why}"
+        );
+    }
+    let pause = refused("# think_seconds = 0.0", "think_seconds = inf ");
+    assert!(pause.contains("think_seconds must be 0 or more"), "{pause}");
+    let slow = TEMPLATE.replace("# rate = 500.0", "rate = 0.5 ");
+    OwnExperiment::parse(&slow).expect("a slow rate is a rate");
+}
+
+#[test]
 fn work_of_arms_is_held_against_the_file() {
     let mix = "[load]\nmix = [{ script = \"SELECT 1;\", weight = 1 }]\nscript";
     let both = refused("[load]\nscript", mix);
