@@ -41,6 +41,23 @@ fn the_list_names_the_questions_and_the_plan_their_price() {
     assert!(wrong.contains("allow more with --minutes"), "{wrong}");
 }
 
+#[test]
+fn more_blocks_than_anybody_runs_are_refused_at_once() {
+    let plan = |more: &[&str]| {
+        let line = ["lab", "plan", "uuid-keys", "--blocks", "4000000000"];
+        pgclinic(&[&line[..], more].concat()).exits(2).err
+    };
+    for why in [
+        plan(&[]),
+        plan(&["--minutes", "5"]),
+        plan(&["--disk", "1GB"]),
+    ] {
+        let words: Vec<&str> = why.split_whitespace().collect();
+        let told = words.join(" ");
+        assert!(told.contains("a plan has 100000 at most"), "{why}");
+    }
+}
+
 const TWO_ARMS: [&str; 4] = ["--arm", "insert,do-nothing", "--pg", "15"];
 
 #[test]
