@@ -112,7 +112,8 @@ pub(super) fn check_names(matrix: &Matrix) -> Result<()> {
     Ok(())
 }
 
-fn is_plain(name: &str) -> bool {
+/// Whether a name can stand in the name of a folder as it is: small letters, digits, and `-._` behind the first.
+pub(crate) fn is_plain(name: &str) -> bool {
     let plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
     (1..=60).contains(&name.len())

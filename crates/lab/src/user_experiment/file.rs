@@ -8,13 +8,16 @@ use serde::{Deserialize, Deserializer};
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
 use crate::experiment::Matrix;
+use crate::experiments::experiment_named;
 use crate::load::Pace;
+use crate::plan::is_plain;
 use crate::samplers::sampler_named;
 use crate::user_experiment::built_in;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    #[serde(deserialize_with = "name")]
     pub(super) name: String,
     pub(super) question: String,
     #[serde(default)]
@@ -131,6 +134,7 @@ pub(super) struct RunPart {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MetricPart {
+    #[serde(deserialize_with = "metric_name")]
     pub(super) name: String,
     words: Option<String>,
     unit: Option<String>,
@@ -143,9 +147,11 @@ pub(super) struct MetricPart {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CostPart {
+    #[serde(deserialize_with = "estimate")]
     pub(super) run_seconds: f64,
+    #[serde(deserialize_with = "estimate")]
     pub(super) setup_seconds: f64,
-    pub(super) disk_mb: u64,
+    disk_mb: u64,
 }
 
 impl Default for CostPart {
@@ -160,6 +166,9 @@ impl Default for CostPart {
 
 /// In seconds: nothing in a load takes that long.
 const A_DAY: f64 = 86_400.0;
+
+/// In seconds: no estimate is longer.
+const A_LIFETIME: f64 = 3e9;
 
 /// Settings by which the laboratory reaches and finds its servers.
 const OURS: [&str; 3] = ["port", "unix_socket_directories", "data_directory"];
@@ -194,6 +203,11 @@ pub(super) fn read(text: &str) -> Result<File> {
     }
     if file.metric.is_empty() {
         return refuse("the file has no [[metric]]: name at least one, the first decides");
+    }
+    if let Some(name) = file.doubled_metric() {
+        return Err(Error::Refused(format!(
+            "the name \"{name}\" stands for two metrics"
+        )));
     }
     if let Some(why) = file.work_is_missing() {
         return Err(Error::Refused(why));
@@ -261,7 +275,47 @@ fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<f64>, 
     held(from, |rate: &Option<f64>| Pace::open((*rate)?).err())
 }
 
+/// What the folder of results is called, and what a report calls it.
+fn name<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    held(from, |name: &String| {
+        if !is_plain(name) {
+            return Some(no_name(name, "an experiment"));
+        }
+        experiment_named(name).map(|_| {
+            format!(
+                "\"{name}\" is an experiment of the laboratory, with published results of its own: give yours another name"
+            )
+        })
+    })
+}
+
+fn metric_name<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    held(from, |name: &String| {
+        (!is_plain(name)).then(|| no_name(name, "a metric"))
+    })
+}
+
+fn no_name(name: &str, what: &str) -> String {
+    format!("\"{name}\" cannot name {what}: use small letters, digits, - and _")
+}
+
+/// Seconds of a run or of filling: a sum over all runs must still be a number.
+fn estimate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    held(from, |seconds: &f64| {
+        let fits = (0.0..=A_LIFETIME).contains(seconds);
+        (!fits).then(|| format!("seconds in [cost] must be 0 or more, and at most {A_LIFETIME}"))
+    })
+}
+
 impl File {
+    /// A name that two metrics have: one of them would get the other's numbers.
+    fn doubled_metric(&self) -> Option<&str> {
+        let mut names: Vec<&str> = self.metric.iter().map(|own| own.name.as_str()).collect();
+        names.sort_unstable();
+        let mut pairs = names.array_windows();
+        pairs.find_map(|[one, next]| (one == next).then_some(*one))
+    }
+
     /// A setting of an arm or an axis that belongs to the laboratory.
     fn setting_of_ours(&self) -> Option<&str> {
         let of_arms = self.arm.iter().flat_map(|arm| arm.settings.keys());
@@ -357,6 +411,12 @@ impl File {
 
     pub(super) fn metrics(&self) -> Vec<Metric> {
         self.metric.iter().map(MetricPart::metric).collect()
+    }
+}
+
+impl CostPart {
+    pub(super) fn disk_bytes(&self) -> u64 {
+        self.disk_mb.saturating_mul(1 << 20)
     }
 }
 

@@ -153,7 +153,7 @@ impl Experiment for OwnExperiment {
         });
         let (seconds, clients) = load.unwrap_or((0.0, 1));
         Cost::seconds(cost.run_seconds + seconds)
-            .with_data(cost.disk_mb << 20)
+            .with_data(cost.disk_bytes())
             .with_connections(clients + 4)
     }
 
@@ -198,7 +198,7 @@ impl Experiment for OwnExperiment {
     }
 
     fn fill_cost(&self, _base: &str, _scale: Scale) -> Cost {
-        Cost::seconds(self.file.cost.setup_seconds).with_data(self.file.cost.disk_mb << 20)
+        Cost::seconds(self.file.cost.setup_seconds).with_data(self.file.cost.disk_bytes())
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {

@@ -6,7 +6,7 @@ pub const TEMPLATE: &str = r#"# An experiment of your own. Run it with
 #     pgclinic lab run THIS-FILE       results, and a report that ends in a decision
 # Every key is explained; what is commented out shows the default or an example.
 
-name = "covering-index"
+name = "covering-index"         # small letters, digits and -; none of `pgclinic lab list`
 question = "Does a covering index pay for its size?"
 # explain = "What a reader should know."
 blocks = 5                      # how often each combination is run, in random order

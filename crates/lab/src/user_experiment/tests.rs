@@ -72,6 +72,50 @@ fn numbers_of_a_load_that_give_no_result_are_told_with_their_line() {
 }
 
 #[test]
+fn names_stay_in_their_folder_and_belong_to_nobody_else() {
+    let named = |name: &str| refused("\"covering-index\"", &format!("\"{name}\""));
+    for name in ["../../x", "/tmp/x", "..", "", "a b", "Größe"] {
+        let why = named(name);
+        assert!(
+            why.contains("cannot name an experiment") && why.contains("line 6"),
+            "{why}"
+        );
+    }
+    let taken = named("uuid-keys");
+    assert!(
+        taken.contains("is an experiment of the laboratory") && taken.contains("line 6"),
+        "{taken}"
+    );
+    let metric = refused("\"index_bytes\"", "\"index/bytes\"");
+    assert!(metric.contains("cannot name a metric"), "{metric}");
+    let doubled = refused("\"tps\"", "\"index_bytes\"\nsql = \"SELECT 1\"");
+    assert!(
+        doubled.contains("\"index_bytes\" stands for two metrics"),
+        "{doubled}"
+    );
+}
+
+#[test]
+fn estimates_are_numbers_that_add_up() {
+    for wrong in ["nan", "inf", "-1", "1e300"] {
+        for key in ["run_seconds = 2", "setup_seconds = 4"] {
+            let (name, _) = key.split_once('=').expect("a key");
+            let why = refused(key, &format!("{name}= {wrong}"));
+            assert!(
+                why.contains("seconds in [cost] must be 0 or more") && why.contains("line"),
+                "{why}"
+            );
+        }
+    }
+    let huge = TEMPLATE.replace("disk_mb = 100", "disk_mb = 9223372036854775807");
+    let own = OwnExperiment::parse(&huge).expect("an experiment");
+    let plan = crate::Plan::make(&own, None, &crate::PlanOptions::default()).expect("a plan");
+    assert_eq!(plan.cost.disk_bytes, u64::MAX);
+    let read = crate::Plan::from_json(&serde_json::to_vec(&plan).expect("JSON"));
+    assert_eq!(read.expect("the same plan"), plan);
+}
+
+#[test]
 fn work_of_arms_is_held_against_the_file() {
     let mix = "[load]\nmix = [{ script = \"SELECT 1;\", weight = 1 }]\nscript";
     let both = refused("[load]\nscript", mix);
