@@ -26,12 +26,12 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{self, TableShape};
+use crate::load::script::statements;
 use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
 
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
 
-pub use names::statements;
 pub use template::TEMPLATE;
 
 /// The table of a learned shape; [setup] and what follows may use it.
