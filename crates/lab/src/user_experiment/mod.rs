@@ -165,10 +165,11 @@ impl Experiment for OwnExperiment {
         for (axis, value) in values {
             name.push_str(&format!("{APART}{axis}={value}"));
         }
-        match self.file.setup.shared {
+        let base = match self.file.setup.shared {
             true => Base::shared(&name),
             false => Base::copied(&name),
-        }
+        };
+        base.under(&arm.settings)
     }
 
     fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {

@@ -40,7 +40,7 @@ words = "the same, with the total in it"
 sql = "CREATE INDEX orders_customer ON orders (customer) INCLUDE (total); VACUUM orders;"
 advice = "CREATE INDEX ON orders (customer) INCLUDE (total)"    # what to do when this arm is better
 # version = "16"                # 16 or 16.4: installed, given with --server, or fetched
-# settings = { random_page_cost = "1.1" }
+# settings = { random_page_cost = "1.1" }   # in force in its runs, and while [setup] and its sql fill
 # initdb = ["--no-data-checksums"]
 # script = "SELECT 1;"          # for this arm, instead of what [load] says
 # run = "VACUUM orders"         # for this arm, instead of the statement of [run]
@@ -50,7 +50,8 @@ advice = "CREATE INDEX ON orders (customer) INCLUDE (total)"    # what to do whe
 name = "rows"
 unit = "rows"
 values = [20000, 200000]
-# setting = "work_mem"          # the value is that of a server setting
+# setting = "work_mem"          # the value is that of a server setting, in runs only: values share what [setup] filled.
+                                # Where filling must see it: SET work_mem = '{rows}'; in [setup]
 
 [[axis]]
 name = "clients"

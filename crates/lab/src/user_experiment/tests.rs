@@ -151,3 +151,28 @@ fn a_base_is_made_for_the_axes_that_its_sql_names() {
         .collect();
     assert_eq!(names.len(), 4, "two arms at two numbers of rows: {names:?}");
 }
+
+#[test]
+fn a_base_is_filled_under_the_settings_of_its_arm_and_not_of_an_axis() {
+    let text = TEMPLATE
+        .replace("# settings = {", "settings = {")
+        .replace("unit = \"clients\"", "setting = \"io_combine_limit\"");
+    let own = OwnExperiment::parse(&text).expect("an experiment");
+    let plan = crate::Plan::make(&own, None, &crate::PlanOptions::default()).expect("a plan");
+    let bases: Vec<(&str, Base)> = plan
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let arm = plan.arm(&cell.arm)?;
+            Some((arm.name.as_str(), own.base(cell, arm, Scale::Quick)))
+        })
+        .collect();
+    for (arm, base) in &bases {
+        let cost = base.settings.get("random_page_cost").map(String::as_str);
+        assert_eq!(cost, (*arm == "covering").then_some("1.1"));
+        assert!(!base.settings.contains_key("io_combine_limit"));
+    }
+    let names: std::collections::BTreeSet<&str> =
+        bases.iter().map(|(_, base)| base.name.as_str()).collect();
+    assert_eq!(names.len(), 4, "the axis makes no more of them: {names:?}");
+}
