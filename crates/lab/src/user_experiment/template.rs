@@ -23,7 +23,7 @@ VACUUM (ANALYZE) orders;
 """
 # shared = true                 # runs only read: they share one cluster instead of getting a copy each
 warm = ["orders"]               # read these into memory before each run, indexes included
-# cold = true                   # restart and drop caches before each run
+# cold = true                   # restart and drop caches before each run; the disk's own count must prove it
 # before = "DELETE FROM orders WHERE id % 2 = 0"   # on the server of each run, before it is measured
 # restart = true                # restart behind `before`: its checkpoint is made and buffers are empty
 # checkpoint = true             # a checkpoint before each run, so that none falls due in it
