@@ -41,6 +41,23 @@ fn the_list_names_the_questions_and_the_plan_their_price() {
     assert!(wrong.contains("allow more with --minutes"), "{wrong}");
 }
 
+#[test]
+fn more_blocks_than_anybody_runs_are_refused_at_once() {
+    let plan = |more: &[&str]| {
+        let line = ["lab", "plan", "uuid-keys", "--blocks", "4000000000"];
+        pgclinic(&[&line[..], more].concat()).exits(2).err
+    };
+    for why in [
+        plan(&[]),
+        plan(&["--minutes", "5"]),
+        plan(&["--disk", "1GB"]),
+    ] {
+        let words: Vec<&str> = why.split_whitespace().collect();
+        let told = words.join(" ");
+        assert!(told.contains("a plan has 100000 at most"), "{why}");
+    }
+}
+
 const TWO_ARMS: [&str; 4] = ["--arm", "insert,do-nothing", "--pg", "15"];
 
 #[test]
@@ -193,6 +210,27 @@ fn a_new_experiment_can_be_planned_and_a_slip_in_it_is_told() {
         wrong.contains("mine.toml") && wrong.contains("metrics"),
         "{wrong}"
     );
+}
+
+#[test]
+fn a_rate_that_no_server_keeps_is_refused_before_anybody_connects() {
+    let home = tempfile::tempdir().expect("a folder");
+    let script = home.path().join("one.sql");
+    std::fs::write(&script, "SELECT 1;\n").expect("a file");
+    // Nobody listens there: whoever connected would say so.
+    let url = "postgres:///nowhere?host=/nonexistent";
+    for rate in [
+        "--rate=0",
+        "--rate=-5",
+        "--rate=nan",
+        "--rate=inf",
+        "--rate=1e12",
+    ] {
+        let why = pgclinic(&["lab", "load", text(&script), "--url", url, rate])
+            .exits(2)
+            .err;
+        assert!(why.contains("is no rate of rounds a second"), "{why}");
+    }
 }
 
 /// An own experiment with an arm that can be run and some that cannot.

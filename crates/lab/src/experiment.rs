@@ -75,14 +75,16 @@ pub enum Use {
     Shared,
 }
 
-/// What a cell's cluster holds before its run. Cells of one server version with equal `initdb` arguments and equal
-/// names share one base.
+/// What a cell's cluster holds before its run. Cells of one server version with equal `initdb` arguments, equal names and
+/// equal settings share one base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     /// Given to [`Experiment::fill`].
     pub name: String,
     /// Whether runs write.
     pub used_as: Use,
+    /// Settings that are in force while it is filled; none where what lies there afterwards does not depend on them.
+    pub settings: BTreeMap<String, String>,
 }
 
 impl Base {
@@ -93,20 +95,27 @@ impl Base {
 
     /// A base of this name that every run gets a copy of.
     pub fn copied(name: &str) -> Self {
-        let name = name.to_owned();
-        Self {
-            name,
-            used_as: Use::Copy,
-        }
+        Self::used(name, Use::Copy)
     }
 
     /// A base of this name that runs share, as they only read.
     pub fn shared(name: &str) -> Self {
-        let name = name.to_owned();
+        Self::used(name, Use::Shared)
+    }
+
+    fn used(name: &str, used_as: Use) -> Self {
         Self {
-            name,
-            used_as: Use::Shared,
+            name: name.to_owned(),
+            used_as,
+            settings: BTreeMap::new(),
         }
+    }
+
+    /// The same, filled under these settings.
+    #[must_use]
+    pub fn under(mut self, settings: &BTreeMap<String, String>) -> Self {
+        self.settings = settings.clone();
+        self
     }
 }
 

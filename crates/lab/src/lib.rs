@@ -51,6 +51,7 @@ pub use cost::Cost;
 pub use error::{Error, Result};
 pub use experiment::{Base, Experiment, Matrix, Measured, Scale, Use};
 pub use experiments::{EXPERIMENTS, experiment_named};
+pub use load::script::statements;
 pub use need::{Features, Need};
 pub use pgclinic_statistics as statistics;
 pub use plan::{LeftOut, PLAN_SCHEMA, Plan, PlanOptions, block_seed};
@@ -60,5 +61,5 @@ pub use runner::{
     skipped_here,
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
-pub use user_experiment::{OwnExperiment, TEMPLATE, statements};
+pub use user_experiment::{OwnExperiment, TEMPLATE};
 pub use yours::Yours;

@@ -114,6 +114,37 @@ fn an_existing_server_is_left_as_it_was() {
         "{refused}"
     );
     own_files_ask_for_the_word(&target);
+    schemas_are_filled_under_the_settings_of_their_arms(&target);
+}
+
+const SEEN: &str = r#"
+name = "seen-by-setup"
+question = "Which settings does filling see?"
+blocks = 1
+[setup]
+sql = "CREATE TABLE seen AS SELECT current_setting('work_mem') AS memory"
+shared = true
+[[arm]]
+name = "little"
+settings = { work_mem = "1MB" }
+[[arm]]
+name = "much"
+settings = { work_mem = "7MB" }
+[run]
+sql = "SELECT count(*) FROM seen"
+[[metric]]
+name = "memory_bytes"
+sql = "SELECT pg_size_bytes(memory) FROM seen"
+"#;
+
+fn schemas_are_filled_under_the_settings_of_their_arms(target: &Target) {
+    let own = OwnExperiment::parse(SEEN).expect("an experiment");
+    let plan = Plan::make(&own, Some(SEEN.to_owned()), &PlanOptions::default()).expect("a plan");
+    let results = run(&own, plan, target, true).expect("results");
+    for (arm, megabytes) in [("little", 1.0), ("much", 7.0)] {
+        let seen = metric(&results, arm, &[], "memory_bytes");
+        assert_eq!(seen, megabytes * 1024.0 * 1024.0, "{arm}");
+    }
 }
 
 fn own_files_ask_for_the_word(target: &Target) {

@@ -19,8 +19,8 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::load::script::statements;
 use crate::need::Need;
-use crate::user_experiment::statements;
 
 /// Rows of `pg_attribute` that an 8 kB page of the published cluster held.
 const PUBLISHED_ROWS_PAGE: f64 = 23.0;

@@ -112,7 +112,7 @@ impl Client {
                 ended
             };
             if started >= end {
-                overdue(&mut pacer, &mut self.random, due, end, tally);
+                overdue(load, &mut pacer, &mut self.random, due, end, tally);
                 return Ok(());
             }
             let outcome = self.round(load).await;
@@ -270,8 +270,10 @@ fn statements(script: &Script, names: &mut impl Iterator<Item = String>) -> Vec<
     templates.zip(names).map(statement).collect()
 }
 
-/// Books this and the following rounds that fell due before the end and will never begin.
+/// Books this and the following rounds that fell due before the end and will never begin; there may be very many of them,
+/// and whoever wants the load to end does not wait for their count.
 fn overdue(
+    load: &Load,
     pacer: &mut Pacer,
     random: &mut Random,
     first: Instant,
@@ -279,7 +281,7 @@ fn overdue(
     tally: &Mutex<Tally>,
 ) {
     let mut due = first;
-    while pacer.is_open() && due < end {
+    while pacer.is_open() && due < end && !load.is_stopped() {
         locked(tally).never_began(due);
         due = pacer.next(due, random);
     }

@@ -28,6 +28,31 @@ pub enum Pace {
     },
 }
 
+/// More rounds a second than any server answers; above it the time between two of them is nothing, and none would ever
+/// be behind the end of the window.
+const RATE_MAX: f64 = 1e7;
+
+impl Pace {
+    /// The open loop at this rate over all clients, in rounds a second: above 0, at most ten million. Else words.
+    pub fn open(rate: f64) -> Result<Self, String> {
+        match rate > 0.0 && rate <= RATE_MAX {
+            true => Ok(Self::Open { rate }),
+            false => Err(format!(
+                "{rate} is no rate of rounds a second: it must be above 0, and at most {RATE_MAX}"
+            )),
+        }
+    }
+
+    /// Mean time between the rounds of one of so many clients in the open loop; never nothing, so that time goes on.
+    fn every(self, clients: u32) -> Option<Duration> {
+        let Self::Open { rate } = self else {
+            return None;
+        };
+        let seconds = f64::from(clients) / rate.clamp(f64::MIN_POSITIVE, RATE_MAX);
+        Some(Duration::from_secs_f64(seconds.min(1e6)))
+    }
+}
+
 /// The rounds of one client.
 #[derive(Debug)]
 pub(super) struct Pacer {
@@ -40,15 +65,10 @@ pub(super) struct Pacer {
 
 impl Pacer {
     pub(super) fn new(pace: Pace, clients: u32, begin: Instant) -> io::Result<Self> {
-        let (every, think) = match pace {
-            Pace::Closed { think } => (None, think),
-            Pace::Open { rate } => {
-                let seconds = f64::from(clients) / rate.max(f64::MIN_POSITIVE);
-                (
-                    Some(Duration::from_secs_f64(seconds.min(1e6))),
-                    Duration::ZERO,
-                )
-            }
+        let every = pace.every(clients);
+        let think = match pace {
+            Pace::Closed { think } => think,
+            Pace::Open { .. } => Duration::ZERO,
         };
         let waits = every.is_some() || !think.is_zero();
         Ok(Self {
@@ -144,6 +164,21 @@ mod tests {
         let mean = (due[999] - begin).as_secs_f64() / 1000.0;
         assert!((1.7..2.3).contains(&mean), "{mean}");
         assert!(due.is_sorted());
+    }
+
+    #[test]
+    fn a_rate_that_no_clock_can_keep_is_refused() {
+        for rate in [0.0, -5.0, f64::NAN, f64::INFINITY, 1e12] {
+            let why = Pace::open(rate).expect_err("no rate");
+            assert!(why.contains("is no rate of rounds a second"), "{why}");
+        }
+        assert_eq!(Pace::open(1e7), Ok(Pace::Open { rate: 1e7 }));
+        // Whoever makes one without asking has time go on all the same.
+        let pace = Pace::Open {
+            rate: f64::INFINITY,
+        };
+        let every = pace.every(1).expect("an open loop");
+        assert!(every > Duration::ZERO);
     }
 
     #[test]

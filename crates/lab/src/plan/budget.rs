@@ -138,6 +138,29 @@ impl Ask<'_> {
         let cells = order::cells(matrix, wanted, seed, None);
         price(self.experiment, matrix, &cells, scale, self.bases)
     }
+
+    /// What lies on disk at once. It is the same however many blocks there are.
+    fn disk_of(&self, matrix: &Matrix) -> u64 {
+        let one_block = Matrix {
+            blocks: 1,
+            ..matrix.clone()
+        };
+        self.price_of(&one_block).disk_bytes
+    }
+
+    /// Takes blocks off until the rest takes so many seconds at most, or only `enough` are left. Each block takes the same
+    /// time, so that halves find the number.
+    fn take_blocks_off(&self, matrix: &mut Matrix, enough: u32, seconds: f64) {
+        let (mut fits, mut too_many) = (enough, matrix.blocks);
+        while too_many.saturating_sub(fits) > 1 {
+            matrix.blocks = fits + (too_many - fits) / 2;
+            match self.price_of(matrix).seconds <= seconds {
+                true => fits = matrix.blocks,
+                false => too_many = matrix.blocks,
+            }
+        }
+        matrix.blocks = fits;
+    }
 }
 
 /// Makes bases anew in each block where that is enough or helps, then drops the largest values of the axes, until what lies
@@ -156,17 +179,17 @@ fn fit_disk(
     let Some(limit) = options.disk_bytes else {
         return Ok(Bases::Kept);
     };
-    let [kept, by_block] = [Bases::Kept, Bases::ByBlock].map(|one| of(one).price_of(matrix));
-    if kept.disk_bytes <= limit {
+    let [kept, by_block] = [Bases::Kept, Bases::ByBlock].map(|one| of(one).disk_of(matrix));
+    if kept <= limit {
         return Ok(Bases::Kept);
     }
-    let bases = match by_block.disk_bytes < kept.disk_bytes {
+    let bases = match by_block < kept {
         true => Bases::ByBlock,
         false => Bases::Kept,
     };
     loop {
         let ask = of(bases);
-        let needs = ask.price_of(matrix).disk_bytes;
+        let needs = ask.disk_of(matrix);
         if needs <= limit {
             return Ok(bases);
         }
@@ -195,7 +218,7 @@ fn cheapest_cut(ask: &Ask<'_>, matrix: &Matrix, now: u64) -> Option<(Matrix, Str
             if let Some(axis) = without.axes.get_mut(at) {
                 axis.values.retain(|other| other != value);
             }
-            let needs = ask.price_of(&without).disk_bytes;
+            let needs = ask.disk_of(&without);
             if needs < best.as_ref().map_or(now, |(best, _, _)| *best) {
                 best = Some((needs, without, format!("{} = {value}", axis.name)));
             }
@@ -211,18 +234,18 @@ fn fit_time(
     left_out: &mut Vec<LeftOut>,
 ) -> Result<()> {
     let why = || format!("it does not fit into {minutes} minutes");
-    let asked = matrix.blocks;
+    let (asked, limit) = (matrix.blocks, minutes * 60.0);
     loop {
         let seconds = ask.price_of(matrix).seconds;
-        if seconds <= minutes * 60.0 {
+        if seconds <= limit {
             break;
         }
         if matrix.blocks > BLOCKS_ENOUGH {
-            matrix.blocks -= 1;
+            ask.take_blocks_off(matrix, BLOCKS_ENOUGH, limit);
         } else if let Some(what) = thin_longest_axis(matrix) {
             left_out.push(LeftOut { what, why: why() });
         } else if matrix.blocks > 1 {
-            matrix.blocks -= 1;
+            ask.take_blocks_off(matrix, 1, limit);
         } else {
             return Err(Error::Refused(format!(
                 "the smallest plan takes {:.1} minutes and {minutes} are allowed: allow more with --minutes, or choose fewer arms with --arm",
@@ -285,6 +308,33 @@ mod tests {
         assert!(poor.spare_from.is_none() && poor.matrix.blocks < 3);
         assert!(poor.cost.seconds <= 300.0 && !poor.left_out.is_empty());
         assert!(plan(0.01).is_err());
+    }
+
+    #[test]
+    fn as_many_blocks_stay_as_fit_and_one_more_would_not() {
+        let experiment = experiment_named("duplicate-inserts").expect("it is in the register");
+        let plan = |blocks: u32, minutes: Option<f64>| {
+            let options = PlanOptions {
+                blocks: Some(blocks),
+                minutes,
+                ..PlanOptions::default()
+            };
+            Plan::make(experiment, None, &options).expect("a plan")
+        };
+        let seconds = |blocks: u32| plan(blocks, None).cost.seconds;
+        for fits in [3, 4, 17, 39] {
+            // Half a block more than fits.
+            let minutes = (seconds(fits) + seconds(fits + 1)) / 120.0;
+            let fitted = plan(40, Some(minutes));
+            let all_values = fitted.matrix.axes == plan(1, None).matrix.axes;
+            assert_eq!(
+                (fitted.planned_blocks(), all_values),
+                (fits, true),
+                "{fits}"
+            );
+            let gone = format!("{} of 40 blocks", 40 - fits);
+            assert!(fitted.left_out.iter().any(|left| left.what == gone));
+        }
     }
 
     #[test]

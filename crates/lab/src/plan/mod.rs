@@ -25,6 +25,7 @@ pub use budget::LeftOut;
 use budget::{Bases, Fitted};
 use order::Wanted;
 pub use order::block_seed;
+pub(crate) use points::is_plain;
 
 /// The schema of `plan.json`.
 pub const PLAN_SCHEMA: &str = "pgclinic.lab-plan/1";

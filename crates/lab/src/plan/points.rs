@@ -8,6 +8,9 @@ use crate::plan::PlanOptions;
 /// More cells than this in one block are a mistake in a file.
 const CELLS_MAX: usize = 10_000;
 
+/// More runs than this in all blocks are a mistake too: at a second each they take more than a day.
+const RUNS_MAX: u64 = 100_000;
+
 /// Every combination of the axes' values, the first axis changing slowest.
 pub(super) fn all(axes: &[Axis]) -> Vec<Point> {
     axes.iter().fold(vec![Point::new()], |points, axis| {
@@ -60,7 +63,8 @@ fn unknown(what: &str, wanted: &str, known: &[&str]) -> Error {
     ))
 }
 
-/// Refuses what cannot be planned: no arms, no blocks, empty axes, doubled names, names that no folder can have.
+/// Refuses what cannot be planned: no arms, no blocks, empty axes, doubled names, names that no folder can have, more runs
+/// than anybody makes.
 pub(super) fn check_names(matrix: &Matrix) -> Result<()> {
     let refuse = |why: String| Err(Error::Refused(why));
     if matrix.arms.is_empty() || matrix.blocks == 0 {
@@ -92,15 +96,24 @@ pub(super) fn check_names(matrix: &Matrix) -> Result<()> {
         .axes
         .iter()
         .fold(1, |product, axis| product.saturating_mul(axis.values.len()));
-    if points.saturating_mul(matrix.arms.len()) > CELLS_MAX {
+    let cells = points.saturating_mul(matrix.arms.len());
+    if cells > CELLS_MAX {
         return refuse(format!(
             "the matrix has more than {CELLS_MAX} cells; give fewer values"
+        ));
+    }
+    let blocks = matrix.blocks;
+    let runs = u64::from(blocks).saturating_mul(cells as u64);
+    if runs > RUNS_MAX {
+        return refuse(format!(
+            "{blocks} blocks of {cells} cells are {runs} runs, and a plan has {RUNS_MAX} at most; give fewer blocks, arms or values"
         ));
     }
     Ok(())
 }
 
-fn is_plain(name: &str) -> bool {
+/// Whether a name can stand in the name of a folder as it is: small letters, digits, and `-._` behind the first.
+pub(crate) fn is_plain(name: &str) -> bool {
     let plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
     (1..=60).contains(&name.len())
@@ -143,6 +156,22 @@ mod tests {
         };
         let error = chosen(matrix(), &options).unwrap_err().to_string();
         assert_eq!(error, "there is no value of rows \"7\"; there is 1, 10");
+    }
+
+    #[test]
+    fn more_runs_than_anybody_makes_are_refused_before_they_are_counted_out() {
+        let mut many = matrix();
+        many.blocks = 25_000;
+        assert!(
+            check_names(&many).is_ok(),
+            "4 cells: just as many as may be"
+        );
+        many.blocks = u32::MAX;
+        let why = check_names(&many).unwrap_err().to_string();
+        assert!(
+            why.starts_with("4294967295 blocks of 4 cells are 17179869180 runs"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -105,7 +105,13 @@ fn measure(
     let arm = plan
         .arm(&cell.arm)
         .ok_or_else(|| Error::Refused(format!("the plan has no arm {}", cell.arm)))?;
-    let mut bench = open_bench(experiment, plan, &cell, arm, site, audience, part)?;
+    let opened = open_bench(experiment, plan, &cell, arm, site, audience, part);
+    if let Err(Error::Server(pgclinic_servers::Error::NotStarted { log, .. })) = &opened {
+        // The server that fills the base is the first with the arm's settings.
+        let path = part.join("server.log");
+        std::fs::write(&path, log).map_err(Error::io("write", &path))?;
+    }
+    let mut bench = opened?;
     if decides_on_time(experiment, plan) {
         let busy = calm::wait(calm, &mut |_| bench.check_interrupted())?;
         bench.overlaps.extend(busy);

@@ -1,6 +1,6 @@
 //! Bases: clusters that are made and filled once, then copied for each run or shared by runs that only read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pgclinic_servers::{
@@ -56,12 +56,13 @@ impl Wish<'_> {
     /// Tells bases apart.
     pub(crate) fn key(&self) -> String {
         format!(
-            "{} {} {:?} {:?} {} {}",
+            "{} {} {:?} {:?} {} {:?} {}",
             self.experiment.name(),
             self.installation.bindir.display(),
             self.arm.initdb,
             self.folder(),
             self.base.name,
+            self.base.settings,
             self.scale.name()
         )
     }
@@ -102,7 +103,7 @@ impl Site {
             return Ok(Data::Schema { name, is_shared });
         }
         let name = given.new_schema()?;
-        let settings = given.session_settings(&name, &BTreeMap::new());
+        let settings = given.session_settings(&name, &wish.base.settings);
         let mut session = given.connect(&given.target().database, &settings)?;
         wish.experiment
             .fill(&wish.base.name, wish.scale, wish.seed, &mut session)?;
@@ -149,12 +150,7 @@ impl Site {
     }
 
     fn fill_base(&mut self, wish: &Wish<'_>, pgdata: &Path) -> Result<()> {
-        // Filling is quick and quiet: what the runs measure comes later, on their own settings.
-        let start = StartOptions::default()
-            .with("max_wal_size", "8GB")
-            .with("wal_level", "minimal")
-            .with("maintenance_work_mem", "256MB")
-            .with("shared_buffers", "256MB");
+        let start = to_fill(&wish.base);
         let mut server = Server::start(wish.installation, self.run_as(), pgdata, &start)?;
         let unlimited = pgclinic_servers::ConnectOptions {
             wall_limit: std::time::Duration::from_secs(24 * 3600),
@@ -169,6 +165,25 @@ impl Site {
         server.stop(StopMode::Fast)?;
         Ok(())
     }
+}
+
+/// Settings with which a server does not start while WAL is minimal.
+const MORE_WAL: [&str; 3] = ["archive_mode", "max_wal_senders", "summarize_wal"];
+
+/// Filling is quick and quiet, and what the base asks for is in force: how values are packed, where an index is built.
+fn to_fill(base: &Base) -> StartOptions {
+    let mut start = StartOptions::default()
+        .with("max_wal_size", "8GB")
+        .with("maintenance_work_mem", "256MB")
+        .with("shared_buffers", "256MB");
+    if !MORE_WAL
+        .iter()
+        .any(|name| base.settings.contains_key(*name))
+    {
+        start = start.with("wal_level", "minimal");
+    }
+    let own = base.settings.iter();
+    own.fold(start, |start, (name, value)| start.with(name, value))
 }
 
 fn no_url() -> Error {
@@ -187,5 +202,40 @@ fn options(arguments: &[String]) -> InitOptions {
         checksums,
         extra: own.filter(|argument| *argument != off).cloned().collect(),
         ..InitOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let own = pairs.iter();
+        own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn last(options: &StartOptions, name: &str) -> Option<String> {
+        let mut found = options.settings.iter().rev();
+        found
+            .find(|(other, _)| other == name)
+            .map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn what_a_base_asks_for_is_in_force_while_it_is_filled() {
+        let asked = settings(&[
+            ("default_toast_compression", "lz4"),
+            ("maintenance_work_mem", "1MB"),
+        ]);
+        let start = to_fill(&Base::copied("lz4").under(&asked));
+        let value = |name: &str| last(&start, name).unwrap_or_default();
+        assert_eq!(value("default_toast_compression"), "lz4");
+        assert_eq!(value("maintenance_work_mem"), "1MB", "above the quick ones");
+        assert_eq!(value("wal_level"), "minimal");
+        let sends = to_fill(&Base::empty().under(&settings(&[("max_wal_senders", "3")])));
+        assert_eq!(last(&sends, "wal_level"), None, "it would not start");
     }
 }

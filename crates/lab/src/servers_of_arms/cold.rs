@@ -11,6 +11,9 @@ use crate::servers_of_arms::Device;
 /// More files than this in a data directory are not looked at.
 const FILES_MAX: usize = 5_000_000;
 
+/// Bytes below this are told in kB.
+const SMALL: u64 = 10 << 20;
+
 /// A cold start, and the disk's counter at that moment.
 #[derive(Debug, Clone)]
 pub struct ColdStart {
@@ -51,12 +54,21 @@ impl ColdStart {
 
     /// `None` when the disk has read at least `bytes`, else why the run was not proven cold.
     pub fn doubt(&self, bytes: u64) -> Option<String> {
-        match self.read_bytes() {
+        Self::doubt_about(self.read_bytes(), bytes)
+    }
+
+    /// The same of what the disk had read at another moment.
+    pub(crate) fn doubt_about(read: Option<u64>, bytes: u64) -> Option<String> {
+        let (unit, bits) = match bytes {
+            0..SMALL => ("kB", 10),
+            _ => ("MB", 20),
+        };
+        match read {
             None => Some("not proven cold: the file system names no disk that counts".to_owned()),
             Some(read) if read < bytes => Some(format!(
-                "not proven cold: the disk read {} MB of at least {} MB",
-                read >> 20,
-                bytes >> 20
+                "not proven cold: the disk read {} {unit} of at least {} {unit}",
+                read >> bits,
+                bytes >> bits
             )),
             Some(_) => None,
         }

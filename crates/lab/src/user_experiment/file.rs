@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
 use crate::experiment::Matrix;
+use crate::experiments::experiment_named;
+use crate::load::Pace;
+use crate::plan::is_plain;
 use crate::samplers::sampler_named;
 use crate::user_experiment::built_in;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    #[serde(deserialize_with = "name")]
     pub(super) name: String,
     pub(super) question: String,
     #[serde(default)]
@@ -101,12 +106,13 @@ pub(super) struct LoadPart {
     mix: Vec<MixPart>,
     #[serde(default = "one")]
     pub(super) clients: String,
-    #[serde(default = "ten")]
+    #[serde(default = "ten", deserialize_with = "window")]
     pub(super) seconds: f64,
     #[serde(default = "prepared")]
     pub(super) protocol: String,
+    #[serde(default, deserialize_with = "rate")]
     pub(super) rate: Option<f64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pause")]
     pub(super) think_seconds: f64,
 }
 
@@ -128,6 +134,7 @@ pub(super) struct RunPart {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MetricPart {
+    #[serde(deserialize_with = "metric_name")]
     pub(super) name: String,
     words: Option<String>,
     unit: Option<String>,
@@ -140,9 +147,11 @@ pub(super) struct MetricPart {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CostPart {
+    #[serde(deserialize_with = "estimate")]
     pub(super) run_seconds: f64,
+    #[serde(deserialize_with = "estimate")]
     pub(super) setup_seconds: f64,
-    pub(super) disk_mb: u64,
+    disk_mb: u64,
 }
 
 impl Default for CostPart {
@@ -154,6 +163,12 @@ impl Default for CostPart {
         }
     }
 }
+
+/// In seconds: nothing in a load takes that long.
+const A_DAY: f64 = 86_400.0;
+
+/// In seconds: no estimate is longer.
+const A_LIFETIME: f64 = 3e9;
 
 /// Settings by which the laboratory reaches and finds its servers.
 const OURS: [&str; 3] = ["port", "unix_socket_directories", "data_directory"];
@@ -189,14 +204,10 @@ pub(super) fn read(text: &str) -> Result<File> {
     if file.metric.is_empty() {
         return refuse("the file has no [[metric]]: name at least one, the first decides");
     }
-    if file
-        .load
-        .as_ref()
-        .is_some_and(|load| !is_time(load.seconds) || !is_time(load.think_seconds))
-    {
-        return refuse(
-            "seconds and think_seconds in [load] must be 0 or more, and less than a day",
-        );
+    if let Some(name) = file.doubled_metric() {
+        return Err(Error::Refused(format!(
+            "the name \"{name}\" stands for two metrics"
+        )));
     }
     if let Some(why) = file.work_is_missing() {
         return Err(Error::Refused(why));
@@ -229,11 +240,82 @@ pub(super) fn read(text: &str) -> Result<File> {
     Ok(file)
 }
 
-fn is_time(seconds: f64) -> bool {
-    (0.0..86_400.0).contains(&seconds)
+/// Reads a value and holds it to a rule, which says what is wrong with it: the reader adds its line of the file.
+fn held<'de, D, T>(
+    from: D,
+    wrong: impl FnOnce(&T) -> Option<String>,
+) -> std::result::Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let value = T::deserialize(from)?;
+    match wrong(&value) {
+        Some(why) => Err(D::Error::custom(why)),
+        None => Ok(value),
+    }
+}
+
+/// How long a load lasts: nothing ends within no time.
+fn window<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    held(from, |seconds: &f64| {
+        let fits = (0.001..A_DAY).contains(seconds);
+        (!fits).then(|| "seconds must be 0.001 or more, and less than a day".to_owned())
+    })
+}
+
+fn pause<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    held(from, |seconds: &f64| {
+        let fits = (0.0..A_DAY).contains(seconds);
+        (!fits).then(|| "think_seconds must be 0 or more, and less than a day".to_owned())
+    })
+}
+
+fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<f64>, D::Error> {
+    held(from, |rate: &Option<f64>| Pace::open((*rate)?).err())
+}
+
+/// What the folder of results is called, and what a report calls it.
+fn name<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    held(from, |name: &String| {
+        if !is_plain(name) {
+            return Some(no_name(name, "an experiment"));
+        }
+        experiment_named(name).map(|_| {
+            format!(
+                "\"{name}\" is an experiment of the laboratory, with published results of its own: give yours another name"
+            )
+        })
+    })
+}
+
+fn metric_name<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    held(from, |name: &String| {
+        (!is_plain(name)).then(|| no_name(name, "a metric"))
+    })
+}
+
+fn no_name(name: &str, what: &str) -> String {
+    format!("\"{name}\" cannot name {what}: use small letters, digits, - and _")
+}
+
+/// Seconds of a run or of filling: a sum over all runs must still be a number.
+fn estimate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    held(from, |seconds: &f64| {
+        let fits = (0.0..=A_LIFETIME).contains(seconds);
+        (!fits).then(|| format!("seconds in [cost] must be 0 or more, and at most {A_LIFETIME}"))
+    })
 }
 
 impl File {
+    /// A name that two metrics have: one of them would get the other's numbers.
+    fn doubled_metric(&self) -> Option<&str> {
+        let mut names: Vec<&str> = self.metric.iter().map(|own| own.name.as_str()).collect();
+        names.sort_unstable();
+        let mut pairs = names.array_windows();
+        pairs.find_map(|[one, next]| (one == next).then_some(*one))
+    }
+
     /// A setting of an arm or an axis that belongs to the laboratory.
     fn setting_of_ours(&self) -> Option<&str> {
         let of_arms = self.arm.iter().flat_map(|arm| arm.settings.keys());
@@ -329,6 +411,12 @@ impl File {
 
     pub(super) fn metrics(&self) -> Vec<Metric> {
         self.metric.iter().map(MetricPart::metric).collect()
+    }
+}
+
+impl CostPart {
+    pub(super) fn disk_bytes(&self) -> u64 {
+        self.disk_mb.saturating_mul(1 << 20)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! file.rs      what the file may say, and what is refused before anything is started
+//! cold.rs      whether what a run read came from the disk
 //! names.rs     {axis} in SQL
 //! template.rs  what `lab new` writes
 //! ```
@@ -9,6 +10,7 @@
 //! Once read it is an experiment like any other. Its text is kept in `plan.json`, so that a folder can be resumed
 //! without the file.
 
+mod cold;
 mod file;
 mod names;
 mod template;
@@ -26,12 +28,13 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{self, TableShape};
+use crate::load::script::statements;
 use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
 
+use cold::ColdRead;
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
 
-pub use names::statements;
 pub use template::TEMPLATE;
 
 /// The table of a learned shape; [setup] and what follows may use it.
@@ -153,7 +156,7 @@ impl Experiment for OwnExperiment {
         });
         let (seconds, clients) = load.unwrap_or((0.0, 1));
         Cost::seconds(cost.run_seconds + seconds)
-            .with_data(cost.disk_mb << 20)
+            .with_data(cost.disk_bytes())
             .with_connections(clients + 4)
     }
 
@@ -165,10 +168,11 @@ impl Experiment for OwnExperiment {
         for (axis, value) in values {
             name.push_str(&format!("{APART}{axis}={value}"));
         }
-        match self.file.setup.shared {
+        let base = match self.file.setup.shared {
             true => Base::shared(&name),
             false => Base::copied(&name),
-        }
+        };
+        base.under(&arm.settings)
     }
 
     fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
@@ -198,7 +202,7 @@ impl Experiment for OwnExperiment {
     }
 
     fn fill_cost(&self, _base: &str, _scale: Scale) -> Cost {
-        Cost::seconds(self.file.cost.setup_seconds).with_data(self.file.cost.disk_mb << 20)
+        Cost::seconds(self.file.cost.setup_seconds).with_data(self.file.cost.disk_bytes())
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
@@ -208,10 +212,9 @@ impl Experiment for OwnExperiment {
             let relations: Vec<&str> = self.file.setup.warm.iter().map(String::as_str).collect();
             bench.warm(&relations)?;
         }
-        let cold = match self.file.setup.cold {
-            true => Some(bench.cold()?),
-            false => None,
-        };
+        if self.file.setup.cold {
+            bench.cold()?;
+        }
         let mut session = bench.connect()?;
         if self.file.setup.checkpoint {
             let made = session.execute("CHECKPOINT");
@@ -219,26 +222,33 @@ impl Experiment for OwnExperiment {
         }
         let wal = wal_bytes(&mut session)?;
         let watch: Vec<&str> = self.file.watch.iter().map(String::as_str).collect();
-        let mut measured = match (&self.file.load, self.file.statement(&arm)) {
+        let (mut measured, cold) = match (&self.file.load, self.file.statement(&arm)) {
             (Some(load), _) => {
                 let load = make_load(load, &self.file.scripts(&arm), &point, bench.seed())?;
-                bench.load(&load, &watch)?.measured()
+                let cold = self.cold_read(bench, &mut session)?;
+                let loaded = bench.load(&load, &watch)?;
+                (loaded.measured(), cold.map(ColdRead::end))
             }
             (None, Some(sql)) => {
                 bench.watch(&watch)?;
+                let cold = self.cold_read(bench, &mut session)?;
                 let seconds = timed(&mut session, "the statement to run", &fill_in(sql, &point))?;
+                let cold = cold.map(ColdRead::end);
                 let sampled = bench.watched();
-                Measured::default().beside(&sampled).with("run_s", seconds)
+                let measured = Measured::default().beside(&sampled);
+                (measured.with("run_s", seconds), cold)
             }
-            (None, None) => Measured::default(),
+            (None, None) => (Measured::default(), None),
         };
         measured = measured.with("wal_bytes", wal_bytes(&mut session)? - wal);
+        if let Some(cold) = cold
+            && let Some(doubt) = cold.doubt(&mut session)?
+        {
+            bench.overlap(doubt);
+        }
         for (name, sql) in self.metric_sql() {
             let value = number(&mut session, &fill_in(sql, &point))?;
             measured = measured.with(name, value);
-        }
-        if let Some(doubt) = cold.and_then(|cold| cold.doubt(1)) {
-            bench.overlap(doubt);
         }
         Ok(measured)
     }
@@ -270,6 +280,12 @@ impl Experiment for OwnExperiment {
 }
 
 impl OwnExperiment {
+    /// The counts of disk and server right before what is measured, where it is to be read cold.
+    fn cold_read(&self, bench: &Bench<'_>, session: &mut Session) -> Result<Option<ColdRead>> {
+        let is_cold = self.file.setup.cold;
+        is_cold.then(|| ColdRead::begin(bench, session)).transpose()
+    }
+
     /// What the file asks for on the server of each run, before anything is warm or measured.
     fn prepare(&self, bench: &mut Bench<'_>, point: &Point) -> Result<()> {
         let before = statements(&fill_in(&self.file.setup.before, point));
@@ -346,7 +362,7 @@ fn make_load(part: &LoadPart, scripts: &[(&str, u32)], point: &Point, seed: u64)
     load.protocol = protocol;
     load.seed = seed;
     load.pace = match part.rate {
-        Some(rate) => Pace::Open { rate },
+        Some(rate) => Pace::open(rate).map_err(Error::Refused)?,
         None => Pace::Closed {
             think: Duration::from_secs_f64(part.think_seconds),
         },

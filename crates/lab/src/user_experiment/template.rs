@@ -6,7 +6,7 @@ pub const TEMPLATE: &str = r#"# An experiment of your own. Run it with
 #     pgclinic lab run THIS-FILE       results, and a report that ends in a decision
 # Every key is explained; what is commented out shows the default or an example.
 
-name = "covering-index"
+name = "covering-index"         # small letters, digits and -; none of `pgclinic lab list`
 question = "Does a covering index pay for its size?"
 # explain = "What a reader should know."
 blocks = 5                      # how often each combination is run, in random order
@@ -23,7 +23,7 @@ VACUUM (ANALYZE) orders;
 """
 # shared = true                 # runs only read: they share one cluster instead of getting a copy each
 warm = ["orders"]               # read these into memory before each run, indexes included
-# cold = true                   # restart and drop caches before each run
+# cold = true                   # restart and drop caches before each run; the disk's own count must prove it
 # before = "DELETE FROM orders WHERE id % 2 = 0"   # on the server of each run, before it is measured
 # restart = true                # restart behind `before`: its checkpoint is made and buffers are empty
 # checkpoint = true             # a checkpoint before each run, so that none falls due in it
@@ -40,7 +40,7 @@ words = "the same, with the total in it"
 sql = "CREATE INDEX orders_customer ON orders (customer) INCLUDE (total); VACUUM orders;"
 advice = "CREATE INDEX ON orders (customer) INCLUDE (total)"    # what to do when this arm is better
 # version = "16"                # 16 or 16.4: installed, given with --server, or fetched
-# settings = { random_page_cost = "1.1" }
+# settings = { random_page_cost = "1.1" }   # in force in its runs, and while [setup] and its sql fill
 # initdb = ["--no-data-checksums"]
 # script = "SELECT 1;"          # for this arm, instead of what [load] says
 # run = "VACUUM orders"         # for this arm, instead of the statement of [run]
@@ -50,7 +50,8 @@ advice = "CREATE INDEX ON orders (customer) INCLUDE (total)"    # what to do whe
 name = "rows"
 unit = "rows"
 values = [20000, 200000]
-# setting = "work_mem"          # the value is that of a server setting
+# setting = "work_mem"          # the value is that of a server setting, in runs only: values share what [setup] filled.
+                                # Where filling must see it: SET work_mem = '{rows}'; in [setup]
 
 [[axis]]
 name = "clients"
@@ -66,7 +67,7 @@ SELECT sum(total) FROM orders WHERE customer = :customer;
 clients = "{clients}"
 seconds = 5
 # protocol = "prepared"         # or simple, extended
-# rate = 500.0                  # rounds a second that fall due whatever the server does (open loop)
+# rate = 500.0                  # rounds a second that fall due whatever the server does (open loop); above 0
 # think_seconds = 0.0           # pause of a client between two rounds (closed loop)
 # Several scripts, of which each round draws one by weight, instead of script = above:
 # [[load.mix]]

@@ -48,6 +48,74 @@ fn slips_are_told_with_their_place() {
 }
 
 #[test]
+fn numbers_of_a_load_that_give_no_result_are_told_with_their_line() {
+    let line = TEMPLATE.lines().position(|line| line == "seconds = 5");
+    let line = format!("line {}", line.expect("it is in the template") + 1);
+    for seconds in ["0", "-1", "nan", "inf", "86400"] {
+        let why = refused("\nseconds = 5", &format!("\nseconds = {seconds}"));
+        assert!(
+            why.contains(&line) && why.contains("seconds must be 0.001 or more"),
+            "{why}"
+        );
+    }
+    for rate in ["0", "-5", "nan", "inf", "1e12"] {
+        let why = refused("# rate = 500.0", &format!("rate = {rate} "));
+        assert!(
+            why.contains("line") && why.contains("is no rate of rounds a second"),
+            "{why}"
+        );
+    }
+    let pause = refused("# think_seconds = 0.0", "think_seconds = inf ");
+    assert!(pause.contains("think_seconds must be 0 or more"), "{pause}");
+    let slow = TEMPLATE.replace("# rate = 500.0", "rate = 0.5 ");
+    OwnExperiment::parse(&slow).expect("a slow rate is a rate");
+}
+
+#[test]
+fn names_stay_in_their_folder_and_belong_to_nobody_else() {
+    let named = |name: &str| refused("\"covering-index\"", &format!("\"{name}\""));
+    for name in ["../../x", "/tmp/x", "..", "", "a b", "Größe"] {
+        let why = named(name);
+        assert!(
+            why.contains("cannot name an experiment") && why.contains("line 6"),
+            "{why}"
+        );
+    }
+    let taken = named("uuid-keys");
+    assert!(
+        taken.contains("is an experiment of the laboratory") && taken.contains("line 6"),
+        "{taken}"
+    );
+    let metric = refused("\"index_bytes\"", "\"index/bytes\"");
+    assert!(metric.contains("cannot name a metric"), "{metric}");
+    let doubled = refused("\"tps\"", "\"index_bytes\"\nsql = \"SELECT 1\"");
+    assert!(
+        doubled.contains("\"index_bytes\" stands for two metrics"),
+        "{doubled}"
+    );
+}
+
+#[test]
+fn estimates_are_numbers_that_add_up() {
+    for wrong in ["nan", "inf", "-1", "1e300"] {
+        for key in ["run_seconds = 2", "setup_seconds = 4"] {
+            let (name, _) = key.split_once('=').expect("a key");
+            let why = refused(key, &format!("{name}= {wrong}"));
+            assert!(
+                why.contains("seconds in [cost] must be 0 or more") && why.contains("line"),
+                "{why}"
+            );
+        }
+    }
+    let huge = TEMPLATE.replace("disk_mb = 100", "disk_mb = 9223372036854775807");
+    let own = OwnExperiment::parse(&huge).expect("an experiment");
+    let plan = crate::Plan::make(&own, None, &crate::PlanOptions::default()).expect("a plan");
+    assert_eq!(plan.cost.disk_bytes, u64::MAX);
+    let read = crate::Plan::from_json(&serde_json::to_vec(&plan).expect("JSON"));
+    assert_eq!(read.expect("the same plan"), plan);
+}
+
+#[test]
 fn work_of_arms_is_held_against_the_file() {
     let mix = "[load]\nmix = [{ script = \"SELECT 1;\", weight = 1 }]\nscript";
     let both = refused("[load]\nscript", mix);
@@ -82,4 +150,29 @@ fn a_base_is_made_for_the_axes_that_its_sql_names() {
         .filter_map(|cell| Some(own.base(cell, plan.arm(&cell.arm)?, Scale::Quick).name))
         .collect();
     assert_eq!(names.len(), 4, "two arms at two numbers of rows: {names:?}");
+}
+
+#[test]
+fn a_base_is_filled_under_the_settings_of_its_arm_and_not_of_an_axis() {
+    let text = TEMPLATE
+        .replace("# settings = {", "settings = {")
+        .replace("unit = \"clients\"", "setting = \"io_combine_limit\"");
+    let own = OwnExperiment::parse(&text).expect("an experiment");
+    let plan = crate::Plan::make(&own, None, &crate::PlanOptions::default()).expect("a plan");
+    let bases: Vec<(&str, Base)> = plan
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let arm = plan.arm(&cell.arm)?;
+            Some((arm.name.as_str(), own.base(cell, arm, Scale::Quick)))
+        })
+        .collect();
+    for (arm, base) in &bases {
+        let cost = base.settings.get("random_page_cost").map(String::as_str);
+        assert_eq!(cost, (*arm == "covering").then_some("1.1"));
+        assert!(!base.settings.contains_key("io_combine_limit"));
+    }
+    let names: std::collections::BTreeSet<&str> =
+        bases.iter().map(|(_, base)| base.name.as_str()).collect();
+    assert_eq!(names.len(), 4, "the axis makes no more of them: {names:?}");
 }

@@ -145,8 +145,7 @@ impl Arguments {
 
     fn pace(&self) -> Result<Pace, Failure> {
         match self.rate {
-            Some(rate) if rate.is_finite() && rate > 0.0 => Ok(Pace::Open { rate }),
-            Some(_) => Err(Failure::new("--rate must be above 0")),
+            Some(rate) => Pace::open(rate).map_err(|why| Failure::new(format!("--rate: {why}"))),
             None => Ok(Pace::Closed {
                 think: Duration::from_millis(self.think_ms.unwrap_or(0)),
             }),

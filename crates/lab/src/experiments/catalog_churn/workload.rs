@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::user_experiment::statements;
+use crate::load::script::statements;
 
 /// One cycle: statements that create, one that fills and one that drops; the latter two may be empty.
 pub(super) struct Workload {

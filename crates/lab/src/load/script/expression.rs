@@ -129,8 +129,15 @@ fn factor(cursor: &mut Cursor<'_>, names: &Names, depth: u32) -> Result<Expressi
     let found = match cursor.peek() {
         Some('-') => {
             cursor.next();
-            let inner = factor(cursor, names, depth + 1)?;
-            Expression::Two(Operator::Minus, Box::new([Expression::Number(0), inner]))
+            blank(cursor);
+            match cursor.peek() {
+                // The smallest number has no positive one to be taken from.
+                Some(digit) if digit.is_ascii_digit() => number(cursor, "-")?,
+                _ => {
+                    let inner = factor(cursor, names, depth + 1)?;
+                    Expression::Two(Operator::Minus, Box::new([Expression::Number(0), inner]))
+                }
+            }
         }
         Some('(') => {
             cursor.next();
@@ -139,7 +146,7 @@ fn factor(cursor: &mut Cursor<'_>, names: &Names, depth: u32) -> Result<Expressi
             inner
         }
         Some(':') => variable(cursor, names)?,
-        Some(digit) if digit.is_ascii_digit() => number(cursor)?,
+        Some(digit) if digit.is_ascii_digit() => number(cursor, "")?,
         Some(letter) if letter.is_alphabetic() => function(cursor, names, depth)?,
         _ => return Err(cursor.error("a number, a variable or ( is missing here")),
     };
@@ -156,7 +163,8 @@ fn variable(cursor: &mut Cursor<'_>, names: &Names) -> Result<Expression, Syntax
         .ok_or_else(|| names.unset(&at, name))
 }
 
-fn number(cursor: &mut Cursor<'_>) -> Result<Expression, SyntaxError> {
+/// Digits behind this sign.
+fn number(cursor: &mut Cursor<'_>, sign: &str) -> Result<Expression, SyntaxError> {
     let at = *cursor;
     let digits = cursor.take_while(|c| c.is_ascii_digit());
     if cursor
@@ -165,7 +173,7 @@ fn number(cursor: &mut Cursor<'_>) -> Result<Expression, SyntaxError> {
     {
         return Err(cursor.error("only whole numbers are known here"));
     }
-    let number = digits.parse();
+    let number = format!("{sign}{digits}").parse();
     number
         .map(Expression::Number)
         .map_err(|_| at.error(format!("{digits} does not fit into 64 bits")))
@@ -217,6 +225,8 @@ mod tests {
             ("7 / 2 % 2", 1),
             ("- - 3", 3),
             ("-7 / 2", -3),
+            ("- 9223372036854775808", i64::MIN),
+            ("5 - -3", 8),
         ];
         for (text, expected) in cases {
             assert_eq!(value(text), Ok(expected), "{text}");

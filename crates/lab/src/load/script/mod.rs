@@ -7,19 +7,21 @@
 //!
 //! A script is read once; every variable becomes a numbered slot, so that a client keeps only a list of numbers.
 //! What pgbench knows beyond that is refused with its line and column. The model is `src/bin/pgbench/pgbench.c`
-//! (`ParseScript`, `parseQuery`) and `exprparse.y`. One difference is said out loud: a variable inside quotes is
-//! an error here, because pgbench replaces it in the simple protocol and not in the others.
+//! (`ParseScript`, `parseQuery`) and `exprparse.y`. One difference is said out loud: a variable inside quotes of any
+//! kind is an error here, because pgbench replaces it in the simple protocol and not in the others.
 
 mod cursor;
 mod expression;
 mod parse;
 mod random;
+mod scan;
 mod template;
 
 use std::collections::BTreeMap;
 
 pub(crate) use expression::Expression;
 pub(crate) use random::Random;
+pub use scan::statements;
 pub(crate) use template::Template;
 
 /// What every client has before the script begins: its number, counted from 0.
@@ -171,7 +173,27 @@ mod tests {
                 "-- nothing\n",
                 "line 2, column 1: the script has no SQL command",
             ),
+            (
+                "SELECT \"t_:scale\";",
+                "line 1, column 11: :scale stands inside quotes",
+            ),
+            (
+                "DO $$\nBEGIN PERFORM :scale; END $$;",
+                "line 2, column 15: :scale stands inside quotes",
+            ),
+            (
+                "SELECT E'\\':scale';",
+                "line 1, column 12: :scale stands inside quotes",
+            ),
             ("\\set 1x 2", "line 1, column 6: a name is missing here"),
+            (
+                "\\set x 9223372036854775808",
+                "line 1, column 8: 9223372036854775808 does not fit into 64 bits",
+            ),
+            (
+                "\\set x -9223372036854775809",
+                "line 1, column 9: 9223372036854775809 does not fit into 64 bits",
+            ),
         ];
         for (text, expected) in cases {
             assert!(
@@ -191,6 +213,23 @@ mod tests {
             panic!("{script:?}")
         };
         assert!(template.slots().is_empty());
+    }
+
+    #[test]
+    fn casts_inside_quotes_are_no_variables_though_their_types_are_called_so() {
+        let text = "SELECT $$ 'a'::scale $$, '1::scale', \"scale:\";";
+        assert_eq!(parse(text).expect("a script").statements(), 1);
+    }
+
+    #[test]
+    fn bodies_of_functions_are_one_command_and_commands_have_any_case() {
+        let text = "\\SET low -9223372036854775808\nCREATE FUNCTION f() RETURNS bigint BEGIN ATOMIC SELECT 1; SELECT 2; END;\nSELECT :low;";
+        let script = parse(text).expect("a script");
+        assert_eq!(script.statements(), 2);
+        let Some(Step::Set { to, .. }) = script.steps.first() else {
+            panic!("{script:?}")
+        };
+        assert_eq!(to.value(&[], &mut Random::new(1, 0)), Ok(i64::MIN));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cursor::Cursor;
+use super::scan::{self, Nesting, Piece};
 use super::{CLIENT_ID, Expression, Script, Step, SyntaxError, Template};
 
 /// The variables that are set so far, in the order of their slots.
@@ -69,7 +70,7 @@ fn skip_between(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
         if cursor.starts_with("--") {
             cursor.take_while(|c| c != '\n');
         } else if cursor.starts_with("/*") {
-            block_comment(cursor)?;
+            scan::piece(cursor)?;
         } else {
             return Ok(());
         }
@@ -81,7 +82,7 @@ fn set(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Step, SyntaxError> 
     let at = *cursor;
     cursor.next();
     let command = cursor.take_while(|c| !c.is_whitespace());
-    if command != "set" {
+    if !command.eq_ignore_ascii_case("set") {
         return Err(at.error(format!("\\{command} is not known here: only \\set is")));
     }
     cursor.take_while(|c| c == ' ' || c == '\t');
@@ -120,46 +121,35 @@ fn logical_line(cursor: &mut Cursor<'_>) -> String {
     }
 }
 
-/// One command up to its `;` outside of parentheses, or up to the end of the text.
+/// One command up to its `;`, or up to the end of the text. Comments to the end of a line are left out, others stay: some
+/// extensions read hints in them.
 fn sql(cursor: &mut Cursor<'_>, names: &Names) -> Result<Template, SyntaxError> {
     let mut template = Template::default();
-    let mut parentheses = 0_u32;
-    let mut before = ' ';
+    let mut nesting = Nesting::default();
+    let mut after_word = false;
     while let Some(character) = cursor.peek() {
         let at = *cursor;
-        let is_word = before.is_alphanumeric() || before == '_';
-        before = character;
-        match character {
-            ';' if parentheses == 0 => {
-                cursor.next();
-                break;
+        if character == '\\' {
+            return Err(at.error("\\ within an SQL command: end the command with ; first"));
+        }
+        if character == ':' {
+            if !variable(cursor, names, &mut template, after_word)? {
+                template.push_text(at.until(cursor));
             }
-            '\\' => {
-                return Err(at.error("\\ within an SQL command: end the command with ; first"));
-            }
-            '-' if cursor.starts_with("--") => {
-                cursor.take_while(|c| c != '\n');
-                continue;
-            }
-            '/' if cursor.starts_with("/*") => block_comment(cursor)?,
-            'e' | 'E' if !is_word && cursor.rest().get(1..2) == Some("'") => {
-                cursor.next();
-                quoted(cursor, Backslash::Escapes, names)?;
-            }
-            '\'' | '"' => quoted(cursor, Backslash::IsPlain, names)?,
-            '$' if !is_word => dollar_quoted(cursor)?,
-            ':' if variable(cursor, names, &mut template, is_word)? => continue,
-            _ => {
-                match character {
-                    '(' => parentheses += 1,
-                    ')' => parentheses = parentheses.saturating_sub(1),
-                    _ => {}
-                }
-                // A colon that is no variable has moved the cursor already.
-                if at.until(cursor).is_empty() {
-                    cursor.next();
-                }
-            }
+            after_word = false;
+            continue;
+        }
+        let Some(piece) = scan::piece(cursor)? else {
+            break;
+        };
+        if nesting.ends_with(piece) {
+            break;
+        }
+        after_word = matches!(piece, Piece::Word(_));
+        match piece {
+            Piece::LineComment => continue,
+            Piece::Quoted => refuse_variables(at, cursor, names)?,
+            _ => {}
         }
         template.push_text(at.until(cursor));
     }
@@ -192,82 +182,27 @@ fn variable(
     Ok(true)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Backslash {
-    Escapes,
-    IsPlain,
-}
-
-/// A quoted text or name, with doubled quotes inside.
-fn quoted(cursor: &mut Cursor<'_>, backslash: Backslash, names: &Names) -> Result<(), SyntaxError> {
-    let opened = *cursor;
-    let quote = cursor.next();
-    while let Some(character) = cursor.peek() {
-        let at = *cursor;
-        cursor.next();
-        if character == '\\' && backslash == Backslash::Escapes {
-            cursor.next();
-        } else if Some(character) == quote {
-            if cursor.peek() != quote {
-                return Ok(());
-            }
-            cursor.next();
-        } else if character == ':' && quote == Some('\'') {
-            refuse_variable(&at, names)?;
+/// pgbench replaces a variable in the simple protocol wherever it stands, in texts, names and dollar quotes too, and sends
+/// `$1` there in the others, which the server takes as part of the quote.
+fn refuse_variables<'a>(
+    opened: Cursor<'a>,
+    end: &Cursor<'a>,
+    names: &Names,
+) -> Result<(), SyntaxError> {
+    let mut inside = opened.over(opened.until(end));
+    while inside.peek().is_some() {
+        let at = inside;
+        if inside.take_while(|c| c == ':').len() != 1 {
+            inside.take_while(|c| c != ':');
+            continue;
+        }
+        let name = inside.name();
+        if !name.is_empty() && names.slot(name).is_some() {
+            return Err(at.error(format!(
+                ":{name} stands inside quotes, where pgbench replaces it in the simple protocol only; \
+                 write 'text' || :{name}, or call the variable otherwise"
+            )));
         }
     }
-    Err(opened.error("this quote is never closed"))
-}
-
-fn refuse_variable(at: &Cursor<'_>, names: &Names) -> Result<(), SyntaxError> {
-    let mut inner = *at;
-    inner.next();
-    let name = inner.name();
-    if name.is_empty() || names.slot(name).is_none() {
-        return Ok(());
-    }
-    Err(at.error(format!(
-        ":{name} stands inside quotes, where pgbench replaces it in the simple protocol only; \
-         write 'text' || :{name}"
-    )))
-}
-
-/// `$tag$ … $tag$`; a `$` that opens nothing stays text.
-fn dollar_quoted(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
-    let opened = *cursor;
-    cursor.next();
-    cursor.name();
-    if cursor.next() != Some('$') {
-        *cursor = opened;
-        cursor.next();
-        return Ok(());
-    }
-    let tag = opened.until(cursor);
-    let Some(length) = cursor.rest().find(tag) else {
-        return Err(opened.error("this quote is never closed"));
-    };
-    let inside = cursor.rest().get(..length).unwrap_or_default();
-    cursor.skip(inside.chars().count() + tag.chars().count());
     Ok(())
-}
-
-/// `/* … */`, nested as in SQL. It stays in the command: some extensions read hints in it.
-fn block_comment(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
-    let opened = *cursor;
-    let mut depth = 0_u32;
-    while cursor.peek().is_some() {
-        if cursor.starts_with("/*") {
-            depth += 1;
-            cursor.skip(2);
-        } else if cursor.starts_with("*/") {
-            depth -= 1;
-            cursor.skip(2);
-            if depth == 0 {
-                return Ok(());
-            }
-        } else {
-            cursor.next();
-        }
-    }
-    Err(opened.error("this comment is never closed"))
 }
