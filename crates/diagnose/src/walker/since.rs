@@ -2,7 +2,8 @@
 //!
 //! A page carries the position in the WAL of its last change. The other run began at a checkpoint: whatever was changed before
 //! its redo point was on disk by then, and was looked at. A page whose LSN lies before that point has not changed since, unless
-//! it came in another way: in a file that was copied with its folder, or without WAL.
+//! it came in another way: in a file that was copied with its folder, or without WAL. What the other run could not read, or not with
+//! all that the catalogs say of it, is looked at whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use pgclinic_format::{Fork, Lsn, Oid, Page};
 
 use crate::check::ForkCx;
 use crate::document::RunState;
+use crate::document::state::SavedBooks;
 use crate::walker::known::Known;
 use crate::walker::state::selection_words;
 use crate::walker::{CheckOptions, target_of};
@@ -26,6 +28,8 @@ pub struct Since {
     lsn: Lsn,
     /// Folders with relation files that the other run knew, by tablespace and database.
     homes: BTreeSet<(Oid, Oid)>,
+    /// What the other run did not look at whole: files of relations, first ones for all of a fork, and folders.
+    unread: Arc<BTreeSet<String>>,
     known: Arc<Known>,
 }
 
@@ -65,6 +69,7 @@ impl Since {
         let since = Since {
             lsn: begin.redo.min(parted(begin.timeline, cluster)?),
             homes: begin.homes.iter().copied().collect(),
+            unread: Arc::new(unread(&state.books)),
             known: Arc::new(Known::of(begin.redo, &state.books)),
         };
         since.not_ahead_of(cluster)
@@ -89,6 +94,16 @@ impl Since {
         (FIRST_RECORD..self.lsn).contains(&lsn) && self.trusts(fork)
     }
 
+    /// The other run did not look at all of the file, or not as at what it is: its pages may have any damage, changed or not.
+    pub(crate) fn has_half_read(&self, path: &str, fork: &ForkCx<'_>) -> bool {
+        if self.unread.is_empty() {
+            return false;
+        }
+        let first = fork.files.path(0);
+        let names = [path, &first, &fork.files.home.folder];
+        names.iter().any(|name| self.unread.contains(*name))
+    }
+
     /// Pages of the fork carry the positions of their changes, and its files came the way of the WAL.
     fn trusts(&self, fork: &ForkCx<'_>) -> bool {
         let home = &fork.files.home;
@@ -108,6 +123,14 @@ impl Since {
     pub(crate) fn known(&self) -> &Known {
         &self.known
     }
+}
+
+/// A gap that is named by a path is one in that file, as in states that kept nothing else of it.
+fn unread(books: &SavedBooks) -> BTreeSet<String> {
+    let gaps = books.coverage.not_checked.iter();
+    let gaps = gaps.filter(|gap| !gap.inherent);
+    let named = gaps.map(|gap| gap.what.clone());
+    books.unread.iter().cloned().chain(named).collect()
 }
 
 /// Up to where the WAL of the timeline is that of the cluster now.

@@ -336,6 +336,8 @@ impl Books {
             looked_at: self.looked_at.clone(),
             suspects: self.suspects.saved(),
             held: self.held.values().map(SavedFinding::of).collect(),
+            unread: self.unread.clone(),
+            open: self.open.clone(),
         }
     }
 
@@ -362,6 +364,8 @@ impl Books {
             looked_at: saved.looked_at,
             suspects: Suspects::restored(saved.suspects),
             held: held.map(|finding| (finding.id.clone(), finding)).collect(),
+            unread: saved.unread,
+            open: saved.open,
             ..Books::new()
         }
     }
