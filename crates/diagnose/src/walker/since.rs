@@ -12,15 +12,18 @@ use pgclinic_cluster::{Cluster, Persistence};
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 
 use crate::check::ForkCx;
-use crate::document::RunState;
 use crate::document::state::SavedBooks;
+use crate::document::{RunState, Tool};
 use crate::walker::known::Known;
-use crate::walker::state::selection_words;
+use crate::walker::state::{SCHEMA, selection_words};
 use crate::walker::{CheckOptions, target_of};
 
 /// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no segment is smaller. Positions
 /// below are those of pages that were written without WAL.
 const FIRST_RECORD: Lsn = Lsn(1 << 20);
+
+/// What to do where the other run cannot tell.
+const ANEW: &str = "Run once without --since, with --state FILE: the next run can go by that";
 
 /// The begin of another run on the same cluster, and what it found.
 #[derive(Clone, Debug)]
@@ -36,7 +39,9 @@ pub struct Since {
 impl Since {
     /// By the state of a run that came to its end; why it cannot tell, otherwise.
     pub fn of(state: &RunState, cluster: &Cluster, options: &CheckOptions) -> Result<Self, String> {
-        let own = target_of(cluster, &options.spec).system_identifier;
+        is_by_this_tool(state)?;
+        let target = target_of(cluster, &options.spec);
+        let own = target.system_identifier;
         let unknown = || "an unknown number".to_owned();
         if own.is_none() || state.target.system_identifier != own {
             let theirs = state.target.system_identifier.clone();
@@ -44,6 +49,12 @@ impl Since {
                 "the state is of the cluster {}, and this one is {}",
                 theirs.unwrap_or_else(unknown),
                 own.unwrap_or_else(unknown)
+            ));
+        }
+        if state.target.spec != target.spec || state.target.kind != target.kind {
+            return Err(format!(
+                "the state is of the {} in {}, and this is the {} in {}: copies of one cluster have damage of their own. {ANEW}",
+                state.target.kind, state.target.spec, target.kind, target.spec
             ));
         }
         if !state.complete {
@@ -122,6 +133,24 @@ impl Since {
     /// What the other run found.
     pub(crate) fn known(&self) -> &Known {
         &self.known
+    }
+}
+
+/// What another version looked for in a page may be less than what this one looks for.
+fn is_by_this_tool(state: &RunState) -> Result<(), String> {
+    let this = Tool::this();
+    if state.schema != SCHEMA {
+        return Err(format!(
+            "the state is of the form {}, and this pgclinic reads {SCHEMA}. {ANEW}",
+            state.schema
+        ));
+    }
+    match state.tool == this {
+        true => Ok(()),
+        false => Err(format!(
+            "the state was written by {} {}, and this is {} {}, which may look for more in pages that did not change. {ANEW}",
+            state.tool.name, state.tool.version, this.name, this.version
+        )),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::walker::books::Books;
 use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, Since, target_of};
 
-const SCHEMA: &str = "pgclinic.state/1";
+pub(super) const SCHEMA: &str = "pgclinic.state/1";
 /// Bytes of relations between two states, so that a run that is killed loses some seconds.
 const ROUND_BYTES: u64 = 1 << 30;
 
@@ -88,6 +88,13 @@ impl<'a> Course<'a> {
         }
         if number(then) != number(now) {
             return refuse("the cluster", &number(then), &number(now));
+        }
+        if then.target.spec != now.target.spec {
+            // Copies of one cluster have its number and checkpoint, and damage of their own.
+            return refuse("the files in", &then.target.spec, &now.target.spec);
+        }
+        if then.target.kind != now.target.kind {
+            return refuse("a target that is a", &then.target.kind, &now.target.kind);
         }
         if then.level != now.level {
             return refuse("level", &then.level.name(), &now.level.name());
