@@ -114,6 +114,13 @@ impl<'a> Course<'a> {
         Ok(Course { state, ..new })
     }
 
+    /// Hands out the state before anything is done, so that somebody who cannot keep it says so now.
+    pub fn keep_first(&self) {
+        if let Some(keeper) = self.keeper {
+            keeper.keep(&self.state);
+        }
+    }
+
     /// The books so far.
     pub(super) fn books(&self) -> Books {
         Books::restored(self.state.books.clone())
