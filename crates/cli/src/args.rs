@@ -97,6 +97,14 @@ pub(crate) struct ChainArgs {
     pub incremental: Vec<PathBuf>,
 }
 
+impl ChainArgs {
+    /// The target with what builds on it.
+    pub(crate) fn behind<'a>(&'a self, target: &'a Path) -> Vec<&'a Path> {
+        let links = self.incremental.iter().map(PathBuf::as_path);
+        std::iter::once(target).chain(links).collect()
+    }
+}
+
 /// Who is at work on the target.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct RunningArgs {

@@ -8,6 +8,7 @@ mod asked_server;
 mod beside_a_server;
 mod collator;
 pub mod commands;
+mod destination;
 pub mod drill;
 mod exit;
 mod in_flight;

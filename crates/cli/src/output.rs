@@ -8,8 +8,12 @@ use clap::{Args, ValueEnum};
 use pgclinic_diagnose::rule_named;
 use pgclinic_report::{Document, Options, RuleText, by_name};
 
-use crate::exit::Failure;
+use crate::destination::{self, folder_of, is_special, not_written};
+use crate::exit::{Exit, Failure};
 use crate::world::World;
+
+/// What a document in a file is called.
+pub(crate) const REPORT: &str = "report";
 
 /// When to use colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -42,7 +46,7 @@ pub(crate) struct OutputArgs {
     /// Form of the document
     #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "html", "prometheus"])]
     pub format: String,
-    /// Write the document to this file instead of stdout
+    /// Write the document to this file, outside of the target, instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Colours in text
@@ -60,6 +64,31 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Refuses, before any work is done, an output that cannot be written or that lies in one of the targets.
+    pub(crate) fn refuse_early(&self, targets: &[&Path]) -> Result<(), Failure> {
+        let path = self.output.as_deref();
+        path.map_or(Ok(()), |path| {
+            destination::refuse_early(path, REPORT, targets)
+        })
+    }
+
+    /// The same in a run that makes the folder `made` itself.
+    pub(crate) fn refuse_early_beside(&self, made: &Path) -> Result<(), Failure> {
+        let path = self.output.as_deref();
+        path.map_or(Ok(()), |path| {
+            destination::refuse_early_beside(made, path, REPORT, &[])
+        })
+    }
+
+    /// Writes the document and gives the exit code of the run, which came to this verdict. A verdict worth more than the document outlives
+    /// it: damage stays damage where the disk is full.
+    pub(crate) fn give(&self, document: &Document, verdict: Exit, world: &mut World<'_>) -> Exit {
+        match self.write(document, world) {
+            Ok(()) => verdict,
+            Err(failure) => world.unwritten(&failure, verdict),
+        }
+    }
+
     /// Writes the document where it was asked for.
     pub(crate) fn write(&self, document: &Document, world: &mut World<'_>) -> Result<(), Failure> {
         let form = by_name(&self.format)
@@ -82,7 +111,7 @@ impl OutputArgs {
             explain: &manual,
         };
         match &self.output {
-            Some(path) => write_file(path, |out| form.render(document, &options, out)),
+            Some(path) => write_file(path, REPORT, |out| form.render(document, &options, out)),
             None => {
                 let mut out = BufWriter::new(&mut *world.stdout);
                 let written = form
@@ -113,27 +142,19 @@ fn closed_pipe(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Writes a file under a name beside its own and renames it when it is whole.
+/// Writes a file under a name beside its own and renames it when it is whole. `what` it is, in one word.
 pub(crate) fn write_file(
     path: &Path,
+    what: &str,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let failure = |error: io::Error| {
-        Failure::new(format!(
-            "cannot write the report {}: {error}; nothing of it was kept",
-            path.display()
-        ))
-    };
-    let special = path.metadata().is_ok_and(|metadata| !metadata.is_file());
-    if special {
+    let failure =
+        |error: io::Error| not_written(path, what, &format!("{error}; nothing of it was kept"));
+    if is_special(path) {
         let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failure)?);
         return render(&mut out).and_then(|()| out.flush()).map_err(failure);
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failure)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path)).map_err(failure)?;
     let mut out = BufWriter::new(file.as_file_mut());
     render(&mut out)
         .and_then(|()| out.flush())

@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 use pgclinic_diagnose::{RunState, StateKeeper};
 
+use crate::destination::refuse_early;
 use crate::exit::Failure;
 use crate::output::write_file;
+
+/// What the file is called.
+const STATE: &str = "state";
 
 /// Writes each state over the one before; what first went wrong is told at the end.
 pub(crate) struct StateFile {
@@ -17,14 +21,15 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// A file that is not there yet, unless a run goes on with it.
-    pub(crate) fn new(path: &Path, resume: bool) -> Result<Self, Failure> {
+    /// A file that is not there yet, unless a run goes on with it, and that can be written outside of the targets.
+    pub(crate) fn new(path: &Path, resume: bool, targets: &[&Path]) -> Result<Self, Failure> {
         if !resume && path.symlink_metadata().is_ok() {
             return Err(Failure::new(format!(
                 "{} is there already: --resume goes on with it, or name another file",
                 path.display()
             )));
         }
+        refuse_early(path, STATE, targets)?;
         Ok(StateFile {
             path: path.to_owned(),
             failure: RefCell::new(None),
@@ -39,9 +44,10 @@ impl StateFile {
         })
     }
 
-    /// Why a state could not be written, if one could not.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
-        self.failure.into_inner().map_or(Ok(()), Err)
+    /// Why a state could not be written, if one could not up to now.
+    pub(crate) fn is_written(&self) -> Result<(), Failure> {
+        let failure = self.failure.borrow();
+        failure.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -54,7 +60,7 @@ pub(crate) fn read(path: &Path) -> Result<RunState, String> {
 
 impl StateKeeper for StateFile {
     fn keep(&self, state: &RunState) {
-        let written = write_file(&self.path, |out| {
+        let written = write_file(&self.path, STATE, |out| {
             serde_json::to_writer(out, state).map_err(Into::into)
         });
         if let Err(error) = written {

@@ -1,6 +1,7 @@
 //! From what a person named to a source and a cluster.
 
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -412,11 +413,20 @@ pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
         Ok(()) | Err(rustix::io::Errno::PERM) => !is_zombie(process),
         Err(_) => false,
     };
-    // A postmaster works in its data directory; after a crash the number may be somebody else's.
-    let works_in = std::fs::read_link(format!("/proc/{}/cwd", pid.unsigned_abs())).ok();
-    let elsewhere =
-        works_in.is_some_and(|folder| pgdata.canonicalize().is_ok_and(|own| own != folder));
-    (alive && !elsewhere).then_some(pid.unsigned_abs())
+    let pid = pid.unsigned_abs();
+    (alive && !works_elsewhere(pid, pgdata)).then_some(pid)
+}
+
+/// A postmaster works in its data directory; after a crash the number may be somebody else's. Folders are told apart by device and inode,
+/// since a bind mount or another mount of the disk gives one folder several paths; without `/proc` nobody is said to be elsewhere.
+fn works_elsewhere(pid: u32, pgdata: &Path) -> bool {
+    let folder = |path: &Path| {
+        let metadata = path.metadata().ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let works_in = folder(Path::new(&format!("/proc/{pid}/cwd")));
+    let own = folder(pgdata);
+    works_in.zip(own).is_some_and(|(one, other)| one != other)
 }
 
 /// A killed server that nobody has waited for yet holds no file any more; without `/proc` nobody is called a zombie.

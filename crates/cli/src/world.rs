@@ -103,6 +103,17 @@ impl World<'_> {
     }
 }
 
+impl World<'_> {
+    /// Says that something of a run could not be written, and gives the run's exit code: damage and an interruption are worse than that.
+    pub(crate) fn unwritten(&mut self, failure: &Failure, verdict: Exit) -> Exit {
+        let failed = self.failed(failure);
+        match verdict {
+            Exit::Damaged | Exit::Interrupted => verdict,
+            Exit::Healthy | Exit::Incomplete | Exit::Failed => failed,
+        }
+    }
+}
+
 /// Between two looks at whether somebody wants the run to end.
 const SLEEP_STEP: Duration = Duration::from_millis(20);
 

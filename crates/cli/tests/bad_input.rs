@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Ran, check_json, files, pgclinic, text, told};
+use common::{Ran, SecondPath, check_json, files, pgclinic, text, told};
 use pgclinic_diagnose::Verdict;
 use pgclinic_servers::{Checksums, Scratch};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
@@ -304,6 +304,34 @@ fn a_running_server_is_left_alone() {
         .query_value("SELECT count(*) FROM public.frozen")
         .expect("an answer");
     assert_eq!(rows.as_deref(), Some("1500"), "the server did not notice");
+}
+
+/// By whatever path: the process works in the same folder.
+#[test]
+fn a_running_server_is_seen_through_another_path() {
+    let copy = newest_copy();
+    let server = copy.start().expect("a server");
+    let Some(second) = SecondPath::of(&copy.pgdata) else {
+        return;
+    };
+    let pgdata = text(&second.path);
+    let map = fs::read(copy.pgdata.join("global/pg_filenode.map")).expect("a file");
+    let ran = pgclinic(&["check", pgdata, "--format", "json"]).exits(0);
+    let state = ran.document().target.state.unwrap_or_default();
+    assert!(state.starts_with("running"), "{state}");
+    refused(
+        pgclinic(&["injure", pgdata, "--injury", "relation-map-magic"]),
+        &format!("the server with process {} is running on", server.pid()),
+    );
+    assert!(map == fs::read(copy.pgdata.join("global/pg_filenode.map")).expect("a file"));
+
+    // The number of a process that works elsewhere is left from before.
+    let stale = newest_copy();
+    let file = copy.pgdata.join("postmaster.pid");
+    fs::copy(file, stale.pgdata.join("postmaster.pid")).expect("a file");
+    let ran = pgclinic(&["check", text(&stale.pgdata), "--format", "json"]).exits(0);
+    let state = ran.document().target.state.unwrap_or_default();
+    assert!(!state.starts_with("running"), "{state}");
 }
 
 /// Things between the relation files that are none: nobody waits for them, and what they hide is told.

@@ -31,6 +31,12 @@ fn on_a_server(copy: &TempCopy, statements: &[&str]) -> Vec<String> {
     answers
 }
 
+/// One copy's files, in the folder in which those of the other were.
+fn take_the_place(one: &TempCopy, other: &TempCopy) {
+    std::fs::rename(&other.pgdata, other.pgdata.with_extension("before")).expect("moved away");
+    std::fs::rename(&one.pgdata, &other.pgdata).expect("moved");
+}
+
 fn hurt(copy: &TempCopy, path: &str, block: u64) {
     let mut options = std::fs::File::options();
     options.write(true);
@@ -171,7 +177,8 @@ fn a_state_that_cannot_tell_is_refused() {
     on_a_server(&copy, &["UPDATE public.docs SET id = id", "CHECKPOINT"]);
     let later = folder.file("later");
     keep(&copy, &later, "pages");
-    let back = since(&older, &later, &["--level", "pages"]).exits(2);
+    take_the_place(&older, &copy);
+    let back = since(&copy, &later, &["--level", "pages"]).exits(2);
     assert!(back.err.contains("set back"), "{}", back.err);
 
     let no_state = folder.file("none");
@@ -214,4 +221,40 @@ fn a_run_beside_a_server_leaves_a_state_too() {
         "{}",
         told(&found)
     );
+}
+
+/// Damage of a copy is its own, and so is a look at it: neither verb takes a clean copy's state for the other.
+#[test]
+fn a_state_of_another_copy_is_refused() {
+    let (clean, damaged, folder) = (newest_copy(), newest_copy(), Folder::new());
+    let state = folder.file("clean");
+    keep(&clean, &state, "structure");
+    hurt(&damaged, "base/1/1255", 2);
+    let refused = since(&damaged, &state, &[]).exits(2);
+    let spec = damaged.pgdata.canonicalize().expect("a path");
+    assert!(refused.err.contains(text(&spec)), "{}", refused.err);
+    assert!(
+        refused.err.contains("Run once without --since"),
+        "{}",
+        refused.err
+    );
+
+    let bytes = std::fs::read(&state).expect("a state");
+    let mut begun: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    begun["complete"] = false.into();
+    std::fs::write(&state, begun.to_string()).expect("a state");
+    let words = ["check", text(&damaged.pgdata), "--resume"];
+    let refused = pgclinic(&[&words[..], &["--state", text(&state)]].concat()).exits(2);
+    assert!(
+        refused.err.contains("the state is of the files in"),
+        "{}",
+        refused.err
+    );
+
+    // The same folder by another path is the same copy.
+    let link = folder.file("link");
+    std::os::unix::fs::symlink(&clean.pgdata, &link).expect("a link");
+    keep(&clean, &folder.file("again"), "structure");
+    let again = folder.file("again");
+    pgclinic(&["check", text(&link), "--since", text(&again)]).exits(0);
 }

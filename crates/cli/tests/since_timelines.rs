@@ -92,7 +92,18 @@ fn a_state_of_the_primary_holds_for_its_promoted_standby_up_to_the_parting() {
     stop(session, primary);
     let words = ["check", text(&first.pgdata), "--state", text(&state)];
     pgclinic(&words).exits(0);
+    let words = ["check", text(&copy.pgdata), "--since", text(&state)];
+    let refused = pgclinic(&words).exits(2);
+    assert!(
+        refused.err.contains("copies of one cluster"),
+        "{}",
+        refused.err
+    );
 
+    // The promoted standby takes the primary's place.
+    std::fs::rename(&first.pgdata, first.pgdata.with_extension("before")).expect("moved away");
+    std::fs::rename(&copy.pgdata, &first.pgdata).expect("moved");
+    let copy = first;
     let healthy = since(&copy, &state, 0);
     let parting = position(&healthy.since.as_ref().expect("what --since did").lsn);
     let written = std::fs::read(&state).expect("a state");

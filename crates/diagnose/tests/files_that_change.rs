@@ -1,15 +1,22 @@
 //! A file that vanishes, shrinks or cannot be read between its listing and its reading: what is missing is
 //! counted and told, and the rest is looked at.
 
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Level, Severity, Verdict};
+use pgclinic_diagnose::{
+    CheckDocument, CheckOptions, Course, Level, RunState, Selection, Severity, Since, StateKeeper,
+    Verdict, check_cluster_on,
+};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{
-    DataDirectory, Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec,
+    DataDirectory, Entry, Overlay, OverlayPatch, Result, Source, SourceError, SourceErrorKind,
+    SourceSpec,
 };
-use pgclinic_testkit::{all_majors, checked, seed};
+use pgclinic_testkit::{Quiet, all_majors, checked, directory, seed};
 
 /// What becomes of a file after it was listed.
 #[derive(Clone, Copy)]
@@ -121,5 +128,122 @@ fn what_cannot_be_read_any_more_is_told() {
                 .iter()
                 .all(|finding| finding.severity != Severity::Damage)
         );
+    }
+}
+
+/// The last state of a run, as the file has it.
+#[derive(Default)]
+struct Last(RefCell<String>);
+
+impl StateKeeper for Last {
+    fn keep(&self, state: &RunState) {
+        *self.0.borrow_mut() = serde_json::to_string(state).expect("plain data");
+    }
+}
+
+/// A run over everything, or over what changed since another; and the state that it leaves.
+fn run(source: Arc<dyn Source>, since: Option<&RunState>) -> (CheckDocument, RunState) {
+    let cluster = Cluster::open(source).expect("a cluster");
+    let everything = CheckOptions {
+        level: Level::Structure,
+        threads: NonZeroUsize::MIN.saturating_add(1),
+        evidence: 0,
+        selection: Selection::default(),
+        spec: "a cluster".into(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
+        since: None,
+    };
+    let since = since.map(|state| Since::of(state, &cluster, &everything).expect("it can tell"));
+    let options = CheckOptions {
+        since,
+        ..everything
+    };
+    let last = Last::default();
+    let course = Course::new(&cluster, &options, Some(&last));
+    let document = check_cluster_on(course, &cluster, &options, &Quiet);
+    let state = serde_json::from_str(&last.0.into_inner()).expect("a state");
+    (document, state)
+}
+
+/// The data directory with a page of the file hurt, whose LSN stays what it was.
+fn hurt(pgdata: &Path, path: &str) -> Arc<dyn Source> {
+    let patch = OverlayPatch::Bytes {
+        path: path.to_owned(),
+        offset: 8192 + 4096,
+        bytes: vec![7; 512],
+    };
+    Arc::new(Overlay::new(directory(pgdata), vec![patch]).expect("a plain path"))
+}
+
+fn failing(pgdata: &Path, path: &str, fate: Fate) -> Arc<dyn Source> {
+    Arc::new(Changing {
+        below: DataDirectory::open(pgdata).expect("a folder"),
+        path: path.to_owned(),
+        fate,
+    })
+}
+
+/// What no run has read is not passed over, however old its pages are and however many runs follow.
+#[test]
+fn a_file_that_could_not_be_read_is_looked_at_whole_by_the_next_run() {
+    let (pgdata, path, len) = seeded();
+    for fate in [Fate::Fails, Fate::EndsAt(len - 1)] {
+        let (first, state) = run(failing(&pgdata, &path, fate), None);
+        assert_eq!(first.verdict, Verdict::Incomplete);
+        assert!(state.complete);
+        let (second, state) = run(failing(&pgdata, &path, Fate::Fails), Some(&state));
+        assert_eq!(second.verdict, Verdict::Incomplete, "it fails still");
+        let (sound, passed) = run(directory(&pgdata), Some(&state));
+        assert_eq!(sound.verdict, Verdict::Healthy, "{:?}", sound.coverage);
+        assert!(sound.coverage.pages >= len / 8192, "{:?}", sound.coverage);
+        assert!(sound.coverage.pages_unchanged > sound.coverage.pages);
+        let (found, _) = run(hurt(&pgdata, &path), Some(&state));
+        assert_eq!(found.verdict, Verdict::Damaged, "{:?}", found.coverage);
+        let place = &found.findings.first().expect("damage").place;
+        assert_eq!((place.path.as_str(), place.block), (path.as_str(), Some(1)));
+        // What was read at last has not changed since.
+        let (after, _) = run(directory(&pgdata), Some(&passed));
+        assert!(after.coverage.pages < sound.coverage.pages);
+    }
+}
+
+/// Older states have the gap alone.
+#[test]
+fn a_gap_that_names_a_file_tells_it_too() {
+    let (pgdata, path, _) = seeded();
+    let (_, state) = run(failing(&pgdata, &path, Fate::Fails), None);
+    let mut older = serde_json::to_value(&state).expect("plain data");
+    let books = older["books"].as_object_mut().expect("books");
+    books.remove("unread").expect("what was not read");
+    books.remove("open").expect("what stays open");
+    let older: RunState = serde_json::from_value(older).expect("a state");
+    let (found, _) = run(hurt(&pgdata, &path), Some(&older));
+    assert_eq!(found.verdict, Verdict::Damaged, "{:?}", found.coverage);
+}
+
+/// A gap that no file explains stays one, run after run.
+#[test]
+fn what_was_not_compared_stays_open() {
+    let (pgdata, path, _) = seeded();
+    let (_, state) = run(directory(&pgdata), None);
+    let mut state = serde_json::to_value(&state).expect("plain data");
+    let gap =
+        serde_json::json!({"what": "bucket chains of public.docs", "why": "a page is damaged"});
+    state["books"]["open"] = serde_json::json!([
+        {"path": path, "gap": gap},
+        {"path": "base/5/9999999", "gap": {"what": "of a relation that is gone", "why": "a page is damaged"}},
+    ]);
+    let mut state: RunState = serde_json::from_value(state).expect("a state");
+    for _ in 0..2 {
+        let (document, next) = run(directory(&pgdata), Some(&state));
+        assert_eq!(document.verdict, Verdict::Incomplete);
+        let gaps = &document.coverage.not_checked;
+        let open: Vec<_> = gaps.iter().filter(|gap| !gap.inherent).collect();
+        assert_eq!(open.len(), 1, "{open:?}");
+        assert_eq!(open[0].what, "bucket chains of public.docs");
+        assert_eq!(open[0].why.matches("a page is damaged").count(), 1);
+        assert_eq!(open[0].why.matches("an earlier run").count(), 1);
+        state = next;
     }
 }

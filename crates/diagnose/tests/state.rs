@@ -298,7 +298,36 @@ fn a_state_of_something_else_is_refused() {
     let mut other = state(first);
     other.target.system_identifier = Some("1".into());
     assert!(refused(other, &options()).contains("the cluster 1"));
+    let mut other = state(first);
+    other.target.spec = "a backup of it".into();
+    assert!(refused(other, &options()).contains("the files in a backup of it"));
+    let mut other = state(first);
+    other.target.kind = "base-backup".into();
+    assert!(refused(other, &options()).contains("a target that is a base-backup"));
     let mut older = state(first);
     older.checkpoint = "0/28".into();
     assert!(refused(older, &options()).contains("begin anew"));
+}
+
+/// Copies of a cluster have its number and its checkpoint, and another version looked for other damage.
+#[test]
+fn what_changed_is_not_told_by_a_state_of_another_copy_or_another_version() {
+    let cluster = hurt();
+    let whole = last_state(&cluster);
+    let refused = |alter: &dyn Fn(&mut RunState)| {
+        let mut state = whole.clone();
+        alter(&mut state);
+        let since = Since::of(&state, &cluster, &options());
+        let why = since.map(drop).expect_err("refused");
+        assert!(why.contains("Run once without --since"), "{why}");
+        why
+    };
+    let why = refused(&|state| state.target.spec = "a backup of it".into());
+    assert!(why.contains("in a backup of it"), "{why}");
+    let why = refused(&|state| state.target.kind = "base-backup".into());
+    assert!(why.contains("is of the base-backup"), "{why}");
+    let why = refused(&|state| state.schema = "pgclinic.state/9".into());
+    assert!(why.contains("the form pgclinic.state/9"), "{why}");
+    let why = refused(&|state| state.tool.version = "9.9.9".into());
+    assert!(why.contains("written by pgclinic 9.9.9"), "{why}");
 }

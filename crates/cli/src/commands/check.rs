@@ -72,11 +72,13 @@ struct Arguments {
     /// Programs of a PostgreSQL of the same major: a scratch server of theirs tells how this machine's libc and ICU order text
     #[arg(long, value_name = "BINDIR")]
     collate_with: Option<PathBuf>,
-    /// Write to this file how far the run has come, about once for each GiB, so that another can go on after it was stopped or killed
+    /// Write to this file how far the run has come, about once for each GiB, so that another can go on after it was stopped or killed; it
+    /// lies outside of the target
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Only look at pages that changed since the run began that wrote this state and came to its end, and at those in which it found something;
-    /// others are passed over
+    /// others are passed over. The state is of the same files, written by the same version of pgclinic; what its run could not read is looked
+    /// at whole
     #[arg(long, value_name = "STATE")]
     since: Option<PathBuf>,
     /// Go on where the run ended that wrote the state; everything must be asked alike, and a stopped cluster must not have changed
@@ -115,6 +117,8 @@ impl Command for Check {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
+        let output = &arguments.output;
+        output.refuse_early(&arguments.targets())?;
         let named = target::named_server(&arguments.target, world)?;
         if let Some(named) = &named {
             arguments.refuse_options_of_files(named)?;
@@ -126,8 +130,7 @@ impl Command for Check {
             document.elapsed_s = start.elapsed().as_secs_f64();
             refuse_empty_selection(&arguments, &document)?;
             let exit = Exit::of(&document);
-            arguments.output.write(&Document::Check(document), world)?;
-            return Ok(exit);
+            return Ok(output.give(&Document::Check(document), exit, world));
         }
         let state = arguments.state_file()?;
         let first = UnseenServer::told(arguments.running.running);
@@ -144,9 +147,12 @@ impl Command for Check {
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
         let exit = Exit::of(&document);
-        arguments.output.write(&Document::Check(document), world)?;
-        state.map_or(Ok(()), StateFile::finish)?;
-        Ok(exit)
+        let exit = output.give(&Document::Check(document), exit, world);
+        let kept = state.map_or(Ok(()), |state| state.is_written());
+        Ok(match kept {
+            Ok(()) => exit,
+            Err(failure) => world.unwritten(&failure, exit),
+        })
     }
 }
 
@@ -265,8 +271,13 @@ impl Arguments {
 
     fn state_file(&self) -> Result<Option<StateFile>, Failure> {
         let file = self.state.as_ref();
-        file.map(|path| StateFile::new(path, self.resume))
+        file.map(|path| StateFile::new(path, self.resume, &self.targets()))
             .transpose()
+    }
+
+    /// What is only read.
+    fn targets(&self) -> Vec<&Path> {
+        self.chain.behind(&self.target)
     }
 
     /// What is for files only, and not for a server by its URL.
@@ -326,11 +337,14 @@ impl<'a> CourseOf<'a> {
     /// The course on this cluster, or why the state does not fit.
     fn course(self, cluster: &Cluster, options: &CheckOptions) -> Result<Course<'a>, Failure> {
         let keeper = self.state.map(|file| file as &dyn StateKeeper);
-        match self.state.filter(|_| self.resumes) {
-            None => Ok(Course::new(cluster, options, keeper)),
+        let course = match self.state.filter(|_| self.resumes) {
+            None => Course::new(cluster, options, keeper),
             Some(file) => Course::resumed(cluster, options, keeper, file.read()?)
-                .map_err(|why| Failure::new(format!("cannot go on: {why}"))),
-        }
+                .map_err(|why| Failure::new(format!("cannot go on: {why}")))?,
+        };
+        course.keep_first();
+        self.state.map_or(Ok(()), StateFile::is_written)?;
+        Ok(course)
     }
 }
 

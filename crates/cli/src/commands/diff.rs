@@ -66,6 +66,7 @@ impl Command for Diff {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
+        arguments.output.refuse_early(&arguments.targets())?;
         let servers = [
             target::named_server(&arguments.a, world)?,
             target::named_server(&arguments.b, world)?,
@@ -89,8 +90,8 @@ impl Command for Diff {
             DiffVerdict::Contradictory => Exit::Damaged,
             DiffVerdict::Incomplete => Exit::Incomplete,
         };
-        arguments.output.write(&Document::Diff(document), world)?;
-        Ok(exit)
+        let document = Document::Diff(document);
+        Ok(arguments.output.give(&document, exit, world))
     }
 }
 
@@ -106,6 +107,17 @@ struct Side {
 }
 
 impl Arguments {
+    /// What is only read.
+    fn targets(&self) -> Vec<&Path> {
+        let copies = [&self.a, &self.b];
+        let links = self.incremental_a.iter().chain(&self.incremental_b);
+        copies
+            .into_iter()
+            .chain(links)
+            .map(PathBuf::as_path)
+            .collect()
+    }
+
     /// One look at both, with what is known of servers at work; and what turned out of one meanwhile.
     fn look(
         &self,

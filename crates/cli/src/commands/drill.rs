@@ -11,11 +11,12 @@ use pgclinic_servers::{RunAs, Wanted, find, sweep};
 use pgclinic_surgery::Sites;
 
 use crate::commands::Command;
+use crate::destination::refuse_early;
 use crate::drill::master::{Master, MasterOptions};
 use crate::drill::matrix::Ward;
 use crate::drill::{blind, master, matrix, oracle, readings};
 use crate::exit::{Exit, Failure};
-use crate::output::{OutputArgs, manual, write_file};
+use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
 use crate::world::World;
 
@@ -72,6 +73,8 @@ impl Command for Drill {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
+        arguments.output.refuse_early(&[])?;
+        refuse_early(&arguments.report, REPORT, &[])?;
         let master = prepare(&arguments, world)?;
         let cluster = master::open(&master.pgdata)?;
         let healthy = master::check(&master.pgdata, 0)?;
@@ -112,11 +115,14 @@ impl Command for Drill {
             false => declared_drill(&arguments, &ward, &cluster, world)?,
         };
         let document = timed(document, start);
-        write_reports(&arguments, &document, world)?;
-        Ok(match passed {
+        let exit = match passed {
             _ if world.is_interrupted() => Exit::Interrupted,
             true => Exit::Healthy,
             false => Exit::Damaged,
+        };
+        Ok(match write_reports(&arguments, &document, world) {
+            Ok(()) => exit,
+            Err(failure) => world.unwritten(&failure, exit),
         })
     }
 }
@@ -342,7 +348,7 @@ fn write_reports(
         explain: &manual,
         ..Options::default()
     };
-    write_file(&arguments.report, |out| {
+    write_file(&arguments.report, REPORT, |out| {
         html.render(document, &options, out)
     })?;
     arguments.output.write(document, world)?;

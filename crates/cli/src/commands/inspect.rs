@@ -73,15 +73,15 @@ impl Command for Inspect {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
+        let targets = arguments.chain.behind(&arguments.target);
+        arguments.output.refuse_early(&targets)?;
         let named = target::named_server(&arguments.target, world)?;
         let first = UnseenServer::told(arguments.running.running);
         let look = |unseen, world: &mut World<'_>| look(&arguments, named.as_ref(), unseen, world);
         let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
-        arguments
-            .output
-            .write(&Document::Inspect(document), world)?;
-        Ok(Exit::Healthy)
+        let document = Document::Inspect(document);
+        Ok(arguments.output.give(&document, Exit::Healthy, world))
     }
 }
 

@@ -79,6 +79,8 @@ impl Command for MeasureCommand {
         }
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
+        let targets = arguments.chain.behind(&arguments.target);
+        arguments.output.refuse_early(&targets)?;
         let older = arguments.since.as_deref().map(older).transpose()?;
         let named = target::named_server(&arguments.target, world)?;
         let first = UnseenServer::told(arguments.running.running);
@@ -107,10 +109,8 @@ impl Command for MeasureCommand {
             (false, true) => Exit::Incomplete,
             (false, false) => Exit::Healthy,
         };
-        arguments
-            .output
-            .write(&Document::Measure(document), world)?;
-        Ok(exit)
+        let document = Document::Measure(document);
+        Ok(arguments.output.give(&document, exit, world))
     }
 }
 

@@ -34,11 +34,11 @@ impl Command for Report {
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
+        arguments.output.refuse_early(&[])?;
         let path = &arguments.document;
         let bytes = std::fs::read(path)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
         let document = Document::from_json(&bytes)?;
-        arguments.output.write(&document, world)?;
-        Ok(Exit::Healthy)
+        Ok(arguments.output.give(&document, Exit::Healthy, world))
     }
 }

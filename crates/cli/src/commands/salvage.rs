@@ -28,6 +28,7 @@ use text_settings::TextArgs;
 use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
+use crate::destination::refuse_early_beside;
 use crate::exit::{Exit, Failure};
 use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
@@ -172,6 +173,7 @@ impl Command for Salvage {
             return file::guess(&arguments, world);
         }
         let start = Instant::now();
+        arguments.refuse_files_early()?;
         let (options, parts) = options(&arguments, world)?;
         let server = target::named_server(&arguments.target, world)?;
         let loaded = match &options.destination {
@@ -192,7 +194,9 @@ impl Command for Salvage {
                 output: Some(path),
                 ..arguments.summary()
             };
-            file.write(&document, world)?;
+            if let Err(failure) = file.write(&document, world) {
+                return Ok(world.unwritten(&failure, exit));
+            }
         }
         if exit != Exit::Interrupted {
             end(&arguments, loaded.as_deref())?;
@@ -338,6 +342,16 @@ impl Arguments {
     /// The destination; without one nothing is written.
     fn to(&self) -> &Path {
         self.to.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Refuses files beside the destination that cannot be written or would lie in the target.
+    fn refuse_files_early(&self) -> Result<(), Failure> {
+        let targets = self.chain.behind(&self.target);
+        let files = [("account", &self.account), ("schema", &self.ddl)];
+        let mut named = files
+            .into_iter()
+            .filter_map(|(what, path)| Some((what, path.as_deref()?)));
+        named.try_for_each(|(what, path)| refuse_early_beside(self.to(), path, what, &targets))
     }
 
     /// Where the account goes, and its page, which only a folder has; none of both for a server that has no file for it.

@@ -200,3 +200,30 @@ impl SmallDisk {
         assert!(grown.is_ok_and(|status| status.success()));
     }
 }
+
+/// A folder under a second path, gone on drop.
+pub(crate) struct SecondPath {
+    _folder: Scratch,
+    pub(crate) path: PathBuf,
+}
+
+impl SecondPath {
+    /// Nothing where nobody may mount.
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        let home = Scratch::new(&run_as(), None).expect("a folder");
+        let path = home.path().join("same");
+        std::fs::create_dir(&path).expect("a folder");
+        let mounted = Command::new("mount")
+            .arg("--bind")
+            .args([folder, &path])
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(SecondPath {
+                _folder: home,
+                path,
+            }),
+            // A container often may not mount.
+            _ => None,
+        }
+    }
+}

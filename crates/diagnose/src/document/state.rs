@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_format::{BlockNo, Lsn, Oid};
 use serde::{Deserialize, Serialize};
 
-use super::check::{Coverage, Evidence, Finding, RelationSummary, Story};
+use super::check::{Coverage, Evidence, Finding, NotChecked, RelationSummary, Story};
 use super::{Level, Target, Tool};
 use crate::walker::Spot;
 
@@ -97,6 +97,20 @@ pub(crate) struct SavedBooks {
     /// Beside a server: what checks of files found once.
     #[serde(default)]
     pub(crate) held: Vec<SavedFinding>,
+    /// Relation files that were not looked at whole, and folders that could not be listed; see `Books`.
+    #[serde(default)]
+    pub(crate) unread: BTreeSet<String>,
+    /// What no later look at changed pages makes up for.
+    #[serde(default)]
+    pub(crate) open: Vec<OpenGap>,
+}
+
+/// Something that a run over changed pages does not look for, and that no run has looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct OpenGap {
+    /// The first file of its relation, with which it goes.
+    pub(crate) path: Option<String>,
+    pub(crate) gap: NotChecked,
 }
 
 /// Pages that need a second look.

@@ -156,6 +156,8 @@ impl Again {
                 keep(newer.view, (number, job), spot, wrong, options, books);
             }
         } else if newer.is_last && !rules.is_empty() {
+            let segment = segment_of(newer.view, spot);
+            books.unread.insert(job.files.path(segment));
             books.not_checked(NotChecked {
                 what: format!("block {} of {}", spot.block, job.files.path(0)),
                 why: "the server wrote it between any two looks".into(),
@@ -227,11 +229,12 @@ impl Again {
     /// Tells what stayed open.
     pub(super) fn tell(self, books: &mut Books) {
         if !self.left.is_empty() {
-            books.not_checked(NotChecked {
+            let gap = NotChecked {
                 what: format!("{} pages in which something seemed wrong", self.left.len()),
                 why: "they could not be looked at again".into(),
                 inherent: false,
-            });
+            };
+            books.stays_open(None, gap);
         }
     }
 }

@@ -7,6 +7,7 @@ use pgclinic_format::StatusLog;
 use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
+use crate::document::state::OpenGap;
 use crate::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
 use crate::findings::Findings;
 use crate::walker::suspects::Suspects;
@@ -118,6 +119,11 @@ pub(crate) struct Books {
     pub(crate) suspects: Suspects,
     /// Of the same: what checks of files found, by id, which counts when it is found again.
     pub(crate) held: BTreeMap<String, Finding>,
+    /// Relation files of which some bytes were not read, or whose pages were read without what the catalogs say of them (then the first
+    /// file stands for the fork), and folders that could not be listed: nobody may pass over a page in them.
+    pub(crate) unread: BTreeSet<String>,
+    /// What no later look at changed pages makes up for.
+    pub(crate) open: Vec<OpenGap>,
 }
 
 /// A server at work removes WAL that it needs no more, also between two looks at it.
@@ -143,6 +149,8 @@ impl Books {
             looked_at: BTreeMap::new(),
             suspects: Suspects::default(),
             held: BTreeMap::new(),
+            unread: BTreeSet::new(),
+            open: Vec::new(),
         }
     }
 
@@ -150,6 +158,22 @@ impl Books {
     pub(crate) fn troubles(&mut self, troubles: &[Trouble]) {
         for trouble in troubles {
             self.not_checked(super::not_checked(trouble));
+        }
+    }
+
+    /// The same of folders whose files could not be listed.
+    pub(crate) fn unlisted(&mut self, troubles: &[Trouble]) {
+        self.troubles(troubles);
+        let folders = troubles.iter().map(|trouble| trouble.what.clone());
+        self.unread.extend(folders);
+    }
+
+    /// Tells a gap that stays until a run looks at everything, or until the relation with this first file is gone.
+    pub(crate) fn stays_open(&mut self, path: Option<String>, gap: NotChecked) {
+        self.not_checked(gap.clone());
+        let own = OpenGap { path, gap };
+        if !self.open.contains(&own) {
+            self.open.push(own);
         }
     }
 

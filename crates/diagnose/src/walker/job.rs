@@ -58,9 +58,13 @@ pub(crate) fn jobs_of<'a>(
                 why: why.into(),
                 inherent: false,
             });
+            books.unread.insert(files.path(0));
             continue;
         }
         let job = fork_cx(view, files, options.level);
+        if is_half_known(view, &job) {
+            books.unread.insert(files.path(0));
+        }
         if files.fork == Fork::Main {
             books.coverage.relations += 1;
             nameless += u64::from(columns_are_unknown(&job));
@@ -191,6 +195,17 @@ fn key_order(
 fn columns_are_unknown(job: &ForkCx<'_>) -> bool {
     let heap = matches!(job.kind, Kind::Table | Kind::Toast | Kind::MaterializedView);
     heap && job.level >= Level::Structure && job.columns.is_none()
+}
+
+/// The catalogs do not say all that the checks of its pages ask for, and may say it another time.
+fn is_half_known(view: &DatabaseCx<'_>, job: &ForkCx<'_>) -> bool {
+    if !view.catalog.troubles.is_empty() || job.relation.is_none() {
+        return true;
+    }
+    let has_keys = job.method == Some(AccessMethod::Btree)
+        && job.fork() == Fork::Main
+        && job.level >= Level::Structure;
+    columns_are_unknown(job) || has_keys && job.key_order.is_none()
 }
 
 fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {

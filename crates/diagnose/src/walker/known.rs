@@ -6,6 +6,7 @@
 //! found by comparing pages                      not looked for: carried on, unless its file or its root is gone
 //! found by what this run does not ask           carried on in the same way (a deeper level; a cluster that needs recovery)
 //! found in what is no page                      looked for in every run
+//! not compared, or not judged                   told again: nothing that this run does makes up for it
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,14 +17,17 @@ use pgclinic_format::{Fork, Lsn};
 use crate::check::ForkCx;
 use crate::checks::{is_comparison, is_of_a_page, level_of};
 use crate::document::check::Origin;
-use crate::document::state::{SavedBooks, SavedFinding};
-use crate::document::{Finding, Kind, Level, Place, RelationSummary};
+use crate::document::state::{OpenGap, SavedBooks, SavedFinding};
+use crate::document::{Finding, Kind, Level, NotChecked, Place, RelationSummary};
 use crate::rule::Severity;
 use crate::walker::books::{Books, DamagedBlocks};
 use crate::walker::stories;
 
 /// Steps from a finding to its root that are followed.
 const STEPS_MAX: usize = 16;
+/// In front of the reason for a gap of that run.
+const LEFT_OPEN: &str =
+    "an earlier run left it open, and only one without --since makes up for it: ";
 
 /// See the module.
 #[derive(Debug)]
@@ -34,6 +38,7 @@ pub(crate) struct Known {
     pages: BTreeMap<String, DamagedBlocks>,
     groups: Vec<Group>,
     relations: Vec<RelationSummary>,
+    open: Vec<OpenGap>,
 }
 
 /// Findings of one rule in one relation.
@@ -66,6 +71,7 @@ impl Known {
             pages,
             groups: groups.collect(),
             relations: books.relations.clone(),
+            open: books.open.clone(),
         }
     }
 
@@ -110,6 +116,12 @@ impl Known {
         for (key, blocks) in damaged {
             self.book_damage(key, &blocks, books);
         }
+        for own in &self.open {
+            let path = own.path.as_ref();
+            if path.is_none_or(|path| cluster.source().len(path).is_ok()) {
+                books.stays_open(own.path.clone(), left_open(&own.gap));
+            }
+        }
     }
 
     /// The blocks are damaged still, in the map of their relation too.
@@ -126,6 +138,15 @@ impl Known {
             });
         }
     }
+}
+
+/// The gap as a later run tells it.
+fn left_open(gap: &NotChecked) -> NotChecked {
+    let why = match gap.why.starts_with(LEFT_OPEN) {
+        true => gap.why.clone(),
+        false => format!("{LEFT_OPEN}{}", gap.why),
+    };
+    NotChecked { why, ..gap.clone() }
 }
 
 /// What this run has seen and asked.

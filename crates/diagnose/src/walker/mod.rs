@@ -265,7 +265,7 @@ fn check_database(
     };
     first.troubles(&catalog.troubles);
     let (forks, troubles) = forks_of(cluster, catalog);
-    first.troubles(&troubles);
+    first.unlisted(&troubles);
     let view = DatabaseCx {
         cluster,
         catalog,

@@ -1,6 +1,6 @@
 //! The pass over the pages: threads take chunks in order until none is left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,6 +57,8 @@ struct Share {
     suspects: Suspects,
     /// Pages that were looked at again, though they have not changed.
     unchanged: Vec<(String, BlockNo)>,
+    /// Files of which some bytes were not read.
+    unread: BTreeSet<String>,
 }
 
 /// Looks at every page of every job, and gives the faces of the leaves of indexes, by job.
@@ -286,11 +288,7 @@ impl Pass<'_> {
             Err(error) => {
                 share.coverage.bytes_seen += expected as u64;
                 share.coverage.bytes_unreadable += expected as u64;
-                share.coverage.not_checked.push(NotChecked {
-                    what: stretch.path.clone(),
-                    why: error.to_string(),
-                    inherent: false,
-                });
+                share.not_read(&stretch.path, error.to_string());
                 return false;
             }
         };
@@ -311,11 +309,7 @@ impl Pass<'_> {
                 "the file shrank while it was read: {} bytes are gone",
                 expected - read
             );
-            share.coverage.not_checked.push(NotChecked {
-                what: stretch.path.clone(),
-                why,
-                inherent: false,
-            });
+            share.not_read(&stretch.path, why);
         }
         share.coverage.bytes_seen += expected as u64;
         share.coverage.bytes_unreadable += (expected - read) as u64;
@@ -340,6 +334,12 @@ impl Pass<'_> {
         self.options.since.as_ref()?.known().pages_of(job)
     }
 
+    /// That run did not look at all of the file.
+    fn is_half_read(&self, stretch: &Stretch, job: &ForkCx<'_>) -> bool {
+        let since = self.options.since.as_ref();
+        since.is_some_and(|since| since.has_half_read(&stretch.path, job))
+    }
+
     fn pages(
         &self,
         stretch: &Stretch,
@@ -356,7 +356,7 @@ impl Pass<'_> {
             + offset / block_size;
         let pages = bytes.chunks_exact(usize::try_from(block_size).unwrap_or(8192));
         share.coverage.bytes_checked += pages.remainder().len() as u64;
-        let known = self.known(job);
+        let (known, half_read) = (self.known(job), self.is_half_read(stretch, job));
         let mut hashes = looker.hashes(pages.clone()).into_iter();
         for (page, block) in pages.zip(first..) {
             let hash = hashes.next();
@@ -368,12 +368,13 @@ impl Pass<'_> {
                 continue;
             };
             if self.is_unchanged(page, job) {
-                if !known.is_some_and(|known| known.has(block)) {
+                if known.is_some_and(|known| known.has(block)) {
+                    share.unchanged.push((stretch.path.clone(), number));
+                } else if !half_read {
                     share.coverage.bytes_seen -= page.len() as u64;
                     share.coverage.pages_unchanged += 1;
                     continue;
                 }
-                share.unchanged.push((stretch.path.clone(), number));
             }
             share.coverage.bytes_checked += page.len() as u64;
             share.coverage.pages += 1;
@@ -412,7 +413,18 @@ impl Share {
             sums: Vec::new(),
             suspects: Suspects::default(),
             unchanged: Vec::new(),
+            unread: BTreeSet::new(),
         }
+    }
+
+    /// Some bytes of the file are missing.
+    fn not_read(&mut self, path: &str, why: String) {
+        self.unread.insert(path.to_owned());
+        self.coverage.not_checked.push(NotChecked {
+            what: path.to_owned(),
+            why,
+            inherent: false,
+        });
     }
 
     /// Goes on with another fork, whose faces are kept within `budget`.
@@ -479,6 +491,7 @@ fn settle(
         books.sums.extend(share.sums);
         books.suspects.absorb(share.suspects);
         books.unchanged.extend(share.unchanged);
+        books.unread.extend(share.unread);
         for (job, faces) in share.faces {
             all_faces.entry(job).or_default().add(faces);
         }

@@ -171,7 +171,10 @@ fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: 
         books.findings.count(&like, more);
     }
     for entry in findings.not_checked {
-        books.not_checked(entry);
+        match entry.inherent {
+            true => books.not_checked(entry),
+            false => books.stays_open(Some(task.fork.files.path(0)), entry),
+        }
     }
 }
 

@@ -151,10 +151,9 @@ impl Run<'_> {
             };
             self.round(&view, false);
         }
-        if cluster
-            .reopened()
-            .is_ok_and(|now| self.is_anything_left(&now))
-        {
+        let now = cluster.reopened().ok();
+        if let Some(now) = now.filter(|now| self.is_anything_left(now)) {
+            self.remember_what_is_left(&now);
             self.books.not_checked(NotChecked {
                 what: "what the server added while the run came to its end".into(),
                 why: "it writes as fast as it is read".into(),
@@ -169,6 +168,17 @@ impl Run<'_> {
         databases
             .into_iter()
             .any(|database| self.has_grown(now, database))
+    }
+
+    /// A later run does not pass over what this one has not come to.
+    fn remember_what_is_left(&mut self, now: &Cluster) {
+        let asked = self.databases(now);
+        let homes = now.homes.iter();
+        let homes = homes.filter(|home| asked.contains(&home.database));
+        let files = homes.flat_map(|home| now.files(home).unwrap_or_default());
+        let left = files.filter(|files| self.is_left(now, files));
+        let paths: Vec<String> = left.map(|files| files.path(0)).collect();
+        self.books.unread.extend(paths);
     }
 
     /// Those that are asked for, with 0 for the shared relations.
@@ -244,7 +254,7 @@ impl Run<'_> {
         let first = self.visited.insert(catalog.database);
         if first {
             self.books.troubles(&catalog.troubles);
-            self.books.troubles(&troubles);
+            self.books.unlisted(&troubles);
             let cx = DatabaseCx {
                 cluster: view,
                 catalog,
@@ -367,12 +377,13 @@ impl Run<'_> {
         let (spots, omitted) = self.books.suspects.take();
         let mut held = std::mem::take(&mut self.books.held);
         if omitted > 0 {
-            self.books.not_checked(NotChecked {
+            let gap = NotChecked {
                 what: format!("{omitted} more pages in which something seemed wrong"),
                 why: "there are too many for a second look: stop the server and check all of it"
                     .into(),
                 inherent: false,
-            });
+            };
+            self.books.stays_open(None, gap);
         }
         let mut again = Again::new(spots);
         for look in 1..=AGAIN_MAX {

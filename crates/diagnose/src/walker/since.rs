@@ -2,7 +2,8 @@
 //!
 //! A page carries the position in the WAL of its last change. The other run began at a checkpoint: whatever was changed before
 //! its redo point was on disk by then, and was looked at. A page whose LSN lies before that point has not changed since, unless
-//! it came in another way: in a file that was copied with its folder, or without WAL.
+//! it came in another way: in a file that was copied with its folder, or without WAL. What the other run could not read, or not with
+//! all that the catalogs say of it, is looked at whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,14 +12,18 @@ use pgclinic_cluster::{Cluster, Persistence};
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 
 use crate::check::ForkCx;
-use crate::document::RunState;
+use crate::document::state::SavedBooks;
+use crate::document::{RunState, Tool};
 use crate::walker::known::Known;
-use crate::walker::state::selection_words;
+use crate::walker::state::{SCHEMA, selection_words};
 use crate::walker::{CheckOptions, target_of};
 
 /// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no segment is smaller. Positions
 /// below are those of pages that were written without WAL.
 const FIRST_RECORD: Lsn = Lsn(1 << 20);
+
+/// What to do where the other run cannot tell.
+const ANEW: &str = "Run once without --since, with --state FILE: the next run can go by that";
 
 /// The begin of another run on the same cluster, and what it found.
 #[derive(Clone, Debug)]
@@ -26,13 +31,17 @@ pub struct Since {
     lsn: Lsn,
     /// Folders with relation files that the other run knew, by tablespace and database.
     homes: BTreeSet<(Oid, Oid)>,
+    /// What the other run did not look at whole: files of relations, first ones for all of a fork, and folders.
+    unread: Arc<BTreeSet<String>>,
     known: Arc<Known>,
 }
 
 impl Since {
     /// By the state of a run that came to its end; why it cannot tell, otherwise.
     pub fn of(state: &RunState, cluster: &Cluster, options: &CheckOptions) -> Result<Self, String> {
-        let own = target_of(cluster, &options.spec).system_identifier;
+        is_by_this_tool(state)?;
+        let target = target_of(cluster, &options.spec);
+        let own = target.system_identifier;
         let unknown = || "an unknown number".to_owned();
         if own.is_none() || state.target.system_identifier != own {
             let theirs = state.target.system_identifier.clone();
@@ -40,6 +49,12 @@ impl Since {
                 "the state is of the cluster {}, and this one is {}",
                 theirs.unwrap_or_else(unknown),
                 own.unwrap_or_else(unknown)
+            ));
+        }
+        if state.target.spec != target.spec || state.target.kind != target.kind {
+            return Err(format!(
+                "the state is of the {} in {}, and this is the {} in {}: copies of one cluster have damage of their own. {ANEW}",
+                state.target.kind, state.target.spec, target.kind, target.spec
             ));
         }
         if !state.complete {
@@ -65,6 +80,7 @@ impl Since {
         let since = Since {
             lsn: begin.redo.min(parted(begin.timeline, cluster)?),
             homes: begin.homes.iter().copied().collect(),
+            unread: Arc::new(unread(&state.books)),
             known: Arc::new(Known::of(begin.redo, &state.books)),
         };
         since.not_ahead_of(cluster)
@@ -89,6 +105,16 @@ impl Since {
         (FIRST_RECORD..self.lsn).contains(&lsn) && self.trusts(fork)
     }
 
+    /// The other run did not look at all of the file, or not as at what it is: its pages may have any damage, changed or not.
+    pub(crate) fn has_half_read(&self, path: &str, fork: &ForkCx<'_>) -> bool {
+        if self.unread.is_empty() {
+            return false;
+        }
+        let first = fork.files.path(0);
+        let names = [path, &first, &fork.files.home.folder];
+        names.iter().any(|name| self.unread.contains(*name))
+    }
+
     /// Pages of the fork carry the positions of their changes, and its files came the way of the WAL.
     fn trusts(&self, fork: &ForkCx<'_>) -> bool {
         let home = &fork.files.home;
@@ -108,6 +134,32 @@ impl Since {
     pub(crate) fn known(&self) -> &Known {
         &self.known
     }
+}
+
+/// What another version looked for in a page may be less than what this one looks for.
+fn is_by_this_tool(state: &RunState) -> Result<(), String> {
+    let this = Tool::this();
+    if state.schema != SCHEMA {
+        return Err(format!(
+            "the state is of the form {}, and this pgclinic reads {SCHEMA}. {ANEW}",
+            state.schema
+        ));
+    }
+    match state.tool == this {
+        true => Ok(()),
+        false => Err(format!(
+            "the state was written by {} {}, and this is {} {}, which may look for more in pages that did not change. {ANEW}",
+            state.tool.name, state.tool.version, this.name, this.version
+        )),
+    }
+}
+
+/// A gap that is named by a path is one in that file, as in states that kept nothing else of it.
+fn unread(books: &SavedBooks) -> BTreeSet<String> {
+    let gaps = books.coverage.not_checked.iter();
+    let gaps = gaps.filter(|gap| !gap.inherent);
+    let named = gaps.map(|gap| gap.what.clone());
+    books.unread.iter().cloned().chain(named).collect()
 }
 
 /// Up to where the WAL of the timeline is that of the cluster now.

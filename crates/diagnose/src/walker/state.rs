@@ -15,7 +15,7 @@ use crate::walker::books::Books;
 use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, Since, target_of};
 
-const SCHEMA: &str = "pgclinic.state/1";
+pub(super) const SCHEMA: &str = "pgclinic.state/1";
 /// Bytes of relations between two states, so that a run that is killed loses some seconds.
 const ROUND_BYTES: u64 = 1 << 30;
 
@@ -89,6 +89,13 @@ impl<'a> Course<'a> {
         if number(then) != number(now) {
             return refuse("the cluster", &number(then), &number(now));
         }
+        if then.target.spec != now.target.spec {
+            // Copies of one cluster have its number and checkpoint, and damage of their own.
+            return refuse("the files in", &then.target.spec, &now.target.spec);
+        }
+        if then.target.kind != now.target.kind {
+            return refuse("a target that is a", &then.target.kind, &now.target.kind);
+        }
         if then.level != now.level {
             return refuse("level", &then.level.name(), &now.level.name());
         }
@@ -105,6 +112,13 @@ impl<'a> Course<'a> {
             );
         }
         Ok(Course { state, ..new })
+    }
+
+    /// Hands out the state before anything is done, so that somebody who cannot keep it says so now.
+    pub fn keep_first(&self) {
+        if let Some(keeper) = self.keeper {
+            keeper.keep(&self.state);
+        }
     }
 
     /// The books so far.
@@ -336,6 +350,8 @@ impl Books {
             looked_at: self.looked_at.clone(),
             suspects: self.suspects.saved(),
             held: self.held.values().map(SavedFinding::of).collect(),
+            unread: self.unread.clone(),
+            open: self.open.clone(),
         }
     }
 
@@ -362,6 +378,8 @@ impl Books {
             looked_at: saved.looked_at,
             suspects: Suspects::restored(saved.suspects),
             held: held.map(|finding| (finding.id.clone(), finding)).collect(),
+            unread: saved.unread,
+            open: saved.open,
             ..Books::new()
         }
     }

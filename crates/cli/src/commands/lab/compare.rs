@@ -55,6 +55,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    arguments.output.refuse_early(&[])?;
     let folders = [&arguments.before, &arguments.after];
     let [one, other] = folders.map(|path| RunFolder::open(path));
     let (one, other) = (one?, other?);
@@ -78,11 +79,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
         plan: other.plan(),
         results: &results_other,
     };
-    let document = compare(&before, &after, &allowed, &about)?;
-    arguments
-        .output
-        .write(&Document::Experiment(document), world)?;
-    Ok(Exit::Healthy)
+    let document = Document::Experiment(compare(&before, &after, &allowed, &about)?);
+    Ok(arguments.output.give(&document, Exit::Healthy, world))
 }
 
 /// A folder relative to the page, where it lies below the page's folder; else its whole path. On stdout the page belongs to

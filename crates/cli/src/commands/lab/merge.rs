@@ -30,6 +30,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    arguments.output.refuse_early_beside(&arguments.into)?;
     let mut opened: Vec<(String, RunFolder, Vec<RunResult>)> = Vec::new();
     for path in &arguments.folders {
         let folder = RunFolder::open(path)?;
@@ -58,6 +59,6 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     if !arguments.output.quiet {
         world.say(&format!("lab: the page is {}", page.display()));
     }
-    arguments.output.write(&document, world)?;
-    Ok(super::report::exit_of(&document))
+    let exit = super::report::exit_of(&document);
+    Ok(arguments.output.give(&document, exit, world))
 }

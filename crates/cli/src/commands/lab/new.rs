@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
             file.display()
         )));
     }
-    write_file(file, |out| out.write_all(TEMPLATE.as_bytes()))?;
+    write_file(file, "experiment", |out| out.write_all(TEMPLATE.as_bytes()))?;
     let name = file.display();
     writeln!(
         world.stdout,

@@ -10,7 +10,7 @@ use pgclinic_report::{Document, Options, by_name};
 use super::arguments::JudgeArgs;
 use super::experiment::of_plan;
 use crate::exit::{Exit, Failure};
-use crate::output::{OutputArgs, write_file};
+use crate::output::{OutputArgs, REPORT, write_file};
 use crate::world::World;
 
 #[derive(Debug, Args)]
@@ -24,11 +24,12 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    arguments.output.refuse_early(&[])?;
     let folder = RunFolder::open(&arguments.folder)?;
     let known = of_plan(folder.plan())?;
     let document = of(known.experiment(), &folder, &arguments.judge)?;
-    arguments.output.write(&document, world)?;
-    Ok(exit_of(&document))
+    let exit = exit_of(&document);
+    Ok(arguments.output.give(&document, exit, world))
 }
 
 /// The document of a folder.
@@ -76,7 +77,7 @@ pub(super) fn write_page(document: &Document, path: &Path) -> Result<PathBuf, Fa
     let form =
         by_name("html").ok_or_else(|| Failure::new("there is no form \"html\"".to_owned()))?;
     let options = Options::default();
-    write_file(path, |out| form.render(document, &options, out))?;
+    write_file(path, REPORT, |out| form.render(document, &options, out))?;
     Ok(path.to_path_buf())
 }
 

@@ -58,11 +58,13 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     let short = plan.hash.get(..8).unwrap_or(&plan.hash);
     let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
     let path = arguments.into.clone().unwrap_or_else(usual);
+    arguments.work.output.refuse_early_beside(&path)?;
     let folder = RunFolder::create(&path, plan)?;
     work(known.experiment(), &folder, &arguments.work, world)
 }
 
 pub(super) fn resume(arguments: &ResumeArguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+    arguments.work.output.refuse_early(&[])?;
     let folder = RunFolder::open(&arguments.folder)?;
     let known = of_plan(folder.plan())?;
     work(known.experiment(), &folder, &arguments.work, world)
@@ -140,9 +142,9 @@ fn finish(
             page.display()
         ));
     }
-    arguments.output.write(&document, world)?;
-    match broken {
-        0 => Ok(Exit::Healthy),
-        _ => Ok(Exit::Incomplete),
-    }
+    let exit = match broken {
+        0 => Exit::Healthy,
+        _ => Exit::Incomplete,
+    };
+    Ok(arguments.output.give(&document, exit, world))
 }

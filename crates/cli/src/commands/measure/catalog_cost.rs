@@ -53,6 +53,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let start = Instant::now();
+    let like: Vec<&Path> = arguments.like.iter().map(PathBuf::as_path).collect();
+    arguments.output.refuse_early(&like)?;
     let sql = std::fs::read_to_string(&arguments.script).map_err(|error| {
         Failure::new(format!(
             "cannot read {}: {error}",
@@ -76,10 +78,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
         document.projection.push(line);
     }
     document.elapsed_s = start.elapsed().as_secs_f64();
-    arguments
-        .output
-        .write(&Document::CatalogCost(document), world)?;
-    Ok(Exit::Healthy)
+    let document = Document::CatalogCost(document);
+    Ok(arguments.output.give(&document, Exit::Healthy, world))
 }
 
 /// Runs the script on a server of its own.
