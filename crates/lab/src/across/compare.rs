@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use pgclinic_diagnose::document::ExperimentDocument;
 
+use super::merge::each_run_once;
 use super::{Difference, Group, Recorded, differences};
 use crate::analysis::{About, Design, Machine, Observation, Observations, Study, compose};
 use crate::cell::{Arm, Axis, Cell, RunResult};
@@ -20,13 +21,14 @@ const ARM: &str = "arm";
 /// Compares two folders. `allowed` are groups that the user knows to differ.
 ///
 /// # Errors
-/// When the experiments cannot be compared, with what differs.
+/// When the experiments cannot be compared, with what differs, and when one of them is a copy of the other.
 pub fn compare(
     one: &Recorded<'_>,
     other: &Recorded<'_>,
     allowed: &[Group],
     about: &About,
 ) -> Result<ExperimentDocument> {
+    each_run_once(&[*one, *other])?;
     let found = differences(one, other);
     same_question(one.plan, other.plan)?;
     one_cause(&found, allowed)?;

@@ -42,7 +42,7 @@ pub fn merge(
 }
 
 /// Refuses the same run in two folders: one is the other, or a copy of it, and its runs would count twice.
-fn each_run_once(folders: &[Recorded<'_>]) -> Result<()> {
+pub(super) fn each_run_once(folders: &[Recorded<'_>]) -> Result<()> {
     let mut seen: BTreeMap<(&str, u64, u64), &str> = BTreeMap::new();
     for folder in folders {
         for result in folder.results {

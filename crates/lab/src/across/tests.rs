@@ -15,6 +15,14 @@ fn recorded<'a>(name: &'a str, plan: &'a Plan, results: &'a [RunResult]) -> Reco
     }
 }
 
+/// The same runs, made a day later.
+fn later(mut results: Vec<RunResult>) -> Vec<RunResult> {
+    for result in &mut results {
+        result.started += 86_400;
+    }
+    results
+}
+
 fn with_fact(mut results: Vec<RunResult>, name: &str, value: &str) -> Vec<RunResult> {
     for result in &mut results {
         result.environment.insert(name.to_owned(), value.to_owned());
@@ -48,11 +56,11 @@ fn one_difference_is_the_question() {
 fn two_differences_are_refused_by_name_unless_allowed() {
     let plan = plan(1);
     let results_one = with_fact(results(&plan, 1.0), "setting.jit", "off");
-    let changed = with_fact(
+    let changed = later(with_fact(
         with_fact(results(&plan, 1.0), "cpu", "eight cores"),
         "setting.jit",
         "on",
-    );
+    ));
     let (one, other) = (
         recorded("a", &plan, &results_one),
         recorded("b", &plan, &changed),
@@ -76,7 +84,7 @@ fn refusal(before: &[(&str, &str)], after: &[(&str, &str)]) -> Option<String> {
             with_fact(results, name, value)
         })
     };
-    let (one, other) = (with(before), with(after));
+    let (one, other) = (with(before), later(with(after)));
     let sides = [recorded("a", &plan, &one), recorded("b", &plan, &other)];
     let compared = compare(&sides[0], &sides[1], &[], &about());
     compared.err().map(|error| error.to_string())
@@ -121,7 +129,7 @@ fn a_fact_that_one_side_lacks_is_a_difference() {
 fn facts_that_vary_between_arms_are_compared_arm_by_arm() {
     let plan = plan(1);
     let before = results(&plan, 1.0);
-    let mut after = with_fact(results(&plan, 1.0), "cpu", "eight cores");
+    let mut after = later(with_fact(results(&plan, 1.0), "cpu", "eight cores"));
     for result in after.iter_mut().filter(|result| result.cell.arm == "14") {
         let version = ("server_version".to_owned(), "14.9".to_owned());
         result.environment.extend([version]);
@@ -159,10 +167,10 @@ fn what_was_brought_is_compared_too() {
     let plan = plan(1);
     let mut brought = plan.clone();
     brought.yours.ddl = Some("CREATE TEMP TABLE t ()".to_owned());
-    let results = results(&plan, 1.0);
+    let (before, after) = (results(&plan, 1.0), later(results(&plan, 1.0)));
     let (one, other) = (
-        recorded("a", &plan, &results),
-        recorded("b", &brought, &results),
+        recorded("a", &plan, &before),
+        recorded("b", &brought, &after),
     );
     let refusal = compare(&one, &other, &[], &about()).expect_err("other statements");
     assert!(
@@ -206,6 +214,8 @@ fn a_folder_and_its_copy_count_once() {
     let refused = merge(&Made, &folders, &about()).expect_err("one of them is a copy");
     let words = format!("lab and copy hold the same run, {}", results[3].cell.id);
     assert!(refused.to_string().contains(&words), "{refused}");
+    let refused = compare(&folders[0], &folders[1], &[], &about()).expect_err("a copy");
+    assert!(refused.to_string().contains(&words), "{refused}");
 }
 
 #[test]
@@ -213,10 +223,10 @@ fn another_scale_or_question_is_refused() {
     let plan = plan(1);
     let mut published = plan.clone();
     published.scale = crate::experiment::Scale::Published;
-    let results = results(&plan, 1.0);
+    let (before, after) = (results(&plan, 1.0), later(results(&plan, 1.0)));
     let (one, other) = (
-        recorded("a", &plan, &results),
-        recorded("b", &published, &results),
+        recorded("a", &plan, &before),
+        recorded("b", &published, &after),
     );
     let refusal = compare(&one, &other, &[], &about())
         .expect_err("another scale")
