@@ -14,6 +14,7 @@ use crate::cell::{Arm, Axis, Cell, RunResult};
 use crate::decision::Comparison;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
+use crate::user_experiment::differing;
 
 /// The axis that the arms of both experiments become.
 const ARM: &str = "arm";
@@ -74,11 +75,7 @@ fn same_question(one: &Plan, other: &Plan) -> Result<()> {
             one.experiment, other.experiment
         ));
     }
-    if one.own != other.own {
-        return refused(
-            "the files of the two experiments differ: their statements are not the same".into(),
-        );
-    }
+    same_file(one, other)?;
     if one.yours.shape != other.yours.shape {
         return refused(format!(
             "the data differ: {}, {}",
@@ -104,6 +101,22 @@ fn same_question(one: &Plan, other: &Plan) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The files of own experiments ask the same, whatever else stands in them.
+fn same_file(one: &Plan, other: &Plan) -> Result<()> {
+    let differing = match (&one.own, &other.own) {
+        (Some(one), Some(other)) => differing(one, other)?,
+        (one, other) if one == other => Vec::new(),
+        _ => vec!["only one of the two has one".to_owned()],
+    };
+    match differing.is_empty() {
+        true => Ok(()),
+        false => refused(format!(
+            "the files of the two experiments differ: {}",
+            differing.join("; ")
+        )),
+    }
 }
 
 /// In the words of a refusal.

@@ -219,6 +219,30 @@ fn a_folder_and_its_copy_count_once() {
 }
 
 #[test]
+fn a_comparison_names_the_keys_of_own_files_that_differ() {
+    let plan = plan(1);
+    let with = |text: &str| Plan {
+        own: Some(text.to_owned()),
+        ..plan.clone()
+    };
+    let (before, after) = (results(&plan, 1.0), later(results(&plan, 1.0)));
+    let compared = |one: &Plan, other: &Plan| {
+        let sides = [recorded("a", one, &before), recorded("b", other, &after)];
+        compare(&sides[0], &sides[1], &[], &about())
+    };
+    let template = with(crate::TEMPLATE);
+    let commented = with(&format!("# Mine.\n{}", crate::TEMPLATE));
+    assert!(compared(&template, &commented).is_ok());
+    let covering =
+        with(&crate::TEMPLATE.replace("INCLUDE (total); VACUUM", "INCLUDE (note); VACUUM"));
+    let refused = compared(&template, &covering).expect_err("another index");
+    assert_eq!(
+        refused.to_string(),
+        "the files of the two experiments differ: arm \"covering\": sql"
+    );
+}
+
+#[test]
 fn another_scale_or_question_is_refused() {
     let plan = plan(1);
     let mut published = plan.clone();

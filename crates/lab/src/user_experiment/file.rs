@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::experiment::Matrix;
 use crate::samplers::sampler_named;
 use crate::user_experiment::built_in;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     pub(super) name: String,
@@ -34,7 +34,7 @@ pub(super) struct File {
     pub(super) cost: CostPart,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Setup {
     #[serde(default)]
@@ -54,7 +54,7 @@ pub(super) struct Setup {
     pub(super) checkpoint: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ArmPart {
     pub(super) name: String,
@@ -74,7 +74,7 @@ pub(super) struct ArmPart {
     pub(super) advice: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct AxisPart {
     name: String,
@@ -85,7 +85,7 @@ struct AxisPart {
 }
 
 /// Numbers may stand without quotes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 enum Value {
     Number(i64),
@@ -93,7 +93,7 @@ enum Value {
     Word(String),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoadPart {
     script: Option<String>,
@@ -111,7 +111,7 @@ pub(super) struct LoadPart {
 }
 
 /// One of several scripts.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct MixPart {
     script: String,
@@ -119,13 +119,13 @@ struct MixPart {
     weight: u32,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunPart {
     sql: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MetricPart {
     pub(super) name: String,
@@ -137,7 +137,7 @@ pub(super) struct MetricPart {
     pub(super) sql: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CostPart {
     pub(super) run_seconds: f64,

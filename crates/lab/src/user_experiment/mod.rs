@@ -3,12 +3,14 @@
 //! ```text
 //! file.rs      what the file may say, and what is refused before anything is started
 //! names.rs     {axis} in SQL
+//! differing.rs which keys of two files ask something else
 //! template.rs  what `lab new` writes
 //! ```
 //!
 //! Once read it is an experiment like any other. Its text is kept in `plan.json`, so that a folder can be resumed
 //! without the file.
 
+mod differing;
 mod file;
 mod names;
 mod template;
@@ -31,6 +33,7 @@ use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
 
+pub(crate) use differing::differing;
 pub use names::statements;
 pub use template::TEMPLATE;
 

@@ -17,26 +17,63 @@ pub(super) fn named_in(sql: &str, axis: &str) -> bool {
 /// The statements of a text, parted at semicolons outside of quotes, dollar quotes and comments.
 pub fn statements(sql: &str) -> Vec<String> {
     let (mut statements, mut rest, mut own) = (Vec::new(), sql, String::new());
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            ';' => {
-                statements.push(std::mem::take(&mut own));
-                rest = rest.get(1..).unwrap_or_default();
-                continue;
-            }
-            '\'' | '"' => through(rest, 1, first.encode_utf8(&mut [0; 4])),
-            '-' if rest.starts_with("--") => through(rest, 2, "\n"),
-            '/' if rest.starts_with("/*") => through(rest, 2, "*/"),
-            '$' => dollar_tag(rest).map_or(1, |tag| through(rest, tag.len(), tag)),
-            other => other.len_utf8(),
-        };
-        let (taken, left) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        own.push_str(taken);
+    while let Some((part, taken, left)) = next_part(rest) {
         rest = left;
+        match part {
+            Part::Semicolon => statements.push(std::mem::take(&mut own)),
+            Part::Comment | Part::Blank | Part::Text => own.push_str(taken),
+        }
     }
     statements.push(own);
     statements.retain(|statement| !statement.trim().is_empty());
     statements
+}
+
+/// The text without what a server passes over: comments go away, and blanks outside of quotes are one blank. Hints stand in
+/// comments and stay.
+pub(super) fn without_comments(sql: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), sql);
+    while let Some((part, taken, left)) = next_part(rest) {
+        rest = left;
+        match part {
+            Part::Comment if taken.starts_with("/*+") => plain.push_str(taken),
+            Part::Comment | Part::Blank if plain.ends_with(' ') => {}
+            Part::Comment | Part::Blank => plain.push(' '),
+            Part::Semicolon | Part::Text => plain.push_str(taken),
+        }
+    }
+    plain.trim().to_owned()
+}
+
+/// What a piece of SQL is.
+enum Part {
+    /// The end of a statement.
+    Semicolon,
+    /// To the end of its line, or in `/* */`.
+    Comment,
+    /// One blank.
+    Blank,
+    /// One character, or all of a quoted part.
+    Text,
+}
+
+/// The piece with which a text begins, and what follows it; `None` at the end.
+fn next_part(text: &str) -> Option<(Part, &str, &str)> {
+    let first = text.chars().next()?;
+    let (part, length) = match first {
+        ';' => (Part::Semicolon, 1),
+        '\'' | '"' => (Part::Text, through(text, 1, first.encode_utf8(&mut [0; 4]))),
+        '-' if text.starts_with("--") => (Part::Comment, through(text, 2, "\n")),
+        '/' if text.starts_with("/*") => (Part::Comment, through(text, 2, "*/")),
+        '$' => {
+            let quoted = dollar_tag(text).map(|tag| through(text, tag.len(), tag));
+            (Part::Text, quoted.unwrap_or(1))
+        }
+        blank if blank.is_whitespace() => (Part::Blank, blank.len_utf8()),
+        other => (Part::Text, other.len_utf8()),
+    };
+    let (taken, left) = text.split_at_checked(length).unwrap_or((text, ""));
+    Some((part, taken, left))
 }
 
 /// The length of a quoted part: what opens it, and everything through its end.
@@ -66,6 +103,14 @@ mod tests {
         let point = Point::from([("rows".to_owned(), "7".to_owned())]);
         let sql = fill_in("SELECT '{1,2}'::int[], {rows}, {other}", &point);
         assert_eq!(sql, "SELECT '{1,2}'::int[], 7, {other}");
+    }
+
+    #[test]
+    fn comments_and_blanks_are_passed_over_outside_of_quotes_only() {
+        let sql = "SELECT  'a  -- b' -- c\n  /* d */ , $$ /* e */ $$\n";
+        assert_eq!(without_comments(sql), "SELECT 'a  -- b' , $$ /* e */ $$");
+        let hint = "/*+ SeqScan(t) */ SELECT 1";
+        assert_eq!(without_comments(hint), hint);
     }
 
     #[test]
