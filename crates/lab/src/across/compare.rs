@@ -34,7 +34,7 @@ pub fn compare(
     same_question(one.plan, other.plan)?;
     one_cause(&found, allowed)?;
     let names = [format!("A: {}", one.name), format!("B: {}", other.name)];
-    let plan = joint_plan(one.plan, other.plan, &names)?;
+    let plan = joint_plan(one, other, &names)?;
     let results = [
         relabelled(&plan, one, &names[0], 0),
         relabelled(&plan, other, &names[1], one.plan.matrix.blocks),
@@ -43,6 +43,7 @@ pub fn compare(
     let machine = Machine {
         name: "both",
         prefix: "",
+        plan: &plan,
         results: &results,
     };
     let study = Study {
@@ -165,7 +166,8 @@ fn one_cause(found: &[Difference], allowed: &[Group]) -> Result<()> {
 }
 
 /// The points that both have, with the folders as arms and the arms as one more axis.
-fn joint_plan(one: &Plan, other: &Plan, names: &[String; 2]) -> Result<Plan> {
+fn joint_plan(before: &Recorded<'_>, after: &Recorded<'_>, names: &[String; 2]) -> Result<Plan> {
+    let (one, other) = (before.plan, after.plan);
     let arms = one
         .matrix
         .arms
@@ -217,11 +219,12 @@ fn joint_plan(one: &Plan, other: &Plan, names: &[String; 2]) -> Result<Plan> {
     plan.matrix.blocks = one.matrix.blocks.max(other.matrix.blocks);
     plan.cells.clear();
     plan.left_out.clear();
+    // Only spare runs that were made are taken over.
+    plan.spare_from = None;
     plan.hash = format!("{}, {}", one.hash, other.hash);
-    for (source, name, letter) in [(one, &names[0], "A"), (other, &names[1], "B")] {
+    for (source, name, letter) in [(before, &names[0], "A"), (after, &names[1], "B")] {
         let cells = source
-            .cells
-            .iter()
+            .cells()
             .filter_map(|cell| joint_cell(&plan, cell, name, letter));
         let cells: Vec<Cell> = cells.collect();
         plan.cells.extend(cells);
@@ -326,6 +329,15 @@ fn remarks(found: &[Difference], one: &Recorded<'_>, other: &Recorded<'_>) -> Ve
             .iter()
             .map(|difference| format!("{}: {difference}", difference.group.name())),
     );
+    let merged = [one, other].into_iter().filter(|side| is_merged(side.plan));
+    remarks.extend(merged.map(|side| {
+        format!(
+            "{} was merged from several machines: their runs are taken together, so that their differences in speed blur its values",
+            side.name
+        )
+    }));
+    remarks.extend(one.unreadable_words());
+    remarks.extend(other.unreadable_words());
     if one.plan.seed != other.plan.seed {
         remarks.push(format!(
             "the seeds differ ({}, {}): the data are alike, not the same",
@@ -333,6 +345,11 @@ fn remarks(found: &[Difference], one: &Recorded<'_>, other: &Recorded<'_>) -> Ve
         ));
     }
     remarks
+}
+
+/// A plan of several machines has their names in its runs.
+fn is_merged(plan: &Plan) -> bool {
+    plan.cells.iter().any(|cell| cell.id.contains('/'))
 }
 
 /// Raw files stay in their own folders: they are named with the folder in front.
@@ -345,7 +362,11 @@ fn name_files(document: &mut ExperimentDocument, sides: [&Recorded<'_>; 2], name
         run.machine = side.name.to_owned();
         let folder = side.place.trim_end_matches('/');
         let own = format!("runs/{}/", run.id);
-        let inside = format!("{folder}/runs/{}/", run.id.trim_start_matches(letter));
+        let id = run.id.strip_prefix(letter).unwrap_or(&run.id);
+        let inside = match id.rsplit_once('/') {
+            Some((machine, id)) => format!("{folder}/machines/{machine}/runs/{id}/"),
+            None => format!("{folder}/runs/{id}/"),
+        };
         for file in &mut run.files {
             *file = file.replacen(&own, &inside, 1);
         }

@@ -12,6 +12,7 @@ fn recorded<'a>(name: &'a str, plan: &'a Plan, results: &'a [RunResult]) -> Reco
         place: name,
         plan,
         results,
+        unreadable: &[],
     }
 }
 
@@ -239,6 +240,97 @@ fn a_comparison_names_the_keys_of_own_files_that_differ() {
     assert_eq!(
         refused.to_string(),
         "the files of the two experiments differ: arm \"covering\": sql"
+    );
+}
+
+/// The plan with the first two of its blocks, as where the budget did not hold more, and their results.
+fn cut_short(plan: &Plan, speed: f64) -> (Plan, Vec<RunResult>) {
+    let cut = plan.without_blocks_from(3, format!("runs take {speed} times as long"));
+    let mut results = results(plan, speed);
+    results.retain(|result| result.cell.block < 3);
+    (cut, results)
+}
+
+#[test]
+fn blocks_that_the_budget_did_not_hold_are_not_missing() {
+    let plan = plan(1);
+    let [(cut, slow), (cut_too, fast)] = [cut_short(&plan, 1.0), cut_short(&plan, 0.9)];
+    let whole = results(&plan, 0.2);
+    let folders = [
+        recorded("lab/a", &cut, &slow),
+        recorded("lab/b", &cut_too, &fast),
+        recorded("lab/c", &plan, &whole),
+    ];
+    let both = merge(&Made, &folders[..2], &about()).expect("one plan");
+    assert!(both.complete);
+    assert_eq!(both.plan.blocks, 4);
+    assert_eq!(both.runs.len(), slow.len() + fast.len());
+    let basis = &both.cards[0].basis;
+    assert!(basis.contains("inside 4 blocks"), "{basis}");
+    let left_out = "left out of the plan on b: 2 of 4 blocks: runs take 0.9 times as long";
+    assert!(both.remarks.iter().any(|remark| remark == left_out));
+
+    let all = merge(&Made, &folders, &about()).expect("one plan");
+    assert!(all.complete);
+    assert_eq!(all.plan.blocks, 8);
+    assert_eq!(all.runs.len(), slow.len() + fast.len() + whole.len());
+    let differ = "the machines ran different numbers of blocks (a 2, b 2, c 4): each is held to its own, and all of their runs count";
+    assert!(
+        all.remarks.iter().any(|remark| remark == differ),
+        "{:?}",
+        all.remarks
+    );
+}
+
+#[test]
+fn results_that_cannot_be_read_are_named() {
+    let plan = plan(1);
+    let (before, after) = (results(&plan, 1.0), results(&plan, 0.5));
+    let unreadable = [Unreadable {
+        path: "b/runs/one/run.json".into(),
+        why: "EOF while parsing".into(),
+    }];
+    let folders = [
+        recorded("a", &plan, &before),
+        Recorded {
+            unreadable: &unreadable,
+            ..recorded("b", &plan, &after[1..])
+        },
+    ];
+    let merged = merge(&Made, &folders, &about()).expect("one plan");
+    let compared = compare(&folders[0], &folders[1], &[], &about()).expect("comparable");
+    for document in [merged, compared] {
+        let words = "b/runs/one/run.json cannot be read and does not count: EOF while parsing";
+        let mut remarks = document.remarks.iter();
+        assert!(remarks.any(|remark| remark == words));
+    }
+}
+
+#[test]
+fn a_merged_folder_is_one_side_of_a_comparison() {
+    let plan = plan(1);
+    let (cut, slow) = cut_short(&plan, 1.0);
+    let (fast, now) = (results(&plan, 0.9), results(&plan, 0.5));
+    let machines = [
+        recorded("merged/machines/a", &cut, &slow),
+        recorded("merged/machines/b", &plan, &fast),
+    ];
+    let before = joined(&machines).expect("one plan");
+    assert_eq!(before.results.len(), slow.len() + fast.len());
+    assert_eq!(before.plan.matrix.blocks, 6);
+    let side = recorded("merged", &before.plan, &before.results);
+    let after = recorded("now", &plan, &now);
+    let document = compare(&side, &after, &[], &about()).expect("comparable");
+    assert!(document.complete);
+    assert_eq!(document.runs.len(), slow.len() + fast.len() + now.len());
+    let file = format!("merged/machines/b/runs/{}/run.json", plan.cells[0].id);
+    assert!(document.runs.iter().any(|run| run.files[0] == file));
+
+    // A machine of it is no other experiment.
+    let refused = compare(&side, &machines[1], &[], &about()).expect_err("it is in there");
+    assert!(
+        refused.to_string().contains("hold the same run"),
+        "{refused}"
     );
 }
 
