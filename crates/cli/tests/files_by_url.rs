@@ -2,7 +2,6 @@
 
 mod common;
 
-
 use common::{Ran, hold_ledger, pgclinic, seen, text, told};
 use pgclinic_diagnose::Level;
 use pgclinic_diagnose::document::{DiffDocument, DiffVerdict, MeasureDocument};

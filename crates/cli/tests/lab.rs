@@ -145,7 +145,7 @@ fn goes_on_with_the_servers_it_was_begun_with(folder: &Path) {
     );
 }
 
-/// What can be made of a folder: its page, itself against itself, and two of it as one.
+/// What can be made of a folder: its page, a comparison with another one, and both as one.
 fn a_page_and_a_comparison(home: &Path, folder: &Path) {
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page beside the runs");
     assert!(page.contains("<h1>BETTER</h1>") && page.contains("href=\"runs/b01-insert-"));
@@ -156,25 +156,31 @@ fn a_page_and_a_comparison(home: &Path, folder: &Path) {
         "{}",
         report.out
     );
-    let compared = pgclinic(&["lab", "compare", folder, folder]).exits(0);
-    assert!(
-        compared.out.contains("nothing that was recorded differs"),
-        "{}",
-        compared.out
-    );
+    let second = home.join("run-2");
+    run_into(&second, &TWO_ARMS).exits(0);
+    against_each_other(home, folder, text(&second));
+    two_folders_of_one_plan_as_one(home, folder, text(&second));
+}
+
+/// The same folder twice is no comparison; two runs of one plan are one.
+fn against_each_other(home: &Path, folder: &str, second: &str) {
+    let itself = pgclinic(&["lab", "compare", folder, folder]).exits(2);
+    assert!(itself.err.contains("hold the same run"), "{}", itself.err);
     let page = home.join("compared.html");
+    let line = ["lab", "compare", folder, second, "--allow", "machine"];
     let html = ["--format", "html", "--output", text(&page)];
-    pgclinic(&[&["lab", "compare", folder, folder], &html[..]].concat()).exits(0);
+    pgclinic(&[&line[..], &html[..]].concat()).exits(0);
     let page = std::fs::read_to_string(page).expect("a page");
-    assert!(
-        page.contains("href=\"run/runs/b01-insert-"),
-        "links lead into the folder"
-    );
-    two_folders_of_one_plan_as_one(home, folder);
+    for link in [
+        "href=\"run/runs/b01-insert-",
+        "href=\"run-2/runs/b01-insert-",
+    ] {
+        assert!(page.contains(link), "links lead into the folders");
+    }
 }
 
 /// The same folder twice is none more; another one of the same plan is.
-fn two_folders_of_one_plan_as_one(home: &Path, folder: &str) {
+fn two_folders_of_one_plan_as_one(home: &Path, folder: &str, second: &str) {
     let into = home.join("merged");
     let merge = |other: &str| {
         let into = ["--into", text(&into), "--quiet"];
@@ -183,9 +189,7 @@ fn two_folders_of_one_plan_as_one(home: &Path, folder: &str) {
     let twice = merge(folder).exits(2);
     assert!(twice.err.contains("hold the same run"), "{}", twice.err);
     assert!(!into.exists(), "nothing is copied");
-    let second = home.join("run-2");
-    run_into(&second, &TWO_ARMS).exits(0);
-    let merged = merge(text(&second));
+    let merged = merge(second);
     assert!(merged.exits(0).out.contains("6 of 6 runs done"));
     let copied = "machines/run-2/runs/b01-insert-collides_primary-created-first_primary-autovacuum_off/run.json";
     assert!(into.join(copied).exists());

@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 
 use pgclinic_diagnose::document::ExperimentDocument;
 
+use super::merge::each_run_once;
 use super::{Difference, Group, Recorded, differences};
 use crate::analysis::{About, Design, Machine, Observation, Observations, Study, compose};
 use crate::cell::{Arm, Axis, Cell, RunResult};
 use crate::decision::Comparison;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
+use crate::user_experiment::differing;
 
 /// The axis that the arms of both experiments become.
 const ARM: &str = "arm";
@@ -20,18 +22,19 @@ const ARM: &str = "arm";
 /// Compares two folders. `allowed` are groups that the user knows to differ.
 ///
 /// # Errors
-/// When the experiments cannot be compared, with what differs.
+/// When the experiments cannot be compared, with what differs, and when one of them is a copy of the other.
 pub fn compare(
     one: &Recorded<'_>,
     other: &Recorded<'_>,
     allowed: &[Group],
     about: &About,
 ) -> Result<ExperimentDocument> {
+    each_run_once(&[*one, *other])?;
     let found = differences(one, other);
     same_question(one.plan, other.plan)?;
     one_cause(&found, allowed)?;
     let names = [format!("A: {}", one.name), format!("B: {}", other.name)];
-    let plan = joint_plan(one.plan, other.plan, &names)?;
+    let plan = joint_plan(one, other, &names)?;
     let results = [
         relabelled(&plan, one, &names[0], 0),
         relabelled(&plan, other, &names[1], one.plan.matrix.blocks),
@@ -40,6 +43,7 @@ pub fn compare(
     let machine = Machine {
         name: "both",
         prefix: "",
+        plan: &plan,
         results: &results,
     };
     let study = Study {
@@ -72,11 +76,7 @@ fn same_question(one: &Plan, other: &Plan) -> Result<()> {
             one.experiment, other.experiment
         ));
     }
-    if one.own != other.own {
-        return refused(
-            "the files of the two experiments differ: their statements are not the same".into(),
-        );
-    }
+    same_file(one, other)?;
     if one.yours.shape != other.yours.shape {
         return refused(format!(
             "the data differ: {}, {}",
@@ -102,6 +102,22 @@ fn same_question(one: &Plan, other: &Plan) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The files of own experiments ask the same, whatever else stands in them.
+fn same_file(one: &Plan, other: &Plan) -> Result<()> {
+    let differing = match (&one.own, &other.own) {
+        (Some(one), Some(other)) => differing(one, other)?,
+        (one, other) if one == other => Vec::new(),
+        _ => vec!["only one of the two has one".to_owned()],
+    };
+    match differing.is_empty() {
+        true => Ok(()),
+        false => refused(format!(
+            "the files of the two experiments differ: {}",
+            differing.join("; ")
+        )),
+    }
 }
 
 /// In the words of a refusal.
@@ -150,7 +166,8 @@ fn one_cause(found: &[Difference], allowed: &[Group]) -> Result<()> {
 }
 
 /// The points that both have, with the folders as arms and the arms as one more axis.
-fn joint_plan(one: &Plan, other: &Plan, names: &[String; 2]) -> Result<Plan> {
+fn joint_plan(before: &Recorded<'_>, after: &Recorded<'_>, names: &[String; 2]) -> Result<Plan> {
+    let (one, other) = (before.plan, after.plan);
     let arms = one
         .matrix
         .arms
@@ -202,11 +219,12 @@ fn joint_plan(one: &Plan, other: &Plan, names: &[String; 2]) -> Result<Plan> {
     plan.matrix.blocks = one.matrix.blocks.max(other.matrix.blocks);
     plan.cells.clear();
     plan.left_out.clear();
+    // Only spare runs that were made are taken over.
+    plan.spare_from = None;
     plan.hash = format!("{}, {}", one.hash, other.hash);
-    for (source, name, letter) in [(one, &names[0], "A"), (other, &names[1], "B")] {
+    for (source, name, letter) in [(before, &names[0], "A"), (after, &names[1], "B")] {
         let cells = source
-            .cells
-            .iter()
+            .cells()
             .filter_map(|cell| joint_cell(&plan, cell, name, letter));
         let cells: Vec<Cell> = cells.collect();
         plan.cells.extend(cells);
@@ -311,6 +329,15 @@ fn remarks(found: &[Difference], one: &Recorded<'_>, other: &Recorded<'_>) -> Ve
             .iter()
             .map(|difference| format!("{}: {difference}", difference.group.name())),
     );
+    let merged = [one, other].into_iter().filter(|side| is_merged(side.plan));
+    remarks.extend(merged.map(|side| {
+        format!(
+            "{} was merged from several machines: their runs are taken together, so that their differences in speed blur its values",
+            side.name
+        )
+    }));
+    remarks.extend(one.unreadable_words());
+    remarks.extend(other.unreadable_words());
     if one.plan.seed != other.plan.seed {
         remarks.push(format!(
             "the seeds differ ({}, {}): the data are alike, not the same",
@@ -318,6 +345,11 @@ fn remarks(found: &[Difference], one: &Recorded<'_>, other: &Recorded<'_>) -> Ve
         ));
     }
     remarks
+}
+
+/// A plan of several machines has their names in its runs.
+fn is_merged(plan: &Plan) -> bool {
+    plan.cells.iter().any(|cell| cell.id.contains('/'))
 }
 
 /// Raw files stay in their own folders: they are named with the folder in front.
@@ -330,7 +362,11 @@ fn name_files(document: &mut ExperimentDocument, sides: [&Recorded<'_>; 2], name
         run.machine = side.name.to_owned();
         let folder = side.place.trim_end_matches('/');
         let own = format!("runs/{}/", run.id);
-        let inside = format!("{folder}/runs/{}/", run.id.trim_start_matches(letter));
+        let id = run.id.strip_prefix(letter).unwrap_or(&run.id);
+        let inside = match id.rsplit_once('/') {
+            Some((machine, id)) => format!("{folder}/machines/{machine}/runs/{id}/"),
+            None => format!("{folder}/runs/{id}/"),
+        };
         for file in &mut run.files {
             *file = file.replacen(&own, &inside, 1);
         }

@@ -12,7 +12,16 @@ fn recorded<'a>(name: &'a str, plan: &'a Plan, results: &'a [RunResult]) -> Reco
         place: name,
         plan,
         results,
+        unreadable: &[],
     }
+}
+
+/// The same runs, made a day later.
+fn later(mut results: Vec<RunResult>) -> Vec<RunResult> {
+    for result in &mut results {
+        result.started += 86_400;
+    }
+    results
 }
 
 fn with_fact(mut results: Vec<RunResult>, name: &str, value: &str) -> Vec<RunResult> {
@@ -48,11 +57,11 @@ fn one_difference_is_the_question() {
 fn two_differences_are_refused_by_name_unless_allowed() {
     let plan = plan(1);
     let results_one = with_fact(results(&plan, 1.0), "setting.jit", "off");
-    let changed = with_fact(
+    let changed = later(with_fact(
         with_fact(results(&plan, 1.0), "cpu", "eight cores"),
         "setting.jit",
         "on",
-    );
+    ));
     let (one, other) = (
         recorded("a", &plan, &results_one),
         recorded("b", &plan, &changed),
@@ -76,7 +85,7 @@ fn refusal(before: &[(&str, &str)], after: &[(&str, &str)]) -> Option<String> {
             with_fact(results, name, value)
         })
     };
-    let (one, other) = (with(before), with(after));
+    let (one, other) = (with(before), later(with(after)));
     let sides = [recorded("a", &plan, &one), recorded("b", &plan, &other)];
     let compared = compare(&sides[0], &sides[1], &[], &about());
     compared.err().map(|error| error.to_string())
@@ -121,7 +130,7 @@ fn a_fact_that_one_side_lacks_is_a_difference() {
 fn facts_that_vary_between_arms_are_compared_arm_by_arm() {
     let plan = plan(1);
     let before = results(&plan, 1.0);
-    let mut after = with_fact(results(&plan, 1.0), "cpu", "eight cores");
+    let mut after = later(with_fact(results(&plan, 1.0), "cpu", "eight cores"));
     for result in after.iter_mut().filter(|result| result.cell.arm == "14") {
         let version = ("server_version".to_owned(), "14.9".to_owned());
         result.environment.extend([version]);
@@ -159,10 +168,10 @@ fn what_was_brought_is_compared_too() {
     let plan = plan(1);
     let mut brought = plan.clone();
     brought.yours.ddl = Some("CREATE TEMP TABLE t ()".to_owned());
-    let results = results(&plan, 1.0);
+    let (before, after) = (results(&plan, 1.0), later(results(&plan, 1.0)));
     let (one, other) = (
-        recorded("a", &plan, &results),
-        recorded("b", &brought, &results),
+        recorded("a", &plan, &before),
+        recorded("b", &brought, &after),
     );
     let refusal = compare(&one, &other, &[], &about()).expect_err("other statements");
     assert!(
@@ -206,6 +215,123 @@ fn a_folder_and_its_copy_count_once() {
     let refused = merge(&Made, &folders, &about()).expect_err("one of them is a copy");
     let words = format!("lab and copy hold the same run, {}", results[3].cell.id);
     assert!(refused.to_string().contains(&words), "{refused}");
+    let refused = compare(&folders[0], &folders[1], &[], &about()).expect_err("a copy");
+    assert!(refused.to_string().contains(&words), "{refused}");
+}
+
+#[test]
+fn a_comparison_names_the_keys_of_own_files_that_differ() {
+    let plan = plan(1);
+    let with = |text: &str| Plan {
+        own: Some(text.to_owned()),
+        ..plan.clone()
+    };
+    let (before, after) = (results(&plan, 1.0), later(results(&plan, 1.0)));
+    let compared = |one: &Plan, other: &Plan| {
+        let sides = [recorded("a", one, &before), recorded("b", other, &after)];
+        compare(&sides[0], &sides[1], &[], &about())
+    };
+    let template = with(crate::TEMPLATE);
+    let commented = with(&format!("# Mine.\n{}", crate::TEMPLATE));
+    assert!(compared(&template, &commented).is_ok());
+    let covering =
+        with(&crate::TEMPLATE.replace("INCLUDE (total); VACUUM", "INCLUDE (note); VACUUM"));
+    let refused = compared(&template, &covering).expect_err("another index");
+    assert_eq!(
+        refused.to_string(),
+        "the files of the two experiments differ: arm \"covering\": sql"
+    );
+}
+
+/// The plan with the first two of its blocks, as where the budget did not hold more, and their results.
+fn cut_short(plan: &Plan, speed: f64) -> (Plan, Vec<RunResult>) {
+    let cut = plan.without_blocks_from(3, format!("runs take {speed} times as long"));
+    let mut results = results(plan, speed);
+    results.retain(|result| result.cell.block < 3);
+    (cut, results)
+}
+
+#[test]
+fn blocks_that_the_budget_did_not_hold_are_not_missing() {
+    let plan = plan(1);
+    let [(cut, slow), (cut_too, fast)] = [cut_short(&plan, 1.0), cut_short(&plan, 0.9)];
+    let whole = results(&plan, 0.2);
+    let folders = [
+        recorded("lab/a", &cut, &slow),
+        recorded("lab/b", &cut_too, &fast),
+        recorded("lab/c", &plan, &whole),
+    ];
+    let both = merge(&Made, &folders[..2], &about()).expect("one plan");
+    assert!(both.complete);
+    assert_eq!(both.plan.blocks, 4);
+    assert_eq!(both.runs.len(), slow.len() + fast.len());
+    let basis = &both.cards[0].basis;
+    assert!(basis.contains("inside 4 blocks"), "{basis}");
+    let left_out = "left out of the plan on b: 2 of 4 blocks: runs take 0.9 times as long";
+    assert!(both.remarks.iter().any(|remark| remark == left_out));
+
+    let all = merge(&Made, &folders, &about()).expect("one plan");
+    assert!(all.complete);
+    assert_eq!(all.plan.blocks, 8);
+    assert_eq!(all.runs.len(), slow.len() + fast.len() + whole.len());
+    let differ = "the machines ran different numbers of blocks (a 2, b 2, c 4): each is held to its own, and all of their runs count";
+    assert!(
+        all.remarks.iter().any(|remark| remark == differ),
+        "{:?}",
+        all.remarks
+    );
+}
+
+#[test]
+fn results_that_cannot_be_read_are_named() {
+    let plan = plan(1);
+    let (before, after) = (results(&plan, 1.0), results(&plan, 0.5));
+    let unreadable = [Unreadable {
+        path: "b/runs/one/run.json".into(),
+        why: "EOF while parsing".into(),
+    }];
+    let folders = [
+        recorded("a", &plan, &before),
+        Recorded {
+            unreadable: &unreadable,
+            ..recorded("b", &plan, &after[1..])
+        },
+    ];
+    let merged = merge(&Made, &folders, &about()).expect("one plan");
+    let compared = compare(&folders[0], &folders[1], &[], &about()).expect("comparable");
+    for document in [merged, compared] {
+        let words = "b/runs/one/run.json cannot be read and does not count: EOF while parsing";
+        let mut remarks = document.remarks.iter();
+        assert!(remarks.any(|remark| remark == words));
+    }
+}
+
+#[test]
+fn a_merged_folder_is_one_side_of_a_comparison() {
+    let plan = plan(1);
+    let (cut, slow) = cut_short(&plan, 1.0);
+    let (fast, now) = (results(&plan, 0.9), results(&plan, 0.5));
+    let machines = [
+        recorded("merged/machines/a", &cut, &slow),
+        recorded("merged/machines/b", &plan, &fast),
+    ];
+    let before = joined(&machines).expect("one plan");
+    assert_eq!(before.results.len(), slow.len() + fast.len());
+    assert_eq!(before.plan.matrix.blocks, 6);
+    let side = recorded("merged", &before.plan, &before.results);
+    let after = recorded("now", &plan, &now);
+    let document = compare(&side, &after, &[], &about()).expect("comparable");
+    assert!(document.complete);
+    assert_eq!(document.runs.len(), slow.len() + fast.len() + now.len());
+    let file = format!("merged/machines/b/runs/{}/run.json", plan.cells[0].id);
+    assert!(document.runs.iter().any(|run| run.files[0] == file));
+
+    // A machine of it is no other experiment.
+    let refused = compare(&side, &machines[1], &[], &about()).expect_err("it is in there");
+    assert!(
+        refused.to_string().contains("hold the same run"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -213,10 +339,10 @@ fn another_scale_or_question_is_refused() {
     let plan = plan(1);
     let mut published = plan.clone();
     published.scale = crate::experiment::Scale::Published;
-    let results = results(&plan, 1.0);
+    let (before, after) = (results(&plan, 1.0), later(results(&plan, 1.0)));
     let (one, other) = (
-        recorded("a", &plan, &results),
-        recorded("b", &published, &results),
+        recorded("a", &plan, &before),
+        recorded("b", &published, &after),
     );
     let refusal = compare(&one, &other, &[], &about())
         .expect_err("another scale")

@@ -50,9 +50,14 @@ pub(super) fn remarks(machines: &[Machine<'_>]) -> Vec<String> {
     ids.into_iter().map(sentence).collect()
 }
 
-/// Two folders that are compared hold their arms as values of an axis.
-fn arm_of(cell: &Cell) -> (String, String) {
-    (cell.arm.clone(), cell.at("arm").to_owned())
+/// Arm, the same as the value of an axis, machine: two folders that are compared hold their arms as values of an axis, and
+/// one that was merged has its machines in the ids of its runs.
+type ArmOf = (String, String, String);
+
+fn arm_of(cell: &Cell) -> ArmOf {
+    let machine = cell.id.rsplit_once('/').map_or("", |(machine, _)| machine);
+    let arm = cell.at("arm").to_owned();
+    (cell.arm.clone(), arm, machine.to_owned())
 }
 
 fn has_server(result: &RunResult) -> bool {
@@ -60,8 +65,8 @@ fn has_server(result: &RunResult) -> bool {
 }
 
 /// The earliest run of each arm that had a server.
-fn firsts(results: &[RunResult]) -> BTreeMap<(String, String), &RunResult> {
-    let mut firsts: BTreeMap<(String, String), &RunResult> = BTreeMap::new();
+fn firsts(results: &[RunResult]) -> BTreeMap<ArmOf, &RunResult> {
+    let mut firsts: BTreeMap<ArmOf, &RunResult> = BTreeMap::new();
     for result in results.iter().filter(|result| has_server(result)) {
         let first = firsts.entry(arm_of(&result.cell)).or_insert(result);
         if result.started < first.started {

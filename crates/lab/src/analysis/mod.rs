@@ -84,20 +84,21 @@ pub(crate) struct Study<'a> {
     pub(crate) judge: Judge,
 }
 
-/// The document of an experiment that ran on one or more machines.
+/// The document of an experiment that ran on one or more machines. `plan` says what was asked; how many blocks of it each
+/// machine was to run stands in the machine's own.
 pub fn document(
     experiment: &dyn Experiment,
     plan: &Plan,
     machines: &[Machine<'_>],
     about: &About,
 ) -> ExperimentDocument {
-    let machine_count = u32::try_from(machines.len()).unwrap_or(u32::MAX);
+    let blocks = machines.iter().map(|machine| machine.plan.matrix.blocks);
     let study = Study {
         plan,
-        observations: Observations::of(plan, machines),
+        observations: Observations::of(machines),
         comparisons: experiment.comparisons(&plan.matrix),
         design: Design::Blocks,
-        blocks: plan.matrix.blocks.saturating_mul(machine_count.max(1)),
+        blocks: blocks.fold(0, u32::saturating_add),
         judge: about.judge,
     };
     let results: Vec<RunResult> = machines
@@ -106,7 +107,7 @@ pub fn document(
         .collect();
     let mut remarks = experiment.remarks(&results);
     remarks.extend(published::without_series(&plan.experiment).map(str::to_owned));
-    remarks.extend(summary::left_out(plan));
+    remarks.extend(summary::left_out(machines));
     remarks.extend(mixed::remarks(machines));
     remarks.extend(environment::beneath(machines));
     let mut document = compose(experiment.question(), &study, machines, about, remarks);
@@ -123,7 +124,7 @@ pub(crate) fn compose(
     remarks: Vec<String>,
 ) -> ExperimentDocument {
     let plan = study.plan;
-    let runs = summary::runs(plan, machines);
+    let runs = summary::runs(machines);
     ExperimentDocument {
         schema: "pgclinic.lab/1".into(),
         tool: Tool::this(),
@@ -140,7 +141,7 @@ pub(crate) fn compose(
         folder: about.folder.clone(),
         command: about.command.clone(),
         started: summary::started(machines),
-        complete: summary::is_complete(plan, machines),
+        complete: summary::is_complete(machines),
         machines: environment::machines(machines),
         arms: environment::arms(plan, machines),
         cards: cards::all(study, &runs),

@@ -12,6 +12,8 @@ pub struct Machine<'a> {
     pub name: &'a str,
     /// Put before ids of runs and names of files; empty where there is one machine.
     pub prefix: &'a str,
+    /// What it was to run: without the blocks that its budget did not hold.
+    pub plan: &'a Plan,
     /// What it measured.
     pub results: &'a [RunResult],
 }
@@ -23,6 +25,12 @@ impl Machine<'_> {
             "" => run.to_owned(),
             prefix => format!("{prefix}/{run}"),
         }
+    }
+
+    /// How many numbers its blocks take, so that those of the next machine are others.
+    fn block_numbers(&self) -> u32 {
+        let measured = self.results.iter().map(|result| result.cell.block).max();
+        self.plan.matrix.blocks.max(measured.unwrap_or_default())
     }
 }
 
@@ -44,10 +52,9 @@ pub(crate) struct Observation {
 pub(crate) struct Observations(pub(crate) Vec<Observation>);
 
 impl Observations {
-    pub(super) fn of(plan: &Plan, machines: &[Machine<'_>]) -> Self {
-        let mut all = Vec::new();
-        for (number, machine) in (0..).zip(machines) {
-            let first = plan.matrix.blocks.saturating_mul(number);
+    pub(super) fn of(machines: &[Machine<'_>]) -> Self {
+        let (mut all, mut first) = (Vec::new(), 0_u32);
+        for machine in machines {
             let done = machine.results.iter().filter(|result| result.is_done());
             all.extend(done.map(|result| Observation {
                 run: machine.id(&result.cell.id),
@@ -58,6 +65,7 @@ impl Observations {
                 metrics: result.metrics.clone(),
                 elapsed_s: result.elapsed_s,
             }));
+            first = first.saturating_add(machine.block_numbers());
         }
         all.sort_by_key(|observation| observation.block);
         Observations(all)

@@ -6,13 +6,13 @@ use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
 use super::Machine;
 use super::mixed::mixed;
 use crate::cell::{Cell, Outcome, RunResult};
-use crate::plan::Plan;
+use crate::plan::LeftOut;
 
-/// Every planned run of every machine, in the order of the plan.
-pub(super) fn runs(plan: &Plan, machines: &[Machine<'_>]) -> Vec<RunSummary> {
+/// Every planned run of every machine, in the order of its plan.
+pub(super) fn runs(machines: &[Machine<'_>]) -> Vec<RunSummary> {
     let mut runs = Vec::new();
     for machine in machines {
-        let mixed = mixed(machine);
+        let (mixed, plan) = (mixed(machine), machine.plan);
         for cell in &plan.cells {
             let result = machine
                 .results
@@ -68,9 +68,10 @@ fn run(machine: &Machine<'_>, cell: &Cell, result: Option<&RunResult>) -> RunSum
     }
 }
 
-/// Every planned run has a result, of whatever kind.
-pub(super) fn is_complete(plan: &Plan, machines: &[Machine<'_>]) -> bool {
+/// Every run that a machine was to make has a result, of whatever kind.
+pub(super) fn is_complete(machines: &[Machine<'_>]) -> bool {
     machines.iter().all(|machine| {
+        let plan = machine.plan;
         let has = |cell: &Cell| {
             machine
                 .results
@@ -89,13 +90,26 @@ pub(super) fn started(machines: &[Machine<'_>]) -> Option<String> {
     results.map(|result| result.started).min().map(moment)
 }
 
-/// What did not fit the budget.
-pub(super) fn left_out(plan: &Plan) -> Vec<String> {
-    let words = plan
-        .left_out
-        .iter()
-        .map(|left| format!("left out of the plan: {}: {}", left.what, left.why));
-    words.collect()
+/// What did not fit the budget, with the machine where it is not so on all of them.
+pub(super) fn left_out(machines: &[Machine<'_>]) -> Vec<String> {
+    let everywhere = |left: &LeftOut| {
+        let mut all = machines.iter();
+        all.all(|machine| machine.plan.left_out.contains(left))
+    };
+    let mut words: Vec<String> = Vec::new();
+    for machine in machines {
+        for left in &machine.plan.left_out {
+            let place = match everywhere(left) {
+                true => String::new(),
+                false => format!(" on {}", machine.name),
+            };
+            let sentence = format!("left out of the plan{place}: {}: {}", left.what, left.why);
+            if !words.contains(&sentence) {
+                words.push(sentence);
+            }
+        }
+    }
+    words
 }
 
 /// Seconds since 1970 as `2026-11-21T17:00:00Z`.

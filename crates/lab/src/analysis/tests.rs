@@ -101,12 +101,14 @@ pub(crate) fn about() -> About {
 }
 
 fn of(results: &[RunResult]) -> ExperimentDocument {
+    let plan = plan(1);
     let machine = Machine {
         name: "here",
         prefix: "",
+        plan: &plan,
         results,
     };
-    document(&Made, &plan(1), &[machine], &about())
+    document(&Made, &plan, &[machine], &about())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The folder of an experiment: plan, journal, and one folder a run that is there whole or not at all.
 
-use std::fs::File;
+use std::fmt;
+use std::fs::{DirEntry, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub struct RunFolder {
     is_new: bool,
 }
 
-/// A run's folder whose result cannot be read: somebody changed it, or the disk did.
+/// A run's folder whose result cannot be read: somebody changed it, or the disk did. Shown as the sentence of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// Its `run.json`.
@@ -38,11 +39,23 @@ pub struct Unreadable {
     pub why: String,
 }
 
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        write!(f, "{path} cannot be read and does not count: {}", self.why)
+    }
+}
+
 impl RunFolder {
+    /// Whether there is a plan in it.
+    pub(crate) fn is_at(path: &Path) -> bool {
+        path.join(PLAN).exists()
+    }
+
     /// Begins in a new or empty folder, or goes on in one that holds the same plan.
     pub fn create(path: &Path, plan: Plan) -> Result<Self> {
         refuse_data_directory(path)?;
-        if path.join(PLAN).exists() {
+        if Self::is_at(path) {
             let found = Self::open(path)?;
             return match found.plan.hash == plan.hash {
                 true => Ok(found),
@@ -55,7 +68,8 @@ impl RunFolder {
             };
         }
         let mut entries = std::fs::read_dir(path).into_iter().flatten();
-        if path.is_file() || entries.next().is_some() {
+        let is_left = |entry: DirEntry| is_from_a_killed_start(&entry);
+        if path.is_file() || entries.any(|entry| !entry.is_ok_and(is_left)) {
             return Err(Error::Refused(format!(
                 "{} is not empty and holds no experiment: name a new folder with --into",
                 path.display()
@@ -197,10 +211,13 @@ impl RunFolder {
         }
     }
 
-    /// Removes what a killed run left unfinished.
+    /// Removes what a killed run left unfinished. Where the runs are gone altogether there is nothing to remove.
     pub(super) fn clean(&self) -> Result<()> {
         let runs = self.path.join(RUNS);
-        let entries = std::fs::read_dir(&runs).map_err(Error::io("list", &runs))?;
+        let entries = match std::fs::read_dir(&runs) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            read => read.map_err(Error::io("list", &runs))?,
+        };
         for entry in entries.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PART) {
                 let path = entry.path();
@@ -231,6 +248,23 @@ impl RunFolder {
     }
 }
 
+/// Whether an entry is what [`RunFolder::create`] leaves when it is killed before the plan has its name: a plan half
+/// written, and a place for runs with nothing in it.
+fn is_from_a_killed_start(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let Ok(kind) = entry.file_type() else {
+        return false;
+    };
+    if kind.is_file() {
+        return name.to_string_lossy().starts_with(PART);
+    }
+    let holds_nothing = || {
+        let entries = std::fs::read_dir(entry.path());
+        entries.is_ok_and(|mut entries| entries.next().is_none())
+    };
+    kind.is_dir() && name == RUNS && holds_nothing()
+}
+
 fn read_result(path: &Path, cell: &Cell) -> std::result::Result<RunResult, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let result: RunResult = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
@@ -259,4 +293,48 @@ fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|open| open.sync_all())
         .map_err(Error::io("sync", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::tests::plan;
+
+    #[test]
+    fn runs_that_are_gone_are_made_anew() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = RunFolder::create(home.path(), plan(1)).expect("a run folder");
+        std::fs::remove_dir_all(home.path().join(RUNS)).expect("no runs");
+        folder.clean().expect("nothing to remove");
+        let cell = &folder.plan().cells[0];
+        let part = folder.begin_run(cell).expect("a folder for the run");
+        let result = crate::analysis::tests::result(cell, 1.0);
+        folder.end_run(&part, &result).expect("a result");
+        let (results, unreadable) = folder.results().expect("results");
+        assert_eq!((results.len(), unreadable.len()), (1, 0));
+        assert_eq!(results[0].cell, *cell);
+    }
+
+    #[test]
+    fn a_start_that_was_killed_before_the_plan_had_its_name_can_be_repeated() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (part, runs) = (home.path().join(".part-plan.json"), home.path().join(RUNS));
+        std::fs::create_dir(&runs).expect("a folder");
+        std::fs::write(&part, "{\"schema\": \"pgcl").expect("half a plan");
+        RunFolder::create(home.path(), plan(1)).expect("a run folder");
+        RunFolder::open(home.path()).expect("a plan");
+        assert!(!part.exists(), "the half plan became a whole one");
+    }
+
+    #[test]
+    fn a_folder_with_anything_else_in_it_is_left_alone() {
+        for file in ["letters.txt", "runs/letters.txt", "runs"] {
+            let home = tempfile::tempdir().expect("a folder");
+            let path = home.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(&path, "").expect("a file");
+            let refused = RunFolder::create(home.path(), plan(1)).expect_err(file);
+            assert!(refused.to_string().contains("is not empty"), "{refused}");
+        }
+    }
 }

@@ -109,10 +109,11 @@ fn ends_in_the_middle(path: &Path) -> bool {
     text.last().is_some_and(|last| *last != b'\n')
 }
 
-/// The entries that can be read; a line that a kill cut off is none.
+/// The entries that can be read; a line that a kill cut off is none, even where the cut went through a character.
 pub(super) fn read(path: &Path) -> Vec<Entry> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines()
+    let bytes = std::fs::read(path).unwrap_or_default();
+    String::from_utf8_lossy(&bytes)
+        .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }
@@ -126,11 +127,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("journal.jsonl");
         append(&path, &Entry::new(Event::Began)).expect("a line");
-        let mut bytes = std::fs::read(&path).expect("the journal");
-        bytes.extend_from_slice(b"{\"at\":17,\"eve");
-        std::fs::write(&path, bytes).expect("the journal");
-        append(&path, &Entry::new(Event::Resumed)).expect("a line");
+        // The second ends inside of a character of two bytes.
+        for cut in [&b"{\"at\":17,\"eve"[..], b"{\"at\":17,\"outcome\":\"fl\xc3"] {
+            let mut bytes = std::fs::read(&path).expect("the journal");
+            bytes.extend_from_slice(cut);
+            std::fs::write(&path, bytes).expect("the journal");
+            append(&path, &Entry::new(Event::Resumed)).expect("a line");
+        }
         let events: Vec<Event> = read(&path).into_iter().map(|entry| entry.event).collect();
-        assert_eq!(events, [Event::Began, Event::Resumed]);
+        assert_eq!(events, [Event::Began, Event::Resumed, Event::Resumed]);
     }
 }

@@ -96,6 +96,7 @@ fn open_cards(
     let machine = Machine {
         name: "",
         prefix: "",
+        plan,
         results,
     };
     let about = About {

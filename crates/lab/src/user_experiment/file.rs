@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::plan::is_plain;
 use crate::samplers::sampler_named;
 use crate::user_experiment::built_in;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     #[serde(deserialize_with = "name")]
@@ -39,7 +39,7 @@ pub(super) struct File {
     pub(super) cost: CostPart,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Setup {
     #[serde(default)]
@@ -59,7 +59,7 @@ pub(super) struct Setup {
     pub(super) checkpoint: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ArmPart {
     pub(super) name: String,
@@ -79,7 +79,7 @@ pub(super) struct ArmPart {
     pub(super) advice: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct AxisPart {
     name: String,
@@ -90,7 +90,7 @@ struct AxisPart {
 }
 
 /// Numbers may stand without quotes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(untagged)]
 enum Value {
     Number(i64),
@@ -98,7 +98,7 @@ enum Value {
     Word(String),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoadPart {
     script: Option<String>,
@@ -117,7 +117,7 @@ pub(super) struct LoadPart {
 }
 
 /// One of several scripts.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct MixPart {
     script: String,
@@ -125,13 +125,13 @@ struct MixPart {
     weight: u32,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunPart {
     sql: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MetricPart {
     #[serde(deserialize_with = "metric_name")]
@@ -144,7 +144,7 @@ pub(super) struct MetricPart {
     pub(super) sql: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CostPart {
     #[serde(deserialize_with = "estimate")]

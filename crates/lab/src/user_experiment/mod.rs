@@ -4,6 +4,7 @@
 //! file.rs      what the file may say, and what is refused before anything is started
 //! cold.rs      whether what a run read came from the disk
 //! names.rs     {axis} in SQL
+//! differing.rs which keys of two files ask something else
 //! template.rs  what `lab new` writes
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! without the file.
 
 mod cold;
+mod differing;
 mod file;
 mod names;
 mod template;
@@ -35,6 +37,7 @@ use cold::ColdRead;
 use file::{File, LoadPart};
 use names::{fill_in, named_in};
 
+pub(crate) use differing::differing;
 pub use template::TEMPLATE;
 
 /// The table of a learned shape; [setup] and what follows may use it.

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pgclinic_lab::RunFolder;
-use pgclinic_lab::across::{Group, Recorded, compare};
+use pgclinic_lab::across::{Group, Joined, Recorded, Source, compare, joined};
 use pgclinic_report::Document;
 
 use super::arguments::JudgeArgs;
@@ -41,7 +40,7 @@ impl From<GroupName> for Group {
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A folder of `lab run`: what there was before
+    /// A folder of `lab run` or `lab merge`: what there was before
     before: PathBuf,
     /// Another one of the same experiment: what there is now
     after: PathBuf,
@@ -57,30 +56,35 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     arguments.output.refuse_early(&[])?;
     let folders = [&arguments.before, &arguments.after];
-    let [one, other] = folders.map(|path| RunFolder::open(path));
+    let [one, other] = folders.map(|path| side(path));
     let (one, other) = (one?, other?);
-    let (results_one, _) = one.results()?;
-    let (results_other, _) = other.results()?;
     let names = folders.map(|path| path.display().to_string());
     let allowed: Vec<Group> = arguments.allow.iter().copied().map(Group::from).collect();
     let command = format!("pgclinic lab compare {} {}", names[0], names[1]);
     let about = arguments.judge.about(names.join(", "), command);
     let places =
         folders.map(|folder| seen_from_the_page(folder, arguments.output.output.as_deref()));
-    let before = Recorded {
-        name: &names[0],
-        place: &places[0],
-        plan: one.plan(),
-        results: &results_one,
-    };
-    let after = Recorded {
-        name: &names[1],
-        place: &places[1],
-        plan: other.plan(),
-        results: &results_other,
-    };
+    let before = recorded(&one, &names[0], &places[0]);
+    let after = recorded(&other, &names[1], &places[1]);
     let document = Document::Experiment(compare(&before, &after, &allowed, &about)?);
     Ok(arguments.output.give(&document, Exit::Healthy, world))
+}
+
+/// What a folder holds, all machines of it where it was merged.
+fn side(path: &Path) -> Result<Joined, Failure> {
+    let sources = Source::open(path)?;
+    let recorded: Vec<Recorded<'_>> = sources.iter().map(Source::recorded).collect();
+    Ok(joined(&recorded)?)
+}
+
+fn recorded<'a>(side: &'a Joined, name: &'a str, place: &'a str) -> Recorded<'a> {
+    Recorded {
+        name,
+        place,
+        plan: &side.plan,
+        results: &side.results,
+        unreadable: &side.unreadable,
+    }
 }
 
 /// A folder relative to the page, where it lies below the page's folder; else its whole path. On stdout the page belongs to

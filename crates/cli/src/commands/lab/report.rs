@@ -3,19 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pgclinic_lab::across::{Source, is_merged};
 use pgclinic_lab::analysis::{Machine, again, document};
 use pgclinic_lab::{Experiment, RunFolder, RunResult};
 use pgclinic_report::{Document, Options, by_name};
 
 use super::arguments::JudgeArgs;
 use super::experiment::of_plan;
+use super::merge;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, write_file};
 use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A folder of `lab run`; an HTML page links to raw files when it is written into it
+    /// A folder of `lab run` or `lab merge`; an HTML page links to raw files when it is written into it
     folder: PathBuf,
     #[command(flatten)]
     judge: JudgeArgs,
@@ -23,11 +25,19 @@ pub(super) struct Arguments {
     output: OutputArgs,
 }
 
+/// The page that is left beside the runs.
+pub(super) const PAGE: &str = "report.html";
+
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     arguments.output.refuse_early(&[])?;
-    let folder = RunFolder::open(&arguments.folder)?;
-    let known = of_plan(folder.plan())?;
-    let document = of(known.experiment(), &folder, &arguments.judge)?;
+    let (path, judge) = (&arguments.folder, &arguments.judge);
+    let document = if is_merged(path)? {
+        merge::of(&Source::open(path)?, path, judge)?
+    } else {
+        let folder = RunFolder::open(path)?;
+        let known = of_plan(folder.plan())?;
+        of(known.experiment(), &folder, judge)?
+    };
     let exit = exit_of(&document);
     Ok(arguments.output.give(&document, exit, world))
 }
@@ -43,19 +53,16 @@ pub(super) fn of(
         folder.path().display().to_string(),
         again(experiment, folder.plan(), folder.kept_site()?.as_ref()),
     );
+    let plan = folder.plan_as_run();
     let machine = Machine {
         name: host(&results),
         prefix: "",
+        plan: &plan,
         results: &results,
     };
-    let mut made = document(experiment, &folder.plan_as_run(), &[machine], &about);
-    made.remarks.extend(unreadable.iter().map(|one| {
-        format!(
-            "{} cannot be read and does not count: {}",
-            one.path.display(),
-            one.why
-        )
-    }));
+    let mut made = document(experiment, &plan, &[machine], &about);
+    let unreadable = unreadable.iter().map(ToString::to_string);
+    made.remarks.extend(unreadable);
     Ok(Document::Experiment(made))
 }
 
@@ -69,7 +76,7 @@ pub(super) fn host(results: &[RunResult]) -> &str {
 
 /// Writes the page into the folder, where its links to raw files lead somewhere.
 pub(super) fn leave_page(document: &Document, folder: &RunFolder) -> Result<PathBuf, Failure> {
-    write_page(document, &folder.path().join("report.html"))
+    write_page(document, &folder.path().join(PAGE))
 }
 
 /// Writes a page.

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 pub(crate) use expression::Expression;
 pub(crate) use random::Random;
 pub use scan::statements;
+pub(crate) use scan::without_comments;
 pub(crate) use template::Template;
 
 /// What every client has before the script begins: its number, counted from 0.

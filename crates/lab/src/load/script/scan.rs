@@ -206,9 +206,44 @@ pub fn statements(sql: &str) -> Vec<String> {
     statements
 }
 
+/// The text without what a server passes over: comments go away, and blanks outside of quotes are one blank. Hints stand in
+/// comments and stay; so does what follows something that is never closed.
+pub(crate) fn without_comments(sql: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), Cursor::new(sql));
+    loop {
+        let before = rest;
+        match piece(&mut rest) {
+            Ok(None) => break,
+            Ok(Some(Piece::BlockComment)) if before.starts_with("/*+") => {
+                plain.push_str(before.until(&rest));
+            }
+            Ok(Some(Piece::Blank | Piece::LineComment | Piece::BlockComment)) => {
+                if !plain.ends_with(' ') {
+                    plain.push(' ');
+                }
+            }
+            Ok(Some(_)) => plain.push_str(before.until(&rest)),
+            Err(_) => {
+                plain.push_str(before.rest());
+                break;
+            }
+        }
+    }
+    plain.trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_and_blanks_are_passed_over_outside_of_quotes_only() {
+        let sql = "SELECT  'a  -- b' -- c\n  /* d /* e */ */ , $$ /* f */ $$\n";
+        assert_eq!(without_comments(sql), "SELECT 'a  -- b' , $$ /* f */ $$");
+        let hint = "/*+ SeqScan(t) */ SELECT 1";
+        assert_eq!(without_comments(hint), hint);
+        assert_eq!(without_comments("SELECT  'never"), "SELECT 'never");
+    }
 
     fn parted(sql: &str) -> Vec<String> {
         let own = |statement: String| statement.trim().to_owned();
