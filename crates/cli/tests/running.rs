@@ -204,7 +204,7 @@ fn the_server_is_asked_for_a_damaged_page() {
         "{said}"
     );
 
-    let (_other, stranger) = started(13, Checksums::On);
+    let (_other, stranger) = started(13, Checksums::On, &busy());
     let theirs = url(&stranger);
     let refused = pgclinic(&["check", text(&copy.pgdata), "--server", &theirs]).exits(2);
     assert!(
