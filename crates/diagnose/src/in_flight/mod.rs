@@ -18,7 +18,7 @@ mod sieve;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, Cluster, OpenError, RelationFileName};
+use pgclinic_cluster::{Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, RelationFileName};
 use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::{Layout, StatusLog};
 use pgclinic_source::tar::{Archives, Passing, TarStream};
@@ -89,7 +89,7 @@ pub struct Flight {
     /// Pages that are shown as zeros and were none.
     pages_as_zeros: u64,
     /// Checksums of files, for the manifest.
-    sums: BTreeMap<String, Vec<u8>>,
+    sums: BTreeMap<String, (Algorithm, Vec<u8>)>,
     small_bytes: u64,
     /// What is not there, or was not looked at.
     pub not_checked: Vec<NotChecked>,
@@ -128,7 +128,7 @@ impl Flight {
                 EntryKind::File => {
                     // An archive may lie about it.
                     progress.expect(file.len.min(EXPECTED_MAX));
-                    let sum = sum_of(&file.path).map(Digest::new);
+                    let sum = sum_of(&file.path);
                     self.file(stream, &file, sum, (&mut *passed, &mut buffer), progress)?;
                 }
                 EntryKind::Other => {}
@@ -144,7 +144,7 @@ impl Flight {
         &mut self,
         stream: &mut TarStream<A>,
         file: &Passing,
-        mut sum: Option<Digest>,
+        algorithm: Option<Algorithm>,
         (passed, buffer): (&mut Passed, &mut [u8]),
         progress: &dyn Progress,
     ) -> Result<(), SourceError> {
@@ -154,6 +154,7 @@ impl Flight {
             true => passed.add_kept(&file.path),
             false => passed.add_gone(&file.path, file.len),
         }
+        let mut sum = algorithm.map(|algorithm| (algorithm, Digest::new(algorithm)));
         let mut sieve = relation.map(|name| FileSieve::new(name, &self.shape));
         let mut offset = 0u64;
         while offset < file.len {
@@ -162,7 +163,7 @@ impl Flight {
             if is_kept {
                 passed.append(&file.path, bytes)?;
             }
-            if let Some(sum) = &mut sum {
+            if let Some((_, sum)) = &mut sum {
                 sum.update(bytes);
             }
             if let Some(sieve) = &mut sieve {
@@ -176,8 +177,9 @@ impl Flight {
                 return Ok(());
             }
         }
-        if let Some(sum) = sum {
-            self.sums.insert(file.path.clone(), sum.finish());
+        if let Some((algorithm, sum)) = sum {
+            let sum = (algorithm, sum.finish());
+            self.sums.insert(file.path.clone(), sum);
         }
         Ok(())
     }
@@ -219,6 +221,9 @@ impl Flight {
         {
             return true;
         }
+        if file.path == MANIFEST {
+            return file.len <= MANIFEST_BYTES;
+        }
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let is_status = StatusLog::ALL.into_iter().any(|log| log.folder() == folder);
         if is_status || folder.starts_with("pg_wal") {
@@ -259,7 +264,7 @@ impl Flight {
         if !self.was_right(&cluster) {
             return Ok(None);
         }
-        cluster.known_sums = self.sums;
+        cluster.known_sums = Some(self.sums);
         adjust(&mut cluster);
         let options = CheckOptions {
             level: Level::Pages,
