@@ -187,6 +187,8 @@ pub struct Cluster {
     pub wal_is_elsewhere: bool,
     /// Of files that passed by once: the checksums that were made then. What they do not have cannot be summed any more.
     pub known_sums: Option<BTreeMap<String, (Algorithm, Vec<u8>)>>,
+    /// A part of its files is known not to be there, as of an archive that was cut: one that is missing, or short, proves nothing.
+    pub is_partial: bool,
     is_replayed: bool,
     replayed_to: Option<Lsn>,
     /// Of a server at work, the files of `pg_xact` that it writes to, as they were before the end of its WAL was looked for.
@@ -367,6 +369,7 @@ impl Cluster {
             links: Vec::new(),
             wal_is_elsewhere: false,
             known_sums: None,
+            is_partial: false,
             is_replayed: false,
             replayed_to: None,
             status_before: BTreeMap::new(),

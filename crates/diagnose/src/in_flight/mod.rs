@@ -292,6 +292,7 @@ impl Flight {
             return Ok(None);
         }
         cluster.known_sums = Some(self.sums);
+        cluster.is_partial = !self.is_whole;
         adjust(&mut cluster);
         let options = CheckOptions {
             level: Level::Pages,
