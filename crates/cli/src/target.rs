@@ -237,6 +237,7 @@ fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> 
             why.unwrap_or_default()
         ))
     })?;
+    cluster.is_partial = !troubles.is_empty();
     cluster
         .troubles
         .extend(troubles.into_iter().map(of_archives));
@@ -273,6 +274,7 @@ fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
     }
     let cluster = Cluster::open_chain(links);
     let mut cluster = cluster.map_err(|error| Failure::new(error.to_string()))?;
+    cluster.is_partial = !troubles.is_empty();
     cluster.troubles.extend(troubles);
     Ok(cluster)
 }

@@ -25,7 +25,7 @@ fn bomb(folder: &Path, name: &str, bytes: u64) -> PathBuf {
     let file = File::options().write(true).open(&plain).expect("a file");
     file.set_len(512 + bytes + 1024).expect("zeros");
     let mut gzip = Command::new("gzip");
-    let packed = gzip.arg("-1").arg(&plain).status().expect("gzip");
+    let packed = gzip.args(["-1", "-f"]).arg(&plain).status().expect("gzip");
     assert!(packed.success());
     folder.join("base.tar.gz")
 }
@@ -64,10 +64,14 @@ fn what_only_passes_by_takes_no_disk() {
         return;
     };
     let folder = scratch();
-    let archive = bomb(folder.path(), "base/5/16999", 100 * MIB);
+    let archive = folder.path().join("base.tar.gz");
     let line = ["check", text(&archive), "--spill-to", text(&disk.path)];
-    let passed = pgclinic(&[&line[..], &["--level", "pages"]].concat()).exits(2);
-    assert!(!passed.err.contains("room"), "{}", passed.err);
+    // Large objects have the number of a catalog, and no name stands in them.
+    for name in ["base/5/16999", "base/5/2613"] {
+        bomb(folder.path(), name, 100 * MIB);
+        let passed = pgclinic(&[&line[..], &["--level", "pages"]].concat()).exits(2);
+        assert!(!passed.err.contains("room"), "{name}: {}", passed.err);
+    }
     let unpacked = pgclinic(&line).exits(2);
     assert!(
         unpacked.err.contains("there is no room in"),

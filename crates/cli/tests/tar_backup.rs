@@ -4,11 +4,14 @@ mod common;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use common::{check_json, count, pgclinic, seen, text, told};
-use pgclinic_diagnose::Severity;
+use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
-use pgclinic_testkit::{as_primary, base_backup, copy_of, overwrite, run_as, seed, server};
+use pgclinic_testkit::{
+    as_primary, base_backup, copy_of, overwrite, plain_backup, run_as, seed, server,
+};
 
 /// Options of `pg_basebackup` that make archives.
 const FORMS: [(&str, &str); 4] = [
@@ -26,6 +29,59 @@ fn archives(server: &Server, scratch: &Scratch) -> Vec<PathBuf> {
         folder
     });
     made.to_vec()
+}
+
+/// `check` of an archive at this level, with its exit code.
+#[track_caller]
+fn check_at(archive: &Path, level: &str, exit: u8) -> CheckDocument {
+    let line = ["check", text(archive), "--format", "json", "--level", level];
+    let ran = pgclinic(&line);
+    let document = ran.document();
+    assert_eq!(ran.exit, exit, "{}\n{}", told(&document), ran.err);
+    document
+}
+
+/// The names in a folder: `first`, then the others, then `last`.
+fn names(folder: &Path, first: &[&str], last: &[&str]) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let mut names: Vec<String> = names.map(|name| name.expect("UTF-8")).collect();
+    names.retain(|name| !first.contains(&&**name) && !last.contains(&&**name));
+    names.sort();
+    let first = first.iter().map(|name| (*name).to_owned());
+    let last = last.iter().map(|name| (*name).to_owned());
+    first.chain(names).chain(last).collect()
+}
+
+/// These names of a folder in an archive, with what links of tablespaces lead to.
+fn tarred(folder: &Path, names: &[String], archive: &Path) {
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(folder).arg("-chf").arg(archive);
+    let made = tar.args(names).status().expect("tar");
+    assert!(made.success());
+}
+
+/// The same packed: `NAME.tar.gz` for `NAME.tar`.
+fn gzipped(folder: &Path, names: &[String], archive: &Path) -> PathBuf {
+    tarred(folder, names, archive);
+    let mut gzip = Command::new("gzip");
+    let made = gzip.args(["-1", "-f"]).arg(archive).status().expect("gzip");
+    assert!(made.success());
+    archive.with_extension("tar.gz")
+}
+
+/// Rules and files of damage.
+fn damage(document: &CheckDocument) -> Vec<(&str, &str)> {
+    let findings = document.findings.iter();
+    findings
+        .filter(|finding| finding.severity == Severity::Damage)
+        .map(|finding| (&*finding.rule, &*finding.place.path))
+        .collect()
+}
+
+#[track_caller]
+fn hold_undamaged(document: &CheckDocument) {
+    assert_eq!(count(document, Severity::Damage), 0, "{}", told(document));
 }
 
 #[test]
@@ -153,7 +209,163 @@ fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
             .iter()
             .any(|finding| finding.rule == "backup-file-missing")
     );
+    std::fs::remove_file(folder.join("backup_manifest")).expect("a manifest");
+    for level in ["pages", "structure", "full"] {
+        let document = check_at(&archive, level, 3);
+        let lines = told(&document);
+        hold_undamaged(&document);
+        let why = "not checked: the archives whole: base.tar.zst: ";
+        assert!(lines.contains(why), "{level}: {lines}");
+    }
     file.set_len(100).expect("a cut");
     let failed = pgclinic(&["check", text(&folder)]).exits(2);
     assert!(failed.err.contains("base.tar.zst"), "{}", failed.err);
+}
+
+/// What comes behind the cut is not missing: nobody knows what came there.
+#[test]
+fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let archive = scratch.path().join("cluster.tar");
+    let orders = [
+        names(&copy.pgdata, &["PG_VERSION", "global", "base"], &[]),
+        names(&copy.pgdata, &["PG_VERSION", "base"], &["global"]),
+    ];
+    for order in orders {
+        tarred(&copy.pgdata, &order, &archive);
+        hold_undamaged(&check_at(&archive, "full", 0));
+        let file = File::options().write(true).open(&archive);
+        let file = file.expect("an archive");
+        let len = file.metadata().expect("an archive").len();
+        for tenths in [9, 7, 5, 3, 1] {
+            file.set_len(len * tenths / 10 + 700).expect("a cut");
+            for level in ["pages", "structure", "full"] {
+                let document = check_at(&archive, level, 3);
+                hold_undamaged(&document);
+                let lines = told(&document);
+                let why = "not checked: the archives whole: cluster.tar: ";
+                assert!(lines.contains(why), "{tenths} {level}: {lines}");
+            }
+        }
+    }
+}
+
+/// A damaged page in front of the cut is damage all the same.
+#[test]
+fn damage_in_front_of_the_cut_is_told() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    // The index of `pg_database` by name: no server writes to it again here.
+    overwrite(&copy.pgdata.join("global/2671"), 8192 + 4000);
+    let archive = scratch.path().join("cluster.tar");
+    let order = names(&copy.pgdata, &["PG_VERSION", "global", "base"], &[]);
+    tarred(&copy.pgdata, &order, &archive);
+    let file = File::options().write(true).open(&archive);
+    let file = file.expect("an archive");
+    let len = file.metadata().expect("an archive").len();
+    file.set_len(len / 2).expect("a cut");
+    let document = check_at(&archive, "structure", 1);
+    let damage = damage(&document);
+    assert!(
+        damage.contains(&("checksum-mismatch", "global/2671")),
+        "{damage:?}"
+    );
+    let elsewhere = damage.iter().any(|(_, path)| *path != "global/2671");
+    assert!(!elsewhere, "{damage:?}");
+}
+
+#[test]
+fn a_manifest_in_the_archive_is_held_against_what_passed_by() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut server = copy.start_with(&as_primary()).expect("a server");
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let backup = |name: &str, arguments: &[&str]| {
+        let folder = scratch.path().join(name);
+        plain_backup(&copy, &server, &folder, arguments);
+        folder
+    };
+    let usual = backup("usual", &[]);
+    let sha = backup("sha", &["--manifest-checksums=SHA256"]);
+    server.stop(StopMode::Fast).expect("a stop");
+    let packed = |folder: &Path| {
+        let names = names(folder, &["backup_label"], &["backup_manifest"]);
+        gzipped(folder, &names, &scratch.path().join("monday.tar"))
+    };
+
+    let sound = check_at(&packed(&usual), "pages", 3);
+    hold_undamaged(&sound);
+    assert!(!told(&sound).contains("files against the manifest"));
+
+    // Of the sums that were not made, none is guessed.
+    let unknown = check_at(&packed(&sha), "pages", 3);
+    hold_undamaged(&unknown);
+    assert!(
+        told(&unknown).contains(" files against the manifest, the first of them "),
+        "{}",
+        told(&unknown)
+    );
+
+    let settings = File::options()
+        .write(true)
+        .open(usual.join("postgresql.conf"));
+    let settings = settings.expect("a file");
+    settings.write_all_at(b"%", 0).expect("a write");
+    let archive = packed(&usual);
+    for level in ["pages", "structure"] {
+        let changed = check_at(&archive, level, 1);
+        let expected = [("backup-file-changed", "postgresql.conf")];
+        assert_eq!(damage(&changed), expected, "{level}");
+    }
+}
+
+/// `backup_manifest` lies beside `base.tar`; an archive of another name has nothing to do with it.
+#[test]
+fn a_manifest_beside_belongs_to_base_tar_only() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut server = copy.start_with(&as_primary()).expect("a server");
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = scratch.path().join("backup");
+    plain_backup(&copy, &server, &folder, &[]);
+    server.stop(StopMode::Fast).expect("a stop");
+    let beside = scratch.path().join("beside");
+    std::fs::create_dir(&beside).expect("a folder");
+    let manifest = "backup_manifest";
+    std::fs::rename(folder.join(manifest), beside.join(manifest)).expect("a manifest");
+    std::fs::remove_file(folder.join("postgresql.conf")).expect("settings");
+    let names = names(&folder, &["backup_label"], &[]);
+    let monday = gzipped(&folder, &names, &beside.join("monday.tar"));
+    let base = gzipped(&folder, &names, &beside.join("base.tar"));
+    for level in ["pages", "structure"] {
+        hold_undamaged(&check_at(&monday, level, 3));
+        let expected = [("backup-file-missing", "postgresql.conf")];
+        assert_eq!(damage(&check_at(&base, level, 1)), expected, "{level}");
+    }
+}
+
+/// More small files than are kept come before what everything else needs.
+#[test]
+fn the_control_file_may_come_after_many_small_files() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    for number in 900_000..900_260 {
+        let path = copy.pgdata.join(format!("base/1/{number}"));
+        let file = File::create(path).expect("a file");
+        file.set_len(1 << 20).expect("zeros");
+    }
+    let names = names(&copy.pgdata, &["PG_VERSION", "base"], &["global"]);
+    let archive = gzipped(&copy.pgdata, &names, &scratch.path().join("many.tar"));
+    let ran = pgclinic(&[
+        "check",
+        text(&archive),
+        "--level",
+        "pages",
+        "--format",
+        "json",
+    ]);
+    let document = ran.document();
+    let lines = told(&document);
+    hold_undamaged(&document);
+    assert!(!lines.contains("control file"), "{lines}");
+    assert_eq!(document.target.checksums, Some(true));
 }

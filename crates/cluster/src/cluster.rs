@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
+use pgclinic_format::digest::Algorithm;
 use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::{Clock, Source, SourceErrorKind, read_all};
 
@@ -184,8 +185,10 @@ pub struct Cluster {
     pub(crate) links: Vec<Link>,
     /// WAL that the backup needs is none of its own: another backup builds on it, or a server has it still.
     pub wal_is_elsewhere: bool,
-    /// Checksums of files that were made when they passed by, as the manifest sums them.
-    pub known_sums: BTreeMap<String, Vec<u8>>,
+    /// Of files that passed by once: the checksums that were made then. What they do not have cannot be summed any more.
+    pub known_sums: Option<BTreeMap<String, (Algorithm, Vec<u8>)>>,
+    /// A part of its files is known not to be there, as of an archive that was cut: one that is missing, or short, proves nothing.
+    pub is_partial: bool,
     is_replayed: bool,
     replayed_to: Option<Lsn>,
     /// Of a server at work, the files of `pg_xact` that it writes to, as they were before the end of its WAL was looked for.
@@ -365,7 +368,8 @@ impl Cluster {
             manifest: OnceLock::new(),
             links: Vec::new(),
             wal_is_elsewhere: false,
-            known_sums: BTreeMap::new(),
+            known_sums: None,
+            is_partial: false,
             is_replayed: false,
             replayed_to: None,
             status_before: BTreeMap::new(),

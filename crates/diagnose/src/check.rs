@@ -233,6 +233,11 @@ impl ForkCx<'_> {
         self.cluster.is_some_and(Cluster::needs_recovery)
     }
 
+    /// What its files say of each other proves nothing: replay is due, or a part of them is not there.
+    pub fn may_disagree(&self) -> bool {
+        self.replay_is_due() || self.cluster.is_some_and(|cluster| cluster.is_partial)
+    }
+
     /// A server is at work on the cluster, and known to be.
     pub fn is_running(&self) -> bool {
         self.cluster.is_some_and(Cluster::is_running)

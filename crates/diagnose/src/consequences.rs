@@ -107,6 +107,18 @@ pub(crate) fn leave_to_recovery(draft: &mut Draft) {
     draft.server_says = None;
 }
 
+/// What is missed may be in the part of the files that is not there.
+pub(crate) fn leave_to_the_whole(draft: &mut Draft) {
+    if draft.severity != Severity::Note {
+        draft
+            .message
+            .push_str("; not all of the files are there, and with the rest it may be right");
+    }
+    draft.severity = Severity::Note;
+    draft.rows = Some(0);
+    draft.server_says = None;
+}
+
 fn leave_to_its_maker(draft: &mut Draft) {
     draft.severity = draft.severity.max(Severity::Note);
     draft.rows = Some(0);

@@ -293,6 +293,30 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_missed_in_a_cluster_of_which_a_part_is_not_there() {
+        let trial = DatabaseTrial::new();
+        let database = trial.database("clinic");
+        let catalog = trial.catalog(database);
+        let table = a_relation(&catalog, is_table);
+        let index = a_relation(&catalog, |relation| relation.kind == RelKind::Index);
+        let mut hurt = trial.hurt(vec![
+            OverlayPatch::Remove {
+                path: trial.path(table, database, Fork::Main),
+            },
+            cut(&trial.path(index, database, Fork::Main), 5),
+        ]);
+        let missing = missing_file::MISSING_FILE.name;
+        let told = hurt.told(DATABASE_CHECKS);
+        assert!(
+            told.iter().any(|line| line.starts_with(missing)),
+            "{told:?}"
+        );
+        hurt.cluster.is_partial = true;
+        let told = hurt.told(DATABASE_CHECKS);
+        assert!(told.is_empty(), "{told:?}");
+    }
+
+    #[test]
     fn nothing_is_compared_in_a_cluster_that_needs_recovery() {
         let trial = DatabaseTrial::new();
         let control = "global/pg_control".to_owned();

@@ -17,9 +17,10 @@ pub struct HeapAids<'a> {
 
 impl<'a> HeapAids<'a> {
     /// For the main fork of a heap, with its visibility map if it has one. What compares the two is
-    /// left out in a cluster that needs recovery, since they reach the disk apart.
+    /// left out in a cluster that needs recovery, since they reach the disk apart, and in one that is not whole.
     pub fn new(cluster: &'a Cluster, catalog: &'a Catalog, map: Option<&'a ForkFiles>) -> Self {
-        let settled = cluster.control.trusted().is_some() && !cluster.needs_recovery();
+        let disagree = cluster.needs_recovery() || cluster.is_partial;
+        let settled = cluster.control.trusted().is_some() && !disagree;
         let bits = |files| {
             let summed = cluster.checksums() == Some(true);
             VisibilityBits::new(cluster.source().as_ref(), files, cluster.build, summed)

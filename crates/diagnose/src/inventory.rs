@@ -11,8 +11,12 @@ use crate::findings::Findings;
 use crate::places::fork_place;
 
 /// The server was shut down in good order, so that files and catalogs must agree. In any other
-/// state replay may still create, fill, cut and remove files.
+/// state replay may still create, fill, cut and remove files; and where a part of the files is not there, it may be the part
+/// that is missed.
 pub fn is_settled(cluster: &Cluster) -> bool {
+    if cluster.is_partial {
+        return false;
+    }
     let control = cluster.control.trusted();
     let control = control.filter(|_| !cluster.is_running());
     cluster.recovered().is_some() || control.is_some_and(ControlFile::is_shut_down)

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::Catalog;
+use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid, Page};
 use pgclinic_source::Source;
@@ -99,11 +99,10 @@ impl<'a> RelationCx<'a> {
         self.neighbours.faces_of(self.fork)
     }
 
-    /// The cluster was shut down in good order, so that pages agree with each other.
+    /// The cluster was shut down in good order, and all of it is there, so that pages agree with each other.
     pub fn settled(&self) -> bool {
-        self.fork
-            .cluster
-            .is_some_and(|cluster| cluster.control.trusted().is_some() && !cluster.needs_recovery())
+        let known = |cluster: &Cluster| cluster.control.trusted().is_some();
+        self.fork.cluster.is_some_and(known) && !self.fork.may_disagree()
     }
 
     /// A draft about a block of this fork.

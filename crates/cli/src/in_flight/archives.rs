@@ -7,6 +7,7 @@ use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
 use pgclinic_diagnose::{CheckDocument, CheckOptions, Progress};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_format::digest::Algorithm;
 use pgclinic_source::tar::{PackedArchives, TarStream};
 use pgclinic_source::{DataDirectory, Passed, SourceError, SourceErrorKind, read_all};
 
@@ -43,17 +44,22 @@ pub(crate) fn check_archives(
     let known = manifest
         .as_ref()
         .and_then(|bytes| BackupManifest::parse(bytes).ok());
-    let sum_of = |path: &str| Some(known.as_ref()?.files.get(path)?.sum.as_ref()?.0);
+    let sum_of = |path: &str| match &known {
+        Some(known) => Some(known.files.get(path)?.sum.as_ref()?.0),
+        // One that comes with the files comes last, and nearly every one has these sums.
+        None => Some(Algorithm::Crc32c),
+    };
     let mut passed = Passed::new("a backup in archives", &options.spill_folder)?;
-    if let Some(bytes) = &manifest {
-        passed.add_kept(MANIFEST);
-        passed.append(MANIFEST, bytes)?;
-    }
     let mut flight = Flight::new(shape);
     let mut stream = TarStream::new(archives);
     let watched = flight.watch(&mut stream, &sum_of, &mut passed, progress);
     if watched.is_err() || !stream.troubles().is_empty() {
         return Ok(None);
+    }
+    // As where archives are read in place, the one beside them counts.
+    if let Some(bytes) = &manifest {
+        passed.add_kept(MANIFEST);
+        passed.append(MANIFEST, bytes)?;
     }
     fetch_catalogs(&mut flight, &mut passed, None);
     let judged = flight.judge(passed, options, progress, |_| {});
@@ -64,9 +70,9 @@ pub(crate) fn check_archives(
     Ok(document)
 }
 
-/// The manifest that lies beside the archives, if there is one.
+/// The manifest that lies beside the archives, if there is one. An archive of another name stands for itself.
 fn manifest_beside(archive: &Path) -> Result<Option<Vec<u8>>, SourceError> {
-    let Some(folder) = archive.parent() else {
+    let Some(folder) = archive.parent().filter(|_| is_base(archive)) else {
         return Ok(None);
     };
     let folder = DataDirectory::open(folder)?;
@@ -75,4 +81,11 @@ fn manifest_beside(archive: &Path) -> Result<Option<Vec<u8>>, SourceError> {
         Err(error) if error.kind == SourceErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// `base.tar`, packed or not, as `pg_basebackup` names it.
+fn is_base(archive: &Path) -> bool {
+    let name = archive.file_name().unwrap_or_default().to_string_lossy();
+    let packing = name.strip_prefix("base.tar");
+    packing.is_some_and(|packing| matches!(packing, "" | ".gz" | ".lz4" | ".zst"))
 }

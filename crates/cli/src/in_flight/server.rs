@@ -93,7 +93,9 @@ pub(crate) fn check_server(
         files,
         &RealClock::starting(Instant::now()),
     );
-    fetch_catalogs(&mut flight, &mut passed, files.ok());
+    // Who interrupts does not wait for names.
+    let asked = files.ok().filter(|_| !progress.is_interrupted());
+    fetch_catalogs(&mut flight, &mut passed, asked);
     let told: Vec<String> = flight
         .not_checked
         .iter()

@@ -56,7 +56,7 @@ impl PageCheck for BrinMetaPage {
             let at = Meta::PAGES_PER_RANGE_AT;
             out.add(Draft::new(&BRIN_META_PAGE, message).bytes(at, at + 4));
         }
-        let settled = !cx.fork.replay_is_due();
+        let settled = !cx.fork.may_disagree();
         if settled && u64::from(meta.last_revmap_page) >= cx.fork.blocks {
             let message = format!(
                 "lastRevmapPage {} is behind the end of an index of {} blocks",

@@ -43,8 +43,8 @@ impl PageCheck for BtreeLinkBeyondEnd {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let replay_is_due = cx.fork.replay_is_due();
-        if cx.fork.method != Some(AccessMethod::Btree) || page.is_new() || replay_is_due {
+        let may_disagree = cx.fork.may_disagree();
+        if cx.fork.method != Some(AccessMethod::Btree) || page.is_new() || may_disagree {
             return;
         }
         if page

@@ -46,7 +46,7 @@ impl PageCheck for GinLinkBeyondEnd {
         let Some((opaque, kind)) = gin_page(page, cx) else {
             return;
         };
-        if kind == PageKind::Deleted || cx.fork.replay_is_due() {
+        if kind == PageKind::Deleted || cx.fork.may_disagree() {
             return;
         }
         let special = usize::from(page.pd_special());

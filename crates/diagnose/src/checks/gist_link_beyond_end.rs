@@ -43,8 +43,8 @@ impl PageCheck for GistLinkBeyondEnd {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let replay_is_due = cx.fork.replay_is_due();
-        let Some(gist) = GistPage::parse(page).filter(|_| !page.is_new() && !replay_is_due) else {
+        let may_disagree = cx.fork.may_disagree();
+        let Some(gist) = GistPage::parse(page).filter(|_| !page.is_new() && !may_disagree) else {
             return;
         };
         right_link(gist, cx, out);

@@ -51,7 +51,8 @@ impl PageCheck for HashMetaSense {
             return;
         };
         // Where replay is due, the file may be longer or shorter than this page knows.
-        let blocks = cx.fork.limits.is_some().then_some(cx.fork.blocks);
+        let blocks =
+            (cx.fork.limits.is_some() && !cx.fork.may_disagree()).then_some(cx.fork.blocks);
         for fault in faults(meta, page.len(), blocks) {
             let (start, end) = fault.bytes;
             out.add(Draft::new(&HASH_META_SENSE, fault.words).bytes(start, end));

@@ -61,8 +61,8 @@ impl PageCheck for SpgistLink {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let replay_is_due = cx.fork.replay_is_due();
-        let Some(spgist) = SpgistPage::parse(page).filter(|_| !page.is_new() && !replay_is_due)
+        let may_disagree = cx.fork.may_disagree();
+        let Some(spgist) = SpgistPage::parse(page).filter(|_| !page.is_new() && !may_disagree)
         else {
             return;
         };

@@ -4,7 +4,7 @@
 //! ```text
 //! stream ─► sieve: every page, nameless ─┬─ quiet: counted, shown as zeros
 //!             │                          └─ suspect: kept ─► looked at again, where somebody can be asked
-//!             └─ catalogs, maps, status files, WAL: kept whole
+//!             └─ catalogs, maps, status files, WAL, what says what the backup is: kept whole
 //! all of it ─► Passed ─► the walker, which names what was kept and judges it by all its rules
 //! ```
 //!
@@ -18,7 +18,7 @@ mod sieve;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, Cluster, OpenError, RelationFileName};
+use pgclinic_cluster::{Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, RelationFileName};
 use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::{Layout, StatusLog};
 use pgclinic_source::tar::{Archives, Passing, TarStream};
@@ -37,9 +37,14 @@ const CHUNK_BYTES: usize = 256 << 10;
 const EXPECTED_MAX: u64 = 1 << 40;
 /// `FirstNormalObjectId`: files below it are of catalogs, unless they were rewritten.
 const FIRST_NORMAL: u32 = 16384;
-/// A rewritten catalog gets a number like any table; small files are kept for that, up to so many bytes together.
+/// `pg_largeobject` and its index: no name stands in them, and they may be as large as any table.
+const LARGE_OBJECTS: [u32; 2] = [2613, 2683];
+/// A rewritten catalog gets a number like any table; small files are kept for that, up to so many bytes together. What is no
+/// relation's file is counted apart.
 const SMALL_BYTES: u64 = 1 << 20;
 const SMALL_TOGETHER: u64 = 256 << 20;
+/// Control file, maps, versions and label are kept however much was kept before them, as they may come last. None is longer.
+const ESSENTIAL_BYTES: u64 = 64 << 10;
 
 /// Whether pages carry checksums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,10 +94,30 @@ pub struct Flight {
     /// Pages that are shown as zeros and were none.
     pages_as_zeros: u64,
     /// Checksums of files, for the manifest.
-    sums: BTreeMap<String, Vec<u8>>,
-    small_bytes: u64,
+    sums: BTreeMap<String, (Algorithm, Vec<u8>)>,
+    small_relations: SmallFiles,
+    small_others: SmallFiles,
+    /// Everything has passed.
+    is_whole: bool,
     /// What is not there, or was not looked at.
     pub not_checked: Vec<NotChecked>,
+}
+
+/// Small files that are kept, as long as there is room for them.
+#[derive(Debug)]
+struct SmallFiles {
+    left: u64,
+}
+
+impl SmallFiles {
+    /// There is room for one more.
+    fn keep(&mut self, bytes: u64) -> bool {
+        let is_kept = bytes <= SMALL_BYTES.min(self.left);
+        if is_kept {
+            self.left -= bytes;
+        }
+        is_kept
+    }
 }
 
 impl Flight {
@@ -105,12 +130,18 @@ impl Flight {
             unsummed_pages: 0,
             pages_as_zeros: 0,
             sums: BTreeMap::new(),
-            small_bytes: 0,
+            small_relations: SmallFiles {
+                left: SMALL_TOGETHER,
+            },
+            small_others: SmallFiles {
+                left: SMALL_TOGETHER,
+            },
+            is_whole: false,
             not_checked: Vec::new(),
         }
     }
 
-    /// Looks at everything that comes, until the end or an error; what came before it counts.
+    /// Looks at everything that comes, until the end, an error or an interruption; what came before it counts.
     pub fn watch<A: Archives>(
         &mut self,
         stream: &mut TarStream<A>,
@@ -119,23 +150,25 @@ impl Flight {
         progress: &dyn Progress,
     ) -> Result<(), SourceError> {
         let mut buffer = vec![0; CHUNK_BYTES];
-        while let Some(file) = stream.next_file()? {
-            if progress.is_interrupted() {
+        // To ask for the next name is to read the rest of the file at hand.
+        while !progress.is_interrupted() {
+            let Some(file) = stream.next_file()? else {
+                self.is_whole = stream.troubles().is_empty();
+                for why in stream.troubles() {
+                    self.gap("the archives whole", why);
+                }
                 return Ok(());
-            }
+            };
             match file.kind {
                 EntryKind::Folder => passed.add_folder(&file.path),
                 EntryKind::File => {
                     // An archive may lie about it.
                     progress.expect(file.len.min(EXPECTED_MAX));
-                    let sum = sum_of(&file.path).map(Digest::new);
+                    let sum = sum_of(&file.path);
                     self.file(stream, &file, sum, (&mut *passed, &mut buffer), progress)?;
                 }
                 EntryKind::Other => {}
             }
-        }
-        for why in stream.troubles() {
-            self.gap("the archives whole", why);
         }
         Ok(())
     }
@@ -144,7 +177,7 @@ impl Flight {
         &mut self,
         stream: &mut TarStream<A>,
         file: &Passing,
-        mut sum: Option<Digest>,
+        algorithm: Option<Algorithm>,
         (passed, buffer): (&mut Passed, &mut [u8]),
         progress: &dyn Progress,
     ) -> Result<(), SourceError> {
@@ -154,15 +187,20 @@ impl Flight {
             true => passed.add_kept(&file.path),
             false => passed.add_gone(&file.path, file.len),
         }
+        let mut sum = algorithm.map(|algorithm| (algorithm, Digest::new(algorithm)));
         let mut sieve = relation.map(|name| FileSieve::new(name, &self.shape));
         let mut offset = 0u64;
         while offset < file.len {
-            let read = fill(stream, buffer)?;
+            let read = fill(stream, buffer, progress)?;
+            if progress.is_interrupted() {
+                self.cut(file, offset, is_kept, passed);
+                return Ok(());
+            }
             let bytes = buffer.get(..read).unwrap_or_default();
             if is_kept {
                 passed.append(&file.path, bytes)?;
             }
-            if let Some(sum) = &mut sum {
+            if let Some((_, sum)) = &mut sum {
                 sum.update(bytes);
             }
             if let Some(sieve) = &mut sieve {
@@ -176,13 +214,14 @@ impl Flight {
                 return Ok(());
             }
         }
-        if let Some(sum) = sum {
-            self.sums.insert(file.path.clone(), sum.finish());
+        if let Some((algorithm, sum)) = sum {
+            let sum = (algorithm, sum.finish());
+            self.sums.insert(file.path.clone(), sum);
         }
         Ok(())
     }
 
-    /// The archive ended in a file: what is left of it is its length.
+    /// The archive, or the wish to see more of it, ended in a file: what is left of it is its length.
     fn cut(&mut self, file: &Passing, len: u64, is_kept: bool, passed: &mut Passed) {
         if !is_kept {
             passed.add_gone(&file.path, len);
@@ -214,21 +253,14 @@ impl Flight {
 
     /// The file must be read for what it says when everything has passed.
     fn is_kept(&mut self, file: &Passing, relation: Option<RelationFileName>) -> bool {
-        if let Some(name) = relation
-            && name.filenode < FIRST_NORMAL
-        {
-            return true;
+        if let Some(most) = essential(&file.path) {
+            return file.len <= most;
         }
-        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let is_status = StatusLog::ALL.into_iter().any(|log| log.folder() == folder);
-        if is_status || folder.starts_with("pg_wal") {
-            return true;
+        match relation {
+            Some(name) if is_of_catalogs(name) => true,
+            Some(_) => self.small_relations.keep(file.len),
+            None => is_of_history(&file.path) || self.small_others.keep(file.len),
         }
-        let is_small = file.len <= SMALL_BYTES && self.small_bytes + file.len <= SMALL_TOGETHER;
-        if is_small {
-            self.small_bytes += file.len;
-        }
-        is_small
     }
 
     fn gap(&mut self, what: &str, why: String) {
@@ -259,7 +291,8 @@ impl Flight {
         if !self.was_right(&cluster) {
             return Ok(None);
         }
-        cluster.known_sums = self.sums;
+        cluster.known_sums = Some(self.sums);
+        cluster.is_partial = !self.is_whole;
         adjust(&mut cluster);
         let options = CheckOptions {
             level: Level::Pages,
@@ -330,11 +363,39 @@ pub(crate) fn relation_file(path: &str) -> Option<RelationFileName> {
     RelationFileName::parse(name).filter(|name| is_home && !name.temporary)
 }
 
-/// Reads until the buffer is full or the file ends.
-fn fill<A: Archives>(stream: &mut TarStream<A>, buffer: &mut [u8]) -> Result<usize, SourceError> {
+/// How long such a file is at most, if it says what the backup is or how its other files are named.
+fn essential(path: &str) -> Option<u64> {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    match (path, name) {
+        (MANIFEST, _) => Some(MANIFEST_BYTES),
+        ("global/pg_control" | "backup_label" | "tablespace_map", _) => Some(ESSENTIAL_BYTES),
+        (_, "PG_VERSION" | "pg_filenode.map") => Some(ESSENTIAL_BYTES),
+        _ => None,
+    }
+}
+
+/// By its number it is of a catalog, and one that holds names or what is needed to read them.
+fn is_of_catalogs(name: RelationFileName) -> bool {
+    name.filenode < FIRST_NORMAL && !LARGE_OBJECTS.contains(&name.filenode)
+}
+
+/// A status file, or WAL.
+fn is_of_history(path: &str) -> bool {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_status = StatusLog::ALL.into_iter().any(|log| log.folder() == folder);
+    is_status || folder.starts_with("pg_wal")
+}
+
+/// Reads until the buffer is full, the file ends or somebody wants it to stop.
+fn fill<A: Archives>(
+    stream: &mut TarStream<A>,
+    buffer: &mut [u8],
+    progress: &dyn Progress,
+) -> Result<usize, SourceError> {
     let mut filled = 0usize;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match stream.read(rest)? {
+            _ if progress.is_interrupted() => break,
             0 => break,
             count => filled = filled.saturating_add(count),
         }
@@ -343,27 +404,4 @@ fn fill<A: Archives>(stream: &mut TarStream<A>, buffer: &mut [u8]) -> Result<usi
 }
 
 #[cfg(test)]
-mod tests {
-    use super::relation_file;
-
-    #[test]
-    fn files_of_relations_are_known_by_their_folders() {
-        for path in [
-            "global/1262",
-            "base/5/16384.1",
-            "pg_tblspc/16385/PG_18_202506291/5/16390_vm",
-        ] {
-            assert!(relation_file(path).is_some(), "{path}");
-        }
-        for path in [
-            "global/pg_control",
-            "pg_xact/0000",
-            "base/pgsql_tmp/1",
-            "16384",
-            "log/1",
-            "base/5/t3_16384",
-        ] {
-            assert!(relation_file(path).is_none(), "{path}");
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
 //! Checksums of files against the manifest of a base backup: those of relations come from the pass over their pages, so
-//! that nothing is read twice; the other files are read here.
+//! that nothing is read twice; the other files are read here. Files that passed by once were summed on their way.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::backup_manifest::{BackupManifest, ManifestFile};
@@ -55,6 +55,7 @@ pub(crate) fn changed(
     books: &mut Books,
 ) -> Findings {
     let mut findings = Findings::default();
+    let mut passed_by: Vec<(&str, Algorithm)> = Vec::new();
     for (path, file) in &manifest.files {
         if progress.is_interrupted() {
             break;
@@ -62,26 +63,20 @@ pub(crate) fn changed(
         let Some((algorithm, was)) = wanted(cluster, path, file) else {
             continue;
         };
-        let known = books
-            .sums
-            .remove(path)
-            .or_else(|| summed_before(cluster, path, books));
-        let sum = match known {
-            Some(sum) => sum,
-            None => match sum_of(cluster, path, algorithm) {
-                Ok(sum) => {
-                    books.file(cluster, path);
-                    sum
-                }
-                Err(error) => {
-                    books.not_checked(NotChecked {
-                        what: format!("{path} against the manifest"),
-                        why: error.to_string(),
-                        inherent: false,
-                    });
-                    continue;
-                }
-            },
+        let sum = match sum_now(cluster, path, algorithm, books) {
+            Ok(sum) => sum,
+            Err(Unsummed::PassedBy) => {
+                passed_by.push((path, algorithm));
+                continue;
+            }
+            Err(Unsummed::Unreadable(error)) => {
+                books.not_checked(NotChecked {
+                    what: format!("{path} against the manifest"),
+                    why: error.to_string(),
+                    inherent: false,
+                });
+                continue;
+            }
         };
         if sum != was {
             let place = places.of(path);
@@ -90,16 +85,56 @@ pub(crate) fn changed(
             findings.add(draft.place(place));
         }
     }
+    tell_passed_by(&passed_by, books);
     findings
 }
 
-/// The checksum from when the file passed by. Those of relations were booked with their pages.
-fn summed_before(cluster: &Cluster, path: &str, books: &mut Books) -> Option<Vec<u8>> {
-    let sum = cluster.known_sums.get(path)?;
+/// Why a file has no checksum.
+enum Unsummed {
+    /// It passed by once, and was not summed in this way then.
+    PassedBy,
+    Unreadable(SourceError),
+}
+
+/// The checksum of a file: from the pass over its pages, from when it passed by, or made here. What only the last two see is
+/// booked; relations were booked with their pages.
+fn sum_now(
+    cluster: &Cluster,
+    path: &str,
+    algorithm: Algorithm,
+    books: &mut Books,
+) -> Result<Vec<u8>, Unsummed> {
+    if let Some(sum) = books.sums.remove(path) {
+        return Ok(sum);
+    }
+    let Some(known) = &cluster.known_sums else {
+        let sum = sum_of(cluster, path, algorithm).map_err(Unsummed::Unreadable)?;
+        books.file(cluster, path);
+        return Ok(sum);
+    };
+    let known = known.get(path).filter(|(own, _)| *own == algorithm);
+    let (_, sum) = known.ok_or(Unsummed::PassedBy)?;
     if relation_file(path).is_none() {
         books.file(cluster, path);
     }
-    Some(sum.clone())
+    Ok(sum.clone())
+}
+
+/// Files that nobody can sum any more, in one line.
+fn tell_passed_by(files: &[(&str, Algorithm)], books: &mut Books) {
+    let Some((first, algorithm)) = files.first() else {
+        return;
+    };
+    books.not_checked(NotChecked {
+        what: format!(
+            "{} files against the manifest, the first of them {first}",
+            files.len()
+        ),
+        why: format!(
+            "they passed by once, and no {algorithm} was made of them, as the manifest came later; level structure reads them again"
+        ),
+        inherent: false,
+    });
 }
 
 /// The checksum of a file that is there, counts and has its length; the others are told already.

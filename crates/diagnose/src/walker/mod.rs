@@ -13,6 +13,7 @@ mod job;
 mod known;
 mod left_out;
 mod look;
+mod partial;
 mod pass;
 mod recovered;
 mod relations;
@@ -116,7 +117,10 @@ pub fn check_cluster_on(
 ) -> CheckDocument {
     let mut books = course.books();
     // What was made since the last checkpoint has its names and columns in the WAL.
-    let replayed = cluster.replayed_catalogs(options.memory_bytes / NAMES_SHARE);
+    let replayed = match cluster.is_partial {
+        true => None,
+        false => cluster.replayed_catalogs(options.memory_bytes / NAMES_SHARE),
+    };
     let names = replayed.as_ref().map_or(cluster, |(after, _)| after);
     let clusters = Clusters {
         cluster,
@@ -124,6 +128,7 @@ pub fn check_cluster_on(
     };
     if !course.is_whole_done() {
         books.troubles(&cluster.troubles);
+        partial::tell(cluster, &mut books);
         if options.selection.is_everything() {
             check_whole(clusters, options, &mut books);
         }
@@ -208,6 +213,7 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
     }
     for mut draft in findings.take_drafts() {
         crate::consequences::complete_file(&mut draft);
+        partial::forgive(cluster, &mut draft);
         let nowhere = file_place("", Kind::File);
         let finding = draft.finish(&nowhere, system_identifier(cluster));
         match cluster.is_running() {

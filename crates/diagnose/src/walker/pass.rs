@@ -227,7 +227,8 @@ impl Pass<'_> {
     /// A checksum that the manifest has of the file, if it has one and the length is its own.
     fn digest_of(&self, stretch: &Stretch) -> Option<Digest> {
         let cluster = self.jobs.get(stretch.job)?.cluster?;
-        if cluster.known_sums.contains_key(&stretch.path) {
+        // What passed by is shown as zeros.
+        if cluster.known_sums.is_some() {
             return None;
         }
         let file = self.manifest?.files.get(&stretch.path)?;

@@ -155,9 +155,12 @@ fn bytes_of(task: &Task<'_>) -> u64 {
 
 fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: &mut Books) {
     let recovering = task.fork.replay_is_due();
+    let partial = task.fork.cluster.is_some_and(|cluster| cluster.is_partial);
     for mut draft in findings.take_drafts() {
         draft.story.compared = true;
-        if recovering {
+        if partial {
+            consequences::leave_to_the_whole(&mut draft);
+        } else if recovering {
             consequences::leave_to_recovery(&mut draft);
         }
         consequences::complete_file(&mut draft);
