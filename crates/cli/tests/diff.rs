@@ -340,6 +340,9 @@ fn two_clusters_are_no_copies() {
     assert!(refused.err.contains("matches nothing"), "{}", refused.err);
 }
 
+const NO_PAGES: &[u64] = &[];
+const FIRST_PAGE: &[u64] = &[0];
+
 /// The files beside the relations that differ: path, how, at fault, pages.
 fn beside(document: &DiffDocument) -> Vec<(&str, Difference, Option<Copy>, &[u64])> {
     let files = document.files.iter();
@@ -384,13 +387,13 @@ fn status_files_and_maps_of_one_moment_are_compared() {
     assert_eq!(
         beside(&document),
         [
-            (map.as_str(), Difference::Unsound, Some(Copy::B), &[][..]),
-            ("pg_xact/0000", Difference::Conflict, None, &[0][..]),
+            (map.as_str(), Difference::Unsound, Some(Copy::B), NO_PAGES),
+            ("pg_xact/0000", Difference::Conflict, None, FIRST_PAGE),
             (
                 "pg_multixact/offsets/0000",
                 Difference::Lost,
                 Some(Copy::B),
-                &[][..]
+                NO_PAGES
             ),
         ]
     );
