@@ -339,3 +339,122 @@ fn two_clusters_are_no_copies() {
     let refused = pgclinic(&nothing).exits(2);
     assert!(refused.err.contains("matches nothing"), "{}", refused.err);
 }
+
+const NO_PAGES: &[u64] = &[];
+const FIRST_PAGE: &[u64] = &[0];
+
+/// The files beside the relations that differ: path, how, at fault, pages.
+fn beside(document: &DiffDocument) -> Vec<(&str, Difference, Option<Copy>, &[u64])> {
+    let files = document.files.iter();
+    files
+        .map(|own| {
+            (
+                own.path.as_str(),
+                own.difference,
+                own.copy,
+                own.pages.as_slice(),
+            )
+        })
+        .collect()
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = std::fs::read(path).expect("a file");
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).expect("a file");
+}
+
+#[test]
+fn status_files_and_maps_of_one_moment_are_compared() {
+    let seeded = seed(&server(15), Checksums::On);
+    let a = copy_of(&seeded);
+    let docs = stop(&a, "CHECKPOINT");
+    let map = format!(
+        "{}/pg_filenode.map",
+        docs.rsplit_once('/').expect("a folder").0
+    );
+    let b = again(&a, &seeded);
+    let same = diff(&a.pgdata, &b.pgdata, 0);
+    assert_eq!((same.verdict, beside(&same)), (DiffVerdict::Same, vec![]));
+    assert!(same.coverage.files > 5, "{:?}", same.coverage);
+
+    flip(&b.pgdata.join("pg_xact/0000"), 100);
+    flip(&b.pgdata.join(&map), 12);
+    std::fs::remove_file(b.pgdata.join("pg_multixact/offsets/0000")).expect("a file");
+    let document = diff(&a.pgdata, &b.pgdata, 1);
+    assert_eq!(document.verdict, DiffVerdict::Contradictory);
+    assert!(document.forks.is_empty(), "{:?}", document.forks);
+    assert_eq!(
+        beside(&document),
+        [
+            (map.as_str(), Difference::Unsound, Some(Copy::B), NO_PAGES),
+            ("pg_xact/0000", Difference::Conflict, None, FIRST_PAGE),
+            (
+                "pg_multixact/offsets/0000",
+                Difference::Lost,
+                Some(Copy::B),
+                NO_PAGES
+            ),
+        ]
+    );
+    let words = pgclinic(&["diff", text(&a.pgdata), text(&b.pgdata)]).exits(1);
+    let joined = words.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "3 files beside the relations differ",
+        "pg_xact/0000 conflict, page 0",
+        "pg_multixact/offsets/0000 lost in B",
+    ] {
+        assert!(joined.contains(told), "{told}: {joined}");
+    }
+    let html = pgclinic(&["diff", text(&a.pgdata), text(&b.pgdata), "--format", "html"]).exits(1);
+    assert!(html.out.contains("pg_multixact/offsets/0000"));
+
+    // What was asked for is compared, and nothing else.
+    let docs_only = ["--relation", "public.docs", "--format", "json"];
+    let asked = [&["diff", text(&a.pgdata), text(&b.pgdata)], &docs_only[..]].concat();
+    pgclinic(&asked).exits(0);
+}
+
+#[test]
+fn status_files_and_maps_of_two_moments_contradict_nobody() {
+    let seeded = seed(&server(15), Checksums::On);
+    let (a, b) = (copy_of(&seeded), copy_of(&seeded));
+    stop(&b, "VACUUM FULL pg_class; UPDATE public.docs SET id = id");
+    let document = diff(&a.pgdata, &b.pgdata, 0);
+    assert_eq!(document.verdict, DiffVerdict::Explained);
+    let [told] = document.files.as_slice() else {
+        panic!("{:?}", document.files)
+    };
+    assert!(told.path.ends_with("/pg_filenode.map"), "{told:?}");
+    assert_eq!(
+        (told.difference, told.copy),
+        (Difference::Later, Some(Copy::A))
+    );
+    let gaps = &document.coverage.not_checked;
+    for what in ["pg_xact", "pg_subtrans", "pg_wal"] {
+        let told = gaps.iter().filter(|gap| gap.what.contains(what));
+        assert_eq!(told.count(), 1, "{what}: {gaps:?}");
+    }
+}
+
+#[test]
+fn a_tablespace_whose_link_leads_nowhere_is_told_once() {
+    let seeded = seed(&server(15), Checksums::On);
+    let a = copy_of(&seeded);
+    stop(&a, "CHECKPOINT");
+    let b = again(&a, &seeded);
+    let links = std::fs::read_dir(b.pgdata.join("pg_tblspc")).expect("a folder");
+    let link = links.map(|entry| entry.expect("an entry").path());
+    let link = link.last().expect("a tablespace");
+    std::fs::remove_file(&link).expect("a link");
+    std::os::unix::fs::symlink("/nowhere/at/all", &link).expect("a link");
+    let name = link.file_name().expect("a name").to_string_lossy();
+    for (one, other) in [(&a, &b), (&b, &a)] {
+        let document = diff(&one.pgdata, &other.pgdata, 3);
+        assert_eq!(document.verdict, DiffVerdict::Incomplete);
+        assert!(ways(&document).is_empty(), "{:?}", document.forks);
+        let gaps = document.coverage.not_checked.iter();
+        let told = gaps.filter(|gap| gap.what.contains(&format!("pg_tblspc/{name}")));
+        assert_eq!(told.count(), 1, "{:?}", document.coverage.not_checked);
+    }
+}

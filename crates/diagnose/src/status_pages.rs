@@ -31,6 +31,11 @@ impl<'a> StatusPages<'a> {
         })
     }
 
+    /// Another log of the same cluster.
+    pub(crate) fn beside(&self, log: StatusLog) -> Option<Self> {
+        StatusPages::open(self.cluster, log).ok()
+    }
+
     pub(crate) fn log(&self) -> StatusLog {
         self.log
     }

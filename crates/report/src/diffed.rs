@@ -1,7 +1,7 @@
 //! Words about two copies of one cluster, for every format.
 
 use pgclinic_diagnose::document::{
-    Copy, DiffBlock, DiffDocument, DiffFork, DiffVerdict, Difference,
+    Copy, CopyPosition, DiffBlock, DiffDocument, DiffFile, DiffFork, DiffVerdict, Difference,
 };
 use pgclinic_format::Fork;
 
@@ -13,12 +13,13 @@ pub(crate) fn word(verdict: DiffVerdict) -> &'static str {
         DiffVerdict::Same => "SAME",
         DiffVerdict::Explained => "EXPLAINED",
         DiffVerdict::Contradictory => "CONTRADICTORY",
+        DiffVerdict::Parted => "PARTED",
         DiffVerdict::Incomplete => "INCOMPLETE",
     }
 }
 
 pub(crate) fn is_bad(verdict: DiffVerdict) -> bool {
-    verdict == DiffVerdict::Contradictory
+    matches!(verdict, DiffVerdict::Contradictory | DiffVerdict::Parted)
 }
 
 pub(crate) fn is_good(verdict: DiffVerdict) -> bool {
@@ -56,11 +57,15 @@ pub(crate) fn extent(document: &DiffDocument) -> String {
         };
         parts.push(format!("{} {verb} the other copy", count(contradict)));
     }
-    parts.push(match document.older {
-        Some(Copy::A) => "A is older".into(),
-        Some(Copy::B) => "B is older".into(),
-        None => "neither is older".into(),
-    });
+    if !document.files.is_empty() {
+        let differ = document.files.len() as u64;
+        let verb = if differ == 1 { "differs" } else { "differ" };
+        parts.push(format!(
+            "{} beside the relations {verb}",
+            plural(differ, "file")
+        ));
+    }
+    parts.push(age(document));
     let read = bytes(document.coverage.bytes_read);
     parts.push(format!(
         "read {read} in {}",
@@ -70,6 +75,61 @@ pub(crate) fn extent(document: &DiffDocument) -> String {
         parts.push("interrupted".into());
     }
     parts.join("; ")
+}
+
+/// Which copy is older.
+fn age(document: &DiffDocument) -> String {
+    match (document.older, &document.parted_at) {
+        (Some(Copy::A), _) => "A is older".into(),
+        (Some(Copy::B), _) => "B is older".into(),
+        (None, Some(at)) => format!("they parted at {at}, and neither is older"),
+        (None, None) if is_unknown(document) => "which is older cannot be told".into(),
+        (None, None) => "neither is older".into(),
+    }
+}
+
+/// Timelines differ though nothing tells where the copies parted, or a copy has no position.
+fn is_unknown(document: &DiffDocument) -> bool {
+    let ends = [&document.position_a, &document.position_b];
+    match ends.map(Option::as_ref) {
+        [Some(a), Some(b)] => a.timeline != b.timeline,
+        _ => true,
+    }
+}
+
+/// `A on timeline 1 and B on timeline 2 parted at 0/1000000: …`; nothing of copies of one line.
+pub(crate) fn parting(document: &DiffDocument) -> Option<String> {
+    let at = document.parted_at.as_ref()?;
+    let side = |name: &str, position: &Option<CopyPosition>| {
+        let timeline = position.as_ref().and_then(|own| own.timeline);
+        timeline.map_or_else(
+            || name.to_owned(),
+            |timeline| format!("{name} on timeline {timeline}"),
+        )
+    };
+    let (a, b) = (
+        side("A", &document.position_a),
+        side("B", &document.position_b),
+    );
+    Some(format!(
+        "{a} and {b} parted at {at}: no replay leads from one to the other. pg_rewind makes one of them a copy of the other again, and gives up what it did behind that place"
+    ))
+}
+
+/// `2 files beside the relations differ` is followed by these: `pg_xact/0000  conflict, page 0`.
+pub(crate) fn file(file: &DiffFile) -> String {
+    let at_fault = match file.copy {
+        Some(Copy::A) => " in A",
+        Some(Copy::B) => " in B",
+        None => "",
+    };
+    let pages: Vec<String> = file.pages.iter().map(u64::to_string).collect();
+    let pages = match pages.len() {
+        0 => String::new(),
+        1 => format!(", page {}", pages.concat()),
+        _ => format!(", pages {}", pages.join(", ")),
+    };
+    format!("{}{at_fault}{pages}", file.difference.name())
 }
 
 /// What the count of a way is followed by.
@@ -84,6 +144,8 @@ pub(crate) fn phrase(way: Difference) -> &'static str {
         Difference::BothUnsound => "unsound in both copies",
         Difference::Missing => "in one copy only",
         Difference::Lost => "lost in one copy",
+        Difference::Parted => "changed after they parted",
+        Difference::Undecided => "of which nothing tells whether WAL explains it",
         Difference::Unreadable => "unreadable",
     }
 }

@@ -60,7 +60,7 @@ impl Command for Diff {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Compares two copies of one cluster block by block: which is older, which is sound, and whether WAL explains it")
-            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction or an unsound copy; 3 something could not be compared.")
+            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction, an unsound copy, or copies that parted, each on its own timeline; 3 something could not be compared.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -87,7 +87,7 @@ impl Command for Diff {
         let exit = match document.verdict {
             _ if document.interrupted => Exit::Interrupted,
             DiffVerdict::Same | DiffVerdict::Explained => Exit::Healthy,
-            DiffVerdict::Contradictory => Exit::Damaged,
+            DiffVerdict::Contradictory | DiffVerdict::Parted => Exit::Damaged,
             DiffVerdict::Incomplete => Exit::Incomplete,
         };
         let document = Document::Diff(document);

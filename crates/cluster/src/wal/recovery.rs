@@ -156,10 +156,11 @@ fn start_of(control: &ControlFile, signal: bool) -> Start {
 }
 
 /// The timeline at the end of the way: recovery from an archive goes to the latest one that
-/// descends from where it begins.
+/// descends from where it begins. A server that was promoted and crashed before its first
+/// checkpoint goes on where it wrote last (`InitWalRecovery`).
 fn target(start: &Start, signal: bool, control: &ControlFile, files: &WalFiles) -> u32 {
     let own = match control.min_recovery_timeline {
-        later if start.kind == StartKind::Archive && later > start.timeline => later,
+        later if start.kind != StartKind::Backup && later > start.timeline => later,
         _ => start.timeline,
     };
     if !signal && start.kind != StartKind::Archive {

@@ -12,11 +12,10 @@
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
 
-use crate::diff::judge::{Judge, Side};
+use crate::diff::judge::{Judge, Side, sides};
 use crate::diff::pairs::{Names, Pair};
 use crate::diff::pass::{judge_of, unreadable};
 use crate::diff::position::Position;
-use crate::diff::side;
 use crate::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
 use crate::walker::Bystander;
 
@@ -89,9 +88,9 @@ impl Again<'_> {
             }
             self.bystander.wait();
             let newer = (newer(self.sides.0.cluster), newer(self.sides.1.cluster));
-            let sides = (
-                newer.0.as_ref().map_or(self.sides.0, side),
-                newer.1.as_ref().map_or(self.sides.1, side),
+            let sides = sides(
+                newer.0.as_ref().unwrap_or(self.sides.0.cluster),
+                newer.1.as_ref().unwrap_or(self.sides.1.cluster),
             );
             let mut left = Vec::new();
             for mut suspect in open {

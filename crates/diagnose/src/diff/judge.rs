@@ -8,6 +8,7 @@ use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 
 use crate::diff::mask::are_alike;
 use crate::diff::position::{Brings, Position};
+use crate::diff::timelines::{Kinship, Way, kinship, on_the_way};
 use crate::document::{Copy, DiffBlock, Difference};
 
 /// `GistBuildLSN`.
@@ -18,6 +19,34 @@ const GIST_BUILD_LSN: Lsn = Lsn(1);
 pub(crate) struct Side<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) position: Option<Position>,
+    /// How its way lies to that of the other copy.
+    pub(crate) kinship: Kinship,
+}
+
+/// Both copies, each with its position on the way that it shares with the other.
+pub(crate) fn sides<'a>(a: &'a Cluster, b: &'a Cluster) -> (Side<'a>, Side<'a>) {
+    let (position_a, position_b) = (Position::of(a), Position::of(b));
+    let way_a = position_a.and_then(|position| Way::of(a, position));
+    let way_b = position_b.and_then(|position| Way::of(b, position));
+    let kinship = kinship(way_a.as_ref(), way_b.as_ref());
+    let shared = |position: Option<Position>, own: &Option<Way>, other: &Option<Way>| match (
+        position,
+        own.as_ref().zip(other.as_ref()),
+    ) {
+        (Some(position), Some((own, other))) if kinship == Kinship::Line => {
+            Some(on_the_way(position, own, other))
+        }
+        (position, _) => position,
+    };
+    let side = |cluster, position| Side {
+        cluster,
+        position,
+        kinship,
+    };
+    (
+        side(a, shared(position_a, &way_a, &way_b)),
+        side(b, shared(position_b, &way_b, &way_a)),
+    )
 }
 
 /// Both, and the fork that is compared.
@@ -52,19 +81,7 @@ impl Judge<'_> {
                 let why = "hint bits, the checksum or unused space";
                 (Difference::Hints, None, why.into())
             }
-            (None, None) if own_a.lsn == own_b.lsn => {
-                let why = "both are sound and carry the same LSN, and hold something else";
-                (Difference::Conflict, None, why.into())
-            }
-            (None, None) => {
-                let older = if own_a.lsn < own_b.lsn {
-                    Copy::A
-                } else {
-                    Copy::B
-                };
-                let (way, why) = self.older(older, own_a.lsn.max(own_b.lsn), block);
-                (way, Some(older), why)
-            }
+            (None, None) => self.both_sound(&own_a, &own_b, block),
         };
         DiffBlock {
             block,
@@ -74,6 +91,41 @@ impl Judge<'_> {
             lsn_b: Some(own_b.lsn.to_string()),
             why,
         }
+    }
+
+    /// Two sound versions that differ in what they hold.
+    fn both_sound(
+        &self,
+        a: &Version,
+        b: &Version,
+        block: BlockNo,
+    ) -> (Difference, Option<Copy>, String) {
+        match self.a.kinship {
+            Kinship::Unknown => return (Difference::Undecided, None, self.nobody_can_tell()),
+            Kinship::Parted(at) if a.is_behind(at) || b.is_behind(at) => {
+                let changed = [("A", a, self.a), ("B", b, self.b)];
+                let changed = changed
+                    .iter()
+                    .filter(|(_, version, _)| version.is_behind(at));
+                let changed = changed.map(|(name, _, side)| on_its_timeline(name, *side));
+                let changed = changed.collect::<Vec<_>>().join(" and ");
+                let why = format!("changed in {changed} after they parted at {at}");
+                return (Difference::Parted, None, why);
+            }
+            Kinship::Line | Kinship::Parted(_) => {}
+        }
+        if a.lsn == b.lsn {
+            let why = "both are sound and carry the same LSN, and hold something else";
+            return (Difference::Conflict, None, why.into());
+        }
+        let older = if a.lsn < b.lsn { Copy::A } else { Copy::B };
+        let (way, why) = self.older(older, a.lsn.max(b.lsn), block);
+        (way, Some(older), why)
+    }
+
+    fn nobody_can_tell(&self) -> String {
+        let (a, b) = (on_its_timeline("A", self.a), on_its_timeline("B", self.b));
+        format!("{a}, {b}, and no history tells where they parted")
     }
 
     /// Two versions of one time. A version without a time of its own may be of any.
@@ -96,8 +148,8 @@ impl Judge<'_> {
         };
         let own = side.version(there, block);
         let newer = self.older_copy().is_some_and(|older| older != lacking);
-        let (difference, why) = match (own.is_empty, newer) {
-            (true, _) => (
+        let (difference, why) = match self.a.kinship {
+            _ if own.is_empty => (
                 Difference::Missing,
                 "an empty page behind the end of the other copy".to_owned(),
             ),
@@ -105,12 +157,14 @@ impl Judge<'_> {
                 Difference::Missing,
                 format!("its LSN {} tells nothing of when it was made", own.lsn),
             ),
-            (_, true) => (
+            Kinship::Unknown => (Difference::Undecided, self.nobody_can_tell()),
+            Kinship::Parted(at) => (Difference::Parted, self.apart(&own, lacking, at)),
+            Kinship::Line if newer => (
                 Difference::Missing,
                 "the copy without it is the later one, and its file may have been cut or removed"
                     .to_owned(),
             ),
-            (false, false) => match self.older(lacking, own.lsn, block) {
+            Kinship::Line => match self.older(lacking, own.lsn, block) {
                 (Difference::Stale, why) => (Difference::Lost, why),
                 (_, why) => (Difference::Missing, why),
             },
@@ -127,6 +181,24 @@ impl Judge<'_> {
             lsn_a,
             lsn_b,
             why,
+        }
+    }
+
+    /// Why only one of two copies has the block that parted.
+    fn apart(&self, there: &Version, lacking: Copy, at: Lsn) -> String {
+        let (with, without) = match lacking {
+            Copy::A => (("B", self.b), ("A", self.a)),
+            Copy::B => (("A", self.a), ("B", self.b)),
+        };
+        match there.is_behind(at) {
+            true => format!(
+                "made or changed in {} after they parted at {at}",
+                on_its_timeline(with.0, with.1)
+            ),
+            false => format!(
+                "it may have been cut or removed in {} after they parted at {at}",
+                on_its_timeline(without.0, without.1)
+            ),
         }
     }
 
@@ -179,6 +251,19 @@ impl Version {
     /// What is built aside and logged as a whole carries no LSN in the files of the server that built it.
     fn is_undated(&self) -> bool {
         self.lsn <= GIST_BUILD_LSN
+    }
+
+    /// It came after this place, or may have.
+    fn is_behind(&self, at: Lsn) -> bool {
+        self.lsn > at || (self.is_undated() && !self.is_empty)
+    }
+}
+
+/// `A on timeline 1`.
+pub(crate) fn on_its_timeline(name: &str, side: Side<'_>) -> String {
+    match side.position {
+        Some(position) => format!("{name} on timeline {}", position.timeline),
+        None => name.into(),
     }
 }
 

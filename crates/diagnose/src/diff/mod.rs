@@ -7,7 +7,12 @@ mod mask;
 mod pairs;
 mod pass;
 mod position;
+mod relation_maps;
+mod standing;
+mod status;
+mod timelines;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -17,8 +22,9 @@ use crate::document::{
     Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Tool,
 };
 use crate::walker::{Bystander, Progress, Selection, target_of};
-use judge::Side;
+use judge::{Side, on_its_timeline, sides};
 use position::Position;
+use timelines::Kinship;
 
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 const CHECKPOINT_BYTES: u64 = 256;
@@ -90,7 +96,7 @@ pub fn diff_clusters(
     let steady = [a, b].map(|copy| copy.is_running().then(|| copy.steady().ok()).flatten());
     let [now_a, now_b] = &steady;
     let (a, b) = (now_a.as_ref().unwrap_or(a), now_b.as_ref().unwrap_or(b));
-    let sides = (side(a), side(b));
+    let sides = sides(a, b);
     let (position_a, position_b) = (sides.0.position, sides.1.position);
     let mut document = DiffDocument {
         schema: DIFF_SCHEMA.into(),
@@ -99,10 +105,15 @@ pub fn diff_clusters(
         b: target_of(b, &options.spec_b),
         position_a: position_a.map(Position::told),
         position_b: position_b.map(Position::told),
-        older: older(position_a, position_b),
+        older: older(sides),
+        parted_at: match sides.0.kinship {
+            Kinship::Parted(at) => Some(at.to_string()),
+            Kinship::Line | Kinship::Unknown => None,
+        },
         verdict: DiffVerdict::Same,
         coverage: DiffCoverage::default(),
         forks: Vec::new(),
+        files: Vec::new(),
         interrupted: false,
         elapsed_s: 0.0,
     };
@@ -112,8 +123,14 @@ pub fn diff_clusters(
             document.coverage.not_checked.push(beside_a_server(name));
         }
     }
+    if sides.0.kinship == Kinship::Unknown {
+        document
+            .coverage
+            .not_checked
+            .push(of_unknown_kinship(sides));
+    }
     let databases = a.databases.keys().chain(b.databases.keys());
-    let databases: std::collections::BTreeSet<u32> = databases.copied().chain([0]).collect();
+    let databases: BTreeSet<u32> = databases.copied().chain([0]).collect();
     for database in databases {
         let asked = [a, b]
             .into_iter()
@@ -123,16 +140,17 @@ pub fn diff_clusters(
             pass::compare_database(sides, database, options, people, &mut document);
         }
     }
+    if options.selection.is_everything() && !progress.is_interrupted() {
+        relation_maps::compare(sides, bystander, &mut document);
+        status::compare(sides, &mut document);
+    }
     document.interrupted = progress.is_interrupted();
-    let maps = NotChecked {
-        what: "maps of free space and visibility, unlogged and temporary relations".into(),
-        why: "two copies may differ there at any time".into(),
-        inherent: true,
-    };
-    document.coverage.not_checked.push(maps);
+    tell_the_rest(&mut document.coverage);
     document.verdict = verdict(&document);
     // Contradictions first, then by place.
-    document.forks.sort_by_key(|fork| !fork.contradicts());
+    document
+        .forks
+        .sort_by_key(|fork| (!fork.contradicts(), !fork.has(Difference::Parted)));
     Ok(document)
 }
 
@@ -165,16 +183,46 @@ fn must_be_copies(a: &Cluster, b: &Cluster) -> Result<(), NoCopies> {
     same.then_some(()).ok_or(NoCopies::OtherBuild)
 }
 
-pub(crate) fn side(cluster: &Cluster) -> Side<'_> {
-    Side {
-        cluster,
-        position: Position::of(cluster),
+/// Of copies of one line only: positions on two timelines cannot be compared. The WAL of a primary that was shut down ends
+/// where its last checkpoint begins, that of its standby where that checkpoint ends.
+fn older((a, b): (Side<'_>, Side<'_>)) -> Option<Copy> {
+    let (own_a, own_b) = (a.position?.end, b.position?.end);
+    let at_one = standing::standing((a, b)) != standing::Standing::Apart;
+    let is_told = a.kinship == Kinship::Line && own_a != own_b && !at_one;
+    is_told.then_some(if own_a < own_b { Copy::A } else { Copy::B })
+}
+
+fn of_unknown_kinship((a, b): (Side<'_>, Side<'_>)) -> NotChecked {
+    NotChecked {
+        what: "which copy is older, and whether WAL explains what differs".into(),
+        why: format!(
+            "{}, {}, and no history in pg_wal tells where they parted",
+            on_its_timeline("A", a),
+            on_its_timeline("B", b)
+        ),
+        inherent: false,
     }
 }
 
-fn older(a: Option<Position>, b: Option<Position>) -> Option<Copy> {
-    let (a, b) = (a?.end, b?.end);
-    (a != b).then_some(if a < b { Copy::A } else { Copy::B })
+/// What is never compared.
+fn tell_the_rest(coverage: &mut DiffCoverage) {
+    let rest = [
+        (
+            "maps of free space and visibility, unlogged and temporary relations",
+            "two copies may differ there at any time",
+        ),
+        (
+            "pg_wal, pg_replslot, pg_logical, pg_stat, pg_subtrans, pg_notify, pg_serial, pg_snapshots, pg_twophase, settings and logs",
+            "they belong to each server by itself, or are made anew when it starts",
+        ),
+    ];
+    for (what, why) in rest {
+        coverage.not_checked.push(NotChecked {
+            what: what.into(),
+            why: why.into(),
+            inherent: true,
+        });
+    }
 }
 
 fn tell_troubles(name: &str, cluster: &Cluster, coverage: &mut DiffCoverage) {
@@ -203,12 +251,16 @@ fn verdict(document: &DiffDocument) -> DiffVerdict {
         .not_checked
         .iter()
         .any(|gap| !gap.inherent);
-    let unread = counts.iter().any(|(way, _)| *way == Difference::Unreadable);
-    if counts.iter().any(|(way, _)| way.is_contradiction()) {
+    let files = document.files.iter().map(|file| file.difference);
+    let ways: BTreeSet<Difference> = counts.iter().map(|(way, _)| *way).chain(files).collect();
+    let unread = ways.contains(&Difference::Unreadable) || ways.contains(&Difference::Undecided);
+    if ways.iter().any(|way| way.is_contradiction()) {
         DiffVerdict::Contradictory
+    } else if document.parted_at.is_some() || ways.contains(&Difference::Parted) {
+        DiffVerdict::Parted
     } else if gaps || unread || document.interrupted {
         DiffVerdict::Incomplete
-    } else if counts.iter().any(|(way, _)| *way != Difference::Hints) {
+    } else if ways.iter().any(|way| *way != Difference::Hints) {
         DiffVerdict::Explained
     } else {
         DiffVerdict::Same

@@ -9,6 +9,31 @@ use crate::diff::DiffOptions;
 use crate::diff::judge::Side;
 use crate::document::{DiffCoverage, NotChecked};
 
+/// Folders of one copy that cannot be listed: what the other copy has below them, this one may have too.
+struct Hidden(Vec<String>);
+
+impl Hidden {
+    fn of(cluster: &Cluster) -> Self {
+        let troubles = cluster.troubles.iter();
+        Hidden(troubles.map(|trouble| trouble.what.clone()).collect())
+    }
+
+    fn has(&self, folder: &str) -> bool {
+        let mut hidden = self.0.iter();
+        hidden.any(|own| {
+            let rest = folder.strip_prefix(own.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
+/// The folder cannot be listed in one of the copies.
+pub(crate) fn is_hidden(sides: (Side<'_>, Side<'_>), folder: &str) -> bool {
+    [sides.0, sides.1]
+        .iter()
+        .any(|side| Hidden::of(side.cluster).has(folder))
+}
+
 /// A fork in A, in B, or in both.
 pub(crate) struct Pair {
     pub(crate) a: Option<ForkFiles>,
@@ -58,11 +83,12 @@ pub(crate) fn pairs(
     coverage: &mut DiffCoverage,
 ) -> Vec<Pair> {
     let mut all: BTreeMap<(String, Oid, Fork), Pair> = BTreeMap::new();
-    for files in forks(sides.0.cluster, database, coverage) {
+    let (mut hidden_a, mut hidden_b) = (Hidden::of(sides.0.cluster), Hidden::of(sides.1.cluster));
+    for files in forks(sides.0.cluster, database, &mut hidden_a, coverage) {
         let pair = all.entry(key(&files)).or_insert(Pair { a: None, b: None });
         pair.a = Some(files);
     }
-    for files in forks(sides.1.cluster, database, coverage) {
+    for files in forks(sides.1.cluster, database, &mut hidden_b, coverage) {
         let pair = all.entry(key(&files)).or_insert(Pair { a: None, b: None });
         pair.b = Some(files);
     }
@@ -74,25 +100,43 @@ pub(crate) fn pairs(
                 && (files.fork == Fork::Init || (files.fork == Fork::Main && !unlogged))
         })
     };
-    all.into_values().filter(asked).collect()
+    let can_be_compared = |pair: &Pair| {
+        let folder = pair.any().map_or("", |files| &files.home.folder);
+        match (&pair.a, &pair.b) {
+            (None, _) => !hidden_a.has(folder),
+            (_, None) => !hidden_b.has(folder),
+            (Some(_), Some(_)) => true,
+        }
+    };
+    all.into_values()
+        .filter(|pair| asked(pair) && can_be_compared(pair))
+        .collect()
 }
 
 fn key(files: &ForkFiles) -> (String, Oid, Fork) {
     (files.home.folder.clone(), files.filenode, files.fork)
 }
 
-fn forks(cluster: &Cluster, database: Oid, coverage: &mut DiffCoverage) -> Vec<ForkFiles> {
+fn forks(
+    cluster: &Cluster,
+    database: Oid,
+    hidden: &mut Hidden,
+    coverage: &mut DiffCoverage,
+) -> Vec<ForkFiles> {
     let mut forks = Vec::new();
     let homes = cluster.homes.iter();
     for home in homes.filter(|home| home.database == database) {
         match cluster.files(home) {
             Ok(files) => forks.extend(files.into_iter().filter(|own| own.temporary.is_none())),
-            Err(trouble) => coverage.not_checked.push(NotChecked {
-                what: trouble.what,
-                why: trouble.why,
-                // A server at work drops databases.
-                inherent: cluster.is_running(),
-            }),
+            Err(trouble) => {
+                hidden.0.push(home.folder.clone());
+                coverage.not_checked.push(NotChecked {
+                    what: trouble.what,
+                    why: trouble.why,
+                    // A server at work drops databases.
+                    inherent: cluster.is_running(),
+                });
+            }
         }
     }
     forks

@@ -5,6 +5,7 @@ use pgclinic_cluster::wal::{Fate, Stop};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn};
 
+use crate::diff::timelines::timeline_at;
 use crate::document::CopyPosition;
 
 /// See the module.
@@ -14,6 +15,8 @@ pub(crate) struct Position {
     pub(crate) redo: Lsn,
     /// The end of the WAL that the copy has, or of its life.
     pub(crate) end: Lsn,
+    /// The timeline there.
+    pub(crate) timeline: u32,
     /// Recovery goes on with WAL that lies elsewhere.
     pub(crate) elsewhere: bool,
 }
@@ -35,18 +38,19 @@ impl Position {
     /// Nothing without a control file to trust.
     pub(crate) fn of(cluster: &Cluster) -> Option<Self> {
         let control = cluster.control.trusted()?;
-        let start = cluster.recovery()?.start;
-        let Some(replay) = cluster.replay() else {
-            return Some(Position {
-                redo: start.redo,
-                end: control.checkpoint_lsn,
-                elsewhere: false,
-            });
+        let recovery = cluster.recovery()?;
+        let (end, elsewhere) = match cluster.replay() {
+            None => (control.checkpoint_lsn, false),
+            Some(replay) => (
+                replay.end.record.max(control.min_recovery_point),
+                replay.stop == Stop::Elsewhere,
+            ),
         };
         Some(Position {
-            redo: start.redo,
-            end: replay.end.record.max(control.min_recovery_point),
-            elsewhere: replay.stop == Stop::Elsewhere,
+            redo: recovery.start.redo,
+            end,
+            timeline: timeline_at(recovery, end),
+            elsewhere,
         })
     }
 
@@ -78,6 +82,7 @@ impl Position {
         CopyPosition {
             redo: self.redo.to_string(),
             end: self.end.to_string(),
+            timeline: Some(self.timeline),
             goes_on_elsewhere: self.elsewhere,
         }
     }

@@ -18,6 +18,8 @@ pub enum DiffVerdict {
     Explained,
     /// Something differs that no WAL explains, or a copy is unsound.
     Contradictory,
+    /// The copies went on by themselves, each on its timeline; nothing else contradicts.
+    Parted,
     /// No contradiction, but not everything could be compared.
     Incomplete,
 }
@@ -54,18 +56,24 @@ pub enum Difference {
     Missing,
     /// Only one copy has the block, though the other must have it too.
     Lost,
+    /// Changed on one timeline or on both after the copies parted; neither is the later version.
+    Parted,
+    /// The copies are of different timelines, and nothing tells where they parted.
+    Undecided,
     /// One copy cannot be read.
     Unreadable,
 }
 
 impl Difference {
     /// All of them, mildest first.
-    pub const ALL: [Difference; 10] = [
+    pub const ALL: [Difference; 12] = [
         Difference::Hints,
         Difference::Replayed,
         Difference::Later,
         Difference::Missing,
+        Difference::Undecided,
         Difference::Unreadable,
+        Difference::Parted,
         Difference::Stale,
         Difference::Lost,
         Difference::Conflict,
@@ -85,6 +93,8 @@ impl Difference {
             Difference::BothUnsound => "both-unsound",
             Difference::Missing => "missing",
             Difference::Lost => "lost",
+            Difference::Parted => "parted",
+            Difference::Undecided => "undecided",
             Difference::Unreadable => "unreadable",
         }
     }
@@ -156,6 +166,26 @@ pub struct DiffFork {
     pub blocks_omitted: u64,
 }
 
+/// A file beside the relations that differs: a relation map, or one with the status of transactions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DiffFile {
+    /// From the root of the data directory.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+    /// How it differs.
+    pub difference: Difference,
+    /// The copy that is older, at fault, or lacks the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<Copy>,
+    /// Pages of it that differ, counted from the beginning of the file; none of a relation map, and none where one copy
+    /// lacks the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<u64>,
+    /// What is wrong with the copy at fault, or what explains the difference.
+    pub why: String,
+}
+
 /// What was compared, in blocks.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DiffCoverage {
@@ -167,6 +197,9 @@ pub struct DiffCoverage {
     pub blocks: u64,
     /// Of them, equal to the byte.
     pub blocks_equal: u64,
+    /// Relation maps and files with the status of transactions that were compared.
+    #[serde(default)]
+    pub files: u64,
     /// What was not compared, and why.
     pub not_checked: Vec<NotChecked>,
 }
@@ -178,6 +211,9 @@ pub struct CopyPosition {
     pub redo: String,
     /// The end of its WAL.
     pub end: String,
+    /// The timeline at that end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<u32>,
     /// More WAL is needed, and lies elsewhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on_elsewhere: bool,
@@ -198,14 +234,20 @@ pub struct DiffDocument {
     pub position_a: Option<CopyPosition>,
     /// Where B stands.
     pub position_b: Option<CopyPosition>,
-    /// The copy whose WAL ends earlier; null where both end at the same place.
+    /// The copy whose WAL ends earlier; null where both end at the same place, where they parted, and where nobody can tell.
     pub older: Option<Copy>,
+    /// Where the copies parted: up to there their WAL is the same, and behind it each has its own on its own timeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parted_at: Option<String>,
     /// The answer.
     pub verdict: DiffVerdict,
     /// What was compared.
     pub coverage: DiffCoverage,
     /// Forks in which blocks differ, contradictions first.
     pub forks: Vec<DiffFork>,
+    /// Files beside the relations that differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<DiffFile>,
     /// Stopped by a signal before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
@@ -232,6 +274,11 @@ impl DiffFork {
     /// Nothing differs that matters.
     pub fn is_hints_only(&self) -> bool {
         self.counts.iter().all(|(way, _)| *way == Difference::Hints)
+    }
+
+    /// A block of it differs in this way.
+    pub fn has(&self, difference: Difference) -> bool {
+        self.counts.iter().any(|(way, _)| *way == difference)
     }
 
     /// A block of it contradicts the other copy.

@@ -20,8 +20,8 @@ pub use check::{
     Place, RelationSummary, Remedy, SinceSummary, Verdict,
 };
 pub use diff::{
-    Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFork, DiffVerdict,
-    Difference,
+    Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,
+    DiffVerdict, Difference,
 };
 pub use drill::{
     BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Copy, DiffBlock, DiffDocument, DiffFork};
+use pgclinic_diagnose::document::{Copy, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference};
 
 use super::escape::Esc;
 use super::{details, shell};
@@ -23,6 +23,9 @@ pub(super) fn render(document: &DiffDocument, out: &mut dyn io::Write) -> io::Re
         diffed::word(document.verdict),
         Esc(&diffed::extent(document))
     )?;
+    if let Some(words) = diffed::parting(document) {
+        writeln!(out, "<p>{}</p>", Esc(&words))?;
+    }
     for (name, target, position) in [
         ("A", &document.a, &document.position_a),
         ("B", &document.b, &document.position_b),
@@ -32,10 +35,13 @@ pub(super) fn render(document: &DiffDocument, out: &mut dyn io::Write) -> io::Re
         if let Some(position) = position {
             facts.push(("redo point", position.redo.clone()));
             facts.push(("end of its WAL", position.end.clone()));
+            let timeline = position.timeline.map(|timeline| timeline.to_string());
+            facts.extend(timeline.map(|timeline| ("timeline", timeline)));
         }
         shell::facts(&facts, out)?;
     }
     details::not_checked(&document.coverage.not_checked, out)?;
+    files(&document.files, out)?;
     out.write_all(b"<section>\n<h2>Files in which blocks differ</h2>\n")?;
     let told = document.forks.iter().filter(|fork| !fork.is_hints_only());
     for fork in told {
@@ -45,8 +51,33 @@ pub(super) fn render(document: &DiffDocument, out: &mut dyn io::Write) -> io::Re
     shell::close(&document.tool, out)
 }
 
+/// Relation maps and files with the status of transactions.
+fn files(files: &[DiffFile], out: &mut dyn io::Write) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    out.write_all(
+        b"<section>\n<h2>Files beside the relations that differ</h2>\n<div class=wide><table class=board>\n\
+          <thead><tr><th>File</th><th>Difference</th><th>Why</th></tr></thead>\n<tbody>\n",
+    )?;
+    for file in files {
+        writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+            Esc(&file.path),
+            Esc(&diffed::file(file)),
+            Esc(&file.why)
+        )?;
+    }
+    out.write_all(b"</tbody></table></div>\n</section>\n")
+}
+
 fn fork(fork: &DiffFork, out: &mut dyn io::Write) -> io::Result<()> {
-    let open = if fork.contradicts() { " open" } else { "" };
+    let open = if fork.contradicts() || fork.has(Difference::Parted) {
+        " open"
+    } else {
+        ""
+    };
     writeln!(
         out,
         "<details class=item{open}><summary><strong>{}</strong> <span class=q>{}</span></summary>\n<p>{}</p>",

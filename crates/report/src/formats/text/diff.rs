@@ -2,7 +2,9 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Copy, CopyPosition, DiffBlock, DiffDocument, DiffFork, Target};
+use pgclinic_diagnose::document::{
+    Copy, CopyPosition, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference, Target,
+};
 
 use super::sheet::{Ink, Sheet};
 use crate::diffed;
@@ -12,6 +14,8 @@ use crate::words::{self, clean, count};
 const FORKS_MAX: usize = 50;
 /// Forks without a contradiction that are told, each in a line.
 const EXPLAINED_MAX: usize = 20;
+/// Files beside the relations that are told.
+const FILES_MAX: usize = 50;
 /// Blocks of a fork that are told.
 const BLOCKS_MAX: usize = 10;
 
@@ -31,6 +35,9 @@ pub(super) fn render(document: &DiffDocument, sheet: &mut Sheet<'_>) -> io::Resu
     for (name, target, position) in sides {
         sheet.text(2, &clean(&side(name, target, position.as_ref())))?;
     }
+    if let Some(words) = diffed::parting(document) {
+        sheet.text(2, &clean(&words))?;
+    }
     for entry in &document.coverage.not_checked {
         let words = format!("not compared: {}: {}", entry.what, entry.why);
         sheet.text(2, &clean(&words))?;
@@ -41,15 +48,44 @@ pub(super) fn render(document: &DiffDocument, sheet: &mut Sheet<'_>) -> io::Resu
         self::fork(fork, sheet)?;
     }
     more(bad.len().saturating_sub(FORKS_MAX), sheet)?;
-    if !explained.is_empty() {
+    files(&document.files, sheet)?;
+    let (parted, rest): (Vec<_>, Vec<_>) = explained
+        .into_iter()
+        .partition(|fork| fork.has(Difference::Parted));
+    let (undecided, explained): (Vec<_>, Vec<_>) = rest
+        .into_iter()
+        .partition(|fork| fork.has(Difference::Undecided));
+    in_lines("Changed after they parted", &parted, sheet)?;
+    in_lines("Nothing tells whether WAL explains it", &undecided, sheet)?;
+    in_lines("Explained by the WAL", &explained, sheet)
+}
+
+/// A line each, under a heading.
+fn in_lines(heading: &str, forks: &[&DiffFork], sheet: &mut Sheet<'_>) -> io::Result<()> {
+    if !forks.is_empty() {
         sheet.gap()?;
-        sheet.text(0, &sheet.ink(Ink::Strong, "Explained by the WAL"))?;
+        sheet.text(0, &sheet.ink(Ink::Strong, heading))?;
     }
-    for fork in explained.iter().take(EXPLAINED_MAX) {
+    for fork in forks.iter().take(EXPLAINED_MAX) {
         let words = format!("{}: {}", fork.name(), diffed::ways(fork));
         sheet.text(2, &clean(&words))?;
     }
-    more(explained.len().saturating_sub(EXPLAINED_MAX), sheet)
+    more(forks.len().saturating_sub(EXPLAINED_MAX), sheet)
+}
+
+/// Relation maps and files with the status of transactions.
+fn files(files: &[DiffFile], sheet: &mut Sheet<'_>) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    sheet.gap()?;
+    sheet.text(0, &sheet.ink(Ink::Strong, "Files beside the relations"))?;
+    for own in files.iter().take(FILES_MAX) {
+        let words = format!("{}  {}", own.path, diffed::file(own));
+        sheet.text(2, &clean(&words))?;
+        sheet.text(4, &clean(&own.why))?;
+    }
+    more(files.len().saturating_sub(FILES_MAX), sheet)
 }
 
 fn more(number: usize, sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -70,9 +106,11 @@ fn side(name: &str, target: &Target, position: Option<&CopyPosition>) -> String 
         } else {
             ""
         };
+        let timeline = own.timeline.map(|own| format!(" on timeline {own}"));
+        let timeline = timeline.unwrap_or_default();
         match own.redo == own.end {
-            true => format!("; stands at {}", own.end),
-            false => format!("; WAL from {} to {}{more}", own.redo, own.end),
+            true => format!("; stands at {}{timeline}", own.end),
+            false => format!("; WAL from {} to {}{timeline}{more}", own.redo, own.end),
         }
     });
     let stands = stands.unwrap_or_default();
