@@ -9,6 +9,7 @@ use std::process::Command;
 use common::{check_json, count, pgclinic, seen, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
+use pgclinic_source::tar::{PackedArchives, base_archive_in};
 use pgclinic_testkit::{
     as_primary, base_backup, copy_of, overwrite, plain_backup, run_as, seed, server,
 };
@@ -144,6 +145,14 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
         );
         (seen(&document), document.coverage.bytes_seen, counted)
     };
+    let passes_by = |folder: &PathBuf| {
+        let base = base_archive_in(folder).expect("an archive");
+        PackedArchives::of(&base).expect("archives").is_some()
+    };
+    // Beside LZ4 and zstd the WAL stays plain.
+    assert!(archives[3].join("pg_wal.tar").exists());
+    let passing: Vec<bool> = archives.iter().map(passes_by).collect();
+    assert_eq!(passing, [false, true, true, true]);
     let expected = pages(archives.first().expect("plain"));
     assert!(
         expected

@@ -7,6 +7,10 @@
 //! Numbers are octal digits, or from bit 7 of their first byte on base 256. The checksum is the sum of all bytes with its
 //! own field as blanks. Truth: POSIX `pax`, `tar(5)`; `src/port/tar.c`.
 
+mod sparse;
+
+pub use sparse::{ISLANDS_MAX, MapInContent, OldMap, PaxSparse, REAL_SIZE_MAX, Run, SparseMap};
+
 /// Bytes of a header; members are filled up to a multiple of it.
 pub const BLOCK: usize = 512;
 
@@ -29,7 +33,9 @@ pub enum MemberKind {
     Described,
     /// The content describes all members from here on (pax).
     DescribedAll,
-    /// A device, a sparse file, or anything else.
+    /// A regular file of which only islands are stored (GNU); [`OldMap`] tells where they stood.
+    Sparse,
+    /// A device or anything else.
     Other(u8),
 }
 
@@ -42,6 +48,8 @@ pub struct Header {
     pub size: u64,
     /// What it is.
     pub kind: MemberKind,
+    /// What a link leads to; for a hard link the name of another member.
+    pub link: Vec<u8>,
 }
 
 /// Why a block is no header.
@@ -81,6 +89,7 @@ impl Header {
             name,
             size: if has_content { size } else { 0 },
             kind,
+            link: text(field(block, 157, 100)).to_vec(),
         })
     }
 
@@ -97,22 +106,46 @@ pub struct Description {
     pub path: Option<Vec<u8>>,
     /// Bytes of its content.
     pub size: Option<u64>,
+    /// What it leads to, where it is a link.
+    pub link: Option<Vec<u8>>,
+    /// It is a file with holes.
+    pub sparse: Option<PaxSparse>,
 }
 
 impl Description {
     /// Reads lines `LENGTH KEY=VALUE`; what is not as it must be ends the reading.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut description = Description::default();
+        let mut real_name = None;
         let mut rest = bytes;
         while let Some((key, value, behind)) = pax_line(rest) {
             match key {
                 b"path" => description.path = Some(value.to_vec()),
                 b"size" => description.size = digits(value, 10),
-                _ => {}
+                b"linkpath" => description.link = Some(value.to_vec()),
+                b"GNU.sparse.name" => real_name = Some(value.to_vec()),
+                _ => {
+                    if let Some(key) = key.strip_prefix(b"GNU.sparse.") {
+                        let sparse = description.sparse.get_or_insert_default();
+                        sparse.take(key, value);
+                    }
+                }
             }
             rest = behind;
         }
+        // The other name says only where programs that know of no holes put what is stored.
+        description.path = real_name.or(description.path);
         description
+    }
+
+    /// The same; what it does not say an earlier one does.
+    pub fn or(self, earlier: Self) -> Self {
+        Description {
+            path: self.path.or(earlier.path),
+            size: self.size.or(earlier.size),
+            link: self.link.or(earlier.link),
+            sparse: self.sparse.or(earlier.sparse),
+        }
     }
 }
 
@@ -144,6 +177,7 @@ fn kind(flag: u8) -> MemberKind {
         b'1' => MemberKind::HardLink,
         b'2' => MemberKind::SymbolicLink,
         b'5' => MemberKind::Folder,
+        b'S' => MemberKind::Sparse,
         b'L' => MemberKind::LongName,
         b'K' => MemberKind::LongLink,
         b'x' => MemberKind::Described,
@@ -260,6 +294,21 @@ mod tests {
             Header::parse(&block).expect("a header").name,
             b"base/5/16384"
         );
+    }
+
+    #[test]
+    fn links_tell_where_they_lead() {
+        let mut block = build_header(b"base/5/2", 0, b'1');
+        block[157..165].copy_from_slice(b"base/5/1");
+        let told = format!("{:06o}\0 ", sum(&block));
+        block[148..156].copy_from_slice(told.as_bytes());
+        let header = Header::parse(&block).expect("a header");
+        assert_eq!(
+            (header.kind, &*header.link),
+            (MemberKind::HardLink, &b"base/5/1"[..])
+        );
+        let described = Description::parse(b"21 linkpath=base/5/9\n");
+        assert_eq!(described.link.as_deref(), Some(&b"base/5/9"[..]));
     }
 
     #[test]

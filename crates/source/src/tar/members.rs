@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_format::tar::MemberKind;
+use pgclinic_format::tar::{MemberKind, SparseMap};
 
+use crate::tar::described::Content;
 use crate::tar::reader::Member;
-use crate::{Entry, EntryKind, Result, SourceError, path};
+use crate::{Entry, EntryKind, Result, SourceError, SourceErrorKind, path};
 
 /// Longer names, and deeper ones, no backup has.
 const NAME_BYTES_MAX: usize = 1024;
@@ -23,15 +24,35 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Node {
     File(Place),
+    /// Islands that lie there, by the map of this number.
+    Holed(Place, usize),
     Folder,
     /// A link or a device: its name, and nothing to read.
     Other,
+    /// A file whose content cannot be had, for this reason: it is listed as a link is, and not missing.
+    Lost(&'static str),
+}
+
+impl Node {
+    fn is_file(self) -> bool {
+        matches!(self, Node::File(_) | Node::Holed(..) | Node::Lost(_))
+    }
+}
+
+/// Where a file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found<'a> {
+    /// As it is.
+    Whole(Place),
+    /// Its islands, by a map.
+    Holed(Place, &'a SparseMap),
 }
 
 /// Folders with what lies in them.
 #[derive(Debug)]
 pub(crate) struct Tree {
     folders: BTreeMap<String, BTreeMap<String, Node>>,
+    maps: Vec<SparseMap>,
 }
 
 impl Default for Tree {
@@ -39,6 +60,7 @@ impl Default for Tree {
         let root = (String::new(), BTreeMap::new());
         Tree {
             folders: BTreeMap::from([root]),
+            maps: Vec::new(),
         }
     }
 }
@@ -46,25 +68,41 @@ impl Default for Tree {
 impl Tree {
     /// Adds the members of an archive whose names are below `below`; what was left out, in words.
     pub(crate) fn add(&mut self, archive: usize, below: &str, members: Vec<Member>) -> Vec<String> {
-        let (mut strays, mut twice) = (Vec::new(), Vec::new());
+        let top = match below.is_empty() {
+            true => top_folder(&members),
+            false => None,
+        };
+        let placed = |name: &[u8]| {
+            let name = clean(name)?;
+            let name = match &top {
+                Some(top) => below_top(&name, top).unwrap_or_default(),
+                None => name.as_str(),
+            };
+            Some(match name.is_empty() {
+                true => String::new(),
+                false => format!("{below}{name}"),
+            })
+        };
+        let (mut strays, mut twice, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
-            let Some(name) = clean(&member.name) else {
+            let Some(path) = placed(&member.name) else {
                 strays.push(String::from_utf8_lossy(&member.name).into_owned());
                 continue;
             };
-            if name.is_empty() {
+            if path.is_empty() {
                 continue;
             }
-            let path = format!("{below}{name}");
             let node = match member.kind {
-                MemberKind::File => Node::File(Place {
-                    archive,
-                    offset: member.offset,
-                    len: member.len,
-                }),
+                MemberKind::HardLink => self.target_of(placed(&member.link)),
                 MemberKind::Folder => Node::Folder,
+                MemberKind::File | MemberKind::Sparse => self.file_of(archive, member),
+                // The server follows links, and its files may be anything; here nothing can be followed.
+                _ if is_of_relation(&path) => Node::Lost("a link or a device"),
                 _ => Node::Other,
             };
+            if matches!(node, Node::Lost(_)) {
+                lost.push(path.clone());
+            }
             if !self.put(&path, node) {
                 twice.push(path);
             }
@@ -81,7 +119,36 @@ impl Tree {
             twice,
             "members have a name that another member has, or lie in a file",
         );
-        strays.into_iter().chain(twice).collect()
+        let lost = told(
+            lost,
+            "members are links that lead to no file of the archive, or have holes that nothing sound tells of, and cannot be read",
+        );
+        strays.into_iter().chain(twice).chain(lost).collect()
+    }
+
+    /// A file by what is stored of it.
+    fn file_of(&mut self, archive: usize, member: Member) -> Node {
+        let place = Place {
+            archive,
+            offset: member.offset,
+            len: member.len,
+        };
+        match member.content {
+            Content::Whole => Node::File(place),
+            Content::Holed(mut map) => {
+                map.cut_to(member.len);
+                self.maps.push(map);
+                Node::Holed(place, self.maps.len() - 1)
+            }
+            Content::Lost(why) => Node::Lost(why),
+        }
+    }
+
+    /// What a hard link is another name of.
+    fn target_of(&self, path: Option<String>) -> Node {
+        let node = path.and_then(|path| self.node(&path));
+        node.filter(|node| node.is_file())
+            .unwrap_or(Node::Lost("a link to what is not in the archive"))
     }
 
     /// Adds a file of its own.
@@ -120,15 +187,14 @@ impl Tree {
         match (before, node) {
             // An archive of a tablespace fills the folder that is a link in the other one.
             (Some(Node::Folder), Node::Folder | Node::Other) => return true,
-            (Some(Node::Folder), Node::File(_)) | (Some(Node::File(_)), Node::Folder) => {
-                return false;
-            }
+            (Some(Node::Folder), _) => return false,
+            (Some(before), Node::Folder) if before.is_file() => return false,
             _ => names.insert(name.to_owned(), node),
         };
         if node == Node::Folder {
             self.folders.entry(path.to_owned()).or_default();
         }
-        !matches!(before, Some(Node::File(_)))
+        !before.is_some_and(Node::is_file)
     }
 
     /// Makes a folder and those above it; says whether no file stands in the way.
@@ -148,13 +214,38 @@ impl Tree {
         }
     }
 
+    /// Where all of a file lies as it is.
     pub(crate) fn file(&self, path: &str) -> Result<Place> {
+        match self.find(path)? {
+            Found::Whole(place) => Ok(place),
+            Found::Holed(..) => Err(SourceError::not_regular(path, "stored without its holes")),
+        }
+    }
+
+    /// Where a file lies.
+    pub(crate) fn find(&self, path: &str) -> Result<Found<'_>> {
         match self.node(path) {
-            Some(Node::File(place)) => Ok(place),
+            Some(Node::File(place)) => Ok(Found::Whole(place)),
+            Some(Node::Holed(place, map)) => match self.maps.get(map) {
+                Some(map) => Ok(Found::Holed(place, map)),
+                None => Err(SourceError::not_found(path)),
+            },
             Some(Node::Folder) => Err(SourceError::not_regular(path, "a folder")),
             Some(Node::Other) => Err(SourceError::not_regular(path, "a link or a device")),
+            Some(Node::Lost(why)) => Err(SourceError::new(path, SourceErrorKind::Io, why)),
             None => Err(SourceError::not_found(path)),
         }
+    }
+
+    /// Bytes of a file. One that is there and cannot be read has none that anybody could count on.
+    pub(crate) fn len(&self, path: &str) -> Result<u64> {
+        if let Some(Node::Lost(_)) = self.node(path) {
+            return Ok(0);
+        }
+        Ok(match self.find(path)? {
+            Found::Whole(place) => place.len,
+            Found::Holed(_, map) => map.real_size(),
+        })
     }
 
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<Entry>> {
@@ -166,13 +257,14 @@ impl Tree {
         let entry = |(name, node): (&String, &Node)| Entry {
             name: name.clone(),
             kind: match node {
-                Node::File(_) => EntryKind::File,
+                Node::File(_) | Node::Holed(..) => EntryKind::File,
                 Node::Folder => EntryKind::Folder,
-                Node::Other => EntryKind::Other,
+                Node::Other | Node::Lost(_) => EntryKind::Other,
             },
             len: match node {
                 Node::File(place) => place.len,
-                Node::Folder | Node::Other => 0,
+                Node::Holed(_, map) => self.maps.get(*map).map_or(0, SparseMap::real_size),
+                Node::Folder | Node::Other | Node::Lost(_) => 0,
             },
         };
         Ok(names.iter().map(entry).collect())
@@ -192,6 +284,53 @@ pub(crate) fn clean(name: &[u8]) -> Option<String> {
     (short && path::check(name).is_ok()).then(|| name.to_owned())
 }
 
+/// The file of a relation has such a path: a number in a folder of relations.
+pub(super) fn is_of_relation(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut parts = folder.split('/');
+    let is_home = match (parts.next(), parts.next(), parts.next()) {
+        (Some("global"), None, _) | (Some("base"), Some(_), None) => true,
+        (Some("pg_tblspc"), Some(_), Some(version)) => version.starts_with("PG_"),
+        _ => false,
+    };
+    is_home && name.starts_with(|letter: char| letter.is_ascii_digit())
+}
+
+/// The folder in which a data directory lies, where an archive holds one and nothing else: all members lie in it or lead to it,
+/// as `tar czf x.tgz data` makes it.
+fn top_folder(members: &[Member]) -> Option<String> {
+    let versions = members
+        .iter()
+        .filter(|member| member.name.ends_with(b"PG_VERSION"))
+        .filter_map(|member| clean(&member.name));
+    // Each database has one as well, further down.
+    let highest = versions.min_by_key(|name| name.split('/').count())?;
+    let top = highest.strip_suffix("/PG_VERSION")?.to_owned();
+    let control = format!("{top}/global/");
+    let mut holds_control = false;
+    for name in members.iter().filter_map(|member| clean(&member.name)) {
+        let leads_to_it = name.is_empty() || is_below(&top, &name);
+        if !leads_to_it && below_top(&name, &top).is_none() {
+            return None;
+        }
+        holds_control |= name.starts_with(&control);
+    }
+    holds_control.then_some(top)
+}
+
+/// The rest of a path in `top`; `""` for `top` itself.
+pub(super) fn below_top<'a>(name: &'a str, top: &str) -> Option<&'a str> {
+    let rest = name.strip_prefix(top)?;
+    match rest.is_empty() {
+        true => Some(rest),
+        false => rest.strip_prefix('/'),
+    }
+}
+
+fn is_below(name: &str, folder: &str) -> bool {
+    below_top(name, folder).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,7 +341,99 @@ mod tests {
             kind,
             offset: 512,
             len: 7,
+            content: Content::Whole,
+            link: Vec::new(),
         }
+    }
+
+    fn link(name: &str, to: &str) -> Member {
+        Member {
+            link: to.as_bytes().to_vec(),
+            ..member(name, MemberKind::HardLink)
+        }
+    }
+
+    fn tree(members: Vec<Member>) -> (Tree, Vec<String>) {
+        let mut tree = Tree::default();
+        let told = tree.add(0, "", members);
+        (tree, told)
+    }
+
+    #[test]
+    fn a_hard_link_takes_the_place_of_its_target() {
+        let (tree, told) = tree(vec![
+            member("base/5/1", MemberKind::File),
+            link("base/5/2", "./base/5/1"),
+            link("base/5/3", "base/5/2"),
+        ]);
+        assert_eq!(told, Vec::<String>::new());
+        for name in ["base/5/2", "base/5/3"] {
+            assert_eq!(tree.file(name), tree.file("base/5/1"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_told_and_is_not_missing() {
+        let (tree, told) = tree(vec![
+            link("base/5/1", "base/5/7"),
+            link("base/5/2", "../../x"),
+            member("base/5/3", MemberKind::SymbolicLink),
+            Member {
+                content: Content::Lost("no map"),
+                ..member("base/5/4", MemberKind::Sparse)
+            },
+            member("pg_wal", MemberKind::SymbolicLink),
+        ]);
+        assert_eq!(told.len(), 1, "{told:?}");
+        let words = "4 members are links that lead to no file of the archive";
+        assert!(
+            told[0].starts_with(words) && told[0].contains("base/5/1"),
+            "{told:?}"
+        );
+        let entries = tree.list("base/5").expect("a folder");
+        assert!(entries.iter().all(|entry| entry.kind == EntryKind::Other));
+        for entry in entries {
+            let path = format!("base/5/{}", entry.name);
+            assert_eq!(tree.len(&path), Ok(0), "it is there");
+            assert!(tree.find(&path).is_err(), "and cannot be read");
+        }
+        assert!(
+            tree.len("pg_wal").is_err(),
+            "the link may be one to a folder"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_holds_the_whole_cluster_is_left_out_of_names() {
+        for top in ["d", "./d", "var/lib/15/main"] {
+            let named = |name: &str, kind| member(&format!("{top}/{name}"), kind);
+            let (tree, told) = tree(vec![
+                named("", MemberKind::Folder),
+                named("base/5/PG_VERSION", MemberKind::File),
+                named("base/5/1", MemberKind::File),
+                link(&format!("{top}/base/5/2"), &format!("{top}/base/5/1")),
+                named("global/pg_control", MemberKind::File),
+                named("PG_VERSION", MemberKind::File),
+            ]);
+            assert_eq!(told, Vec::<String>::new(), "{top}");
+            for path in ["PG_VERSION", "global/pg_control", "base/5/1", "base/5/2"] {
+                assert!(tree.file(path).is_ok(), "{top}: {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_beside_others_stays_where_it_is() {
+        let files = |names: &[&str]| {
+            let files = names.iter().map(|name| member(name, MemberKind::File));
+            tree(files.collect()).0
+        };
+        let beside = files(&["d/PG_VERSION", "d/global/pg_control", "e"]);
+        assert!(beside.file("d/PG_VERSION").is_ok());
+        let own = files(&["PG_VERSION", "base/1/PG_VERSION", "global/pg_control"]);
+        assert!(own.file("base/1/PG_VERSION").is_ok());
+        let database = files(&["base/1/PG_VERSION", "base/1/1259"]);
+        assert!(database.file("base/1/1259").is_ok());
     }
 
     #[test]

@@ -2,26 +2,35 @@
 //! plain or packed with gzip, LZ4 or zstd.
 //!
 //! Plain archives are read in place. Packed ones are unpacked once, into a nameless file, before anything is read. Members
-//! are shown where a restore would put them; names that would leave the backup, links and devices are left out and told.
+//! are shown where a restore would put them, also where the whole backup lies in a folder of the archive; hard links are their
+//! targets, holes are filled. Names that would leave the backup, other links and devices are left out and told.
 
 mod ahead;
+mod described;
+mod gzip;
+mod looked;
+mod lz4;
 mod members;
 mod packed;
 mod packing;
 mod reader;
 mod stream;
 mod tape;
+mod top;
+mod zstd;
 
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use pgclinic_format::tar::SparseMap;
 use rustix::fs::{Advice, fadvise};
 
 use crate::{Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
+use members::Found;
 pub(crate) use members::{Place, Tree};
-use packing::Packing;
+use packing::{Packing, has_ustar};
 use tape::{Stop, Tape};
 
 pub use packed::PackedArchives;
@@ -42,12 +51,16 @@ pub struct TarBackup {
 
 /// The file is an archive, or packed, by its first bytes.
 pub fn is_archive(path: &Path) -> bool {
-    let mut head = [0; 512];
-    let read = File::open(path).and_then(|file| file.read_at(&mut head, 0));
-    let known = read.is_ok_and(|read| Packing::of(head.get(..read).unwrap_or_default()).is_some());
+    let Ok(file) = open_file(path) else {
+        return false;
+    };
+    let is_known = Packing::of(&file).is_ok_and(|packing| packing.is_some());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    known
-        && (name.contains(".tar") || name.ends_with(".tgz") || head.get(257..262) == Some(b"ustar"))
+    let mut head = [0; 512];
+    is_known
+        && (name.contains(".tar")
+            || name.ends_with(".tgz")
+            || file.read_at(&mut head, 0).is_ok_and(|_| has_ustar(&head)))
 }
 
 /// `base.tar` or the like in a folder.
@@ -106,9 +119,7 @@ impl TarBackup {
         let failed = |error: std::io::Error| SourceError::from_io(&shown, &error);
         let refused = |why: String| SourceError::new(shown.as_ref(), SourceErrorKind::Refused, why);
         let file = open_file(path).map_err(failed)?;
-        let mut head = [0; 512];
-        let read = file.read_at(&mut head, 0).map_err(failed)?;
-        let packing = Packing::of(head.get(..read).unwrap_or_default());
+        let packing = Packing::of(&file).map_err(failed)?;
         let packing = packing.ok_or_else(|| {
             refused("it is no tar archive, and not packed with gzip, LZ4 or zstd".into())
         })?;
@@ -146,6 +157,52 @@ impl TarBackup {
         self.tree.add_file(self.archives.len(), name, len);
         self.archives.push(file);
         Ok(())
+    }
+}
+
+impl TarBackup {
+    /// Bytes of a place, from `offset` in it.
+    fn read_place(&self, place: Place, offset: u64, buf: &mut [u8]) -> std::io::Result<usize> {
+        let rest = usize::try_from(place.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = rest.min(buf.len());
+        let (Some(file), Some(room)) = (self.archives.get(place.archive), buf.get_mut(..wanted))
+        else {
+            return Ok(0);
+        };
+        let at = place.offset.saturating_add(offset);
+        crate::data_directory::read_full(file, at, room)
+    }
+
+    /// The same of a file of which only islands are stored there.
+    fn read_holed(
+        &self,
+        place: Place,
+        map: &SparseMap,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> std::io::Result<usize> {
+        let mut filled = 0usize;
+        while let Some(rest) = buf.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let Some(run) = map.run_at(offset.saturating_add(filled as u64)) else {
+                break;
+            };
+            let wanted = usize::try_from(run.len)
+                .unwrap_or(usize::MAX)
+                .min(rest.len());
+            let room = rest.get_mut(..wanted).unwrap_or_default();
+            let count = match run.stored_at {
+                Some(at) => self.read_place(place, at, room)?,
+                None => {
+                    room.fill(0);
+                    wanted
+                }
+            };
+            filled = filled.saturating_add(count);
+            if count < wanted {
+                break;
+            }
+        }
+        Ok(filled)
     }
 }
 
@@ -207,26 +264,21 @@ impl Source for TarBackup {
 
     fn len(&self, path: &str) -> Result<u64> {
         path::check(path)?;
-        Ok(self.tree.file(path)?.len)
+        self.tree.len(path)
     }
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
         path::check(path)?;
-        let place = self.tree.file(path)?;
-        let rest = usize::try_from(place.len.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = rest.min(buf.len());
-        let (Some(file), Some(room)) = (self.archives.get(place.archive), buf.get_mut(..wanted))
-        else {
-            return Ok(0);
-        };
-        let at = place.offset.saturating_add(offset);
-        crate::data_directory::read_full(file, at, room)
-            .map_err(|error| SourceError::from_io(path, &error))
+        let failed = |error| SourceError::from_io(path, &error);
+        match self.tree.find(path)? {
+            Found::Whole(place) => self.read_place(place, offset, buf).map_err(failed),
+            Found::Holed(place, map) => self.read_holed(place, map, offset, buf).map_err(failed),
+        }
     }
 
     fn prefetch(&self, ranges: &[Range]) {
         for range in ranges {
-            if let Ok(place) = self.tree.file(&range.path)
+            if let Ok(Found::Whole(place)) = self.tree.find(&range.path)
                 && let Some(file) = self.archives.get(place.archive)
                 && let Some(len) = NonZeroU64::new(range.len)
             {

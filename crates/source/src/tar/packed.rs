@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::packing::Packing;
+use super::packing::{BEHIND_END_MAX, Packing, endless, not_to_its_end};
 use super::stream::Archives;
 use super::{open_file, parts_beside, stem_of};
 use crate::{Result, SourceError, SourceErrorKind};
@@ -13,10 +13,12 @@ pub struct PackedArchives {
     /// Paths with what their names are below, the next one last.
     left: Vec<(PathBuf, String)>,
     at_hand: Option<(String, Box<dyn Read + Send>)>,
+    is_packed: bool,
 }
 
 impl PackedArchives {
-    /// The archive and those beside it. Nothing where one of them is not packed: that one can be read in place.
+    /// The archive and those beside it. Nothing where the archive itself is not packed, so that it can be read in place: beside
+    /// an archive packed with LZ4 or zstd, `pg_basebackup` leaves `pg_wal.tar` plain.
     pub fn of(path: &Path) -> Result<Option<Self>> {
         let mut left = vec![(path.to_owned(), String::new())];
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -25,9 +27,10 @@ impl PackedArchives {
         {
             left.extend(parts_beside(folder)?);
         }
-        for (path, _) in &left {
+        for (number, (path, _)) in left.iter().enumerate() {
             match Packing::of_file(path) {
-                Ok(Some(Packing::Plain) | None) => return Ok(None),
+                Ok(None) => return Ok(None),
+                Ok(Some(Packing::Plain)) if number == 0 => return Ok(None),
                 Ok(Some(_)) => {}
                 Err(error) => return Err(SourceError::from_io(&path.to_string_lossy(), &error)),
             }
@@ -36,6 +39,7 @@ impl PackedArchives {
         Ok(Some(PackedArchives {
             left,
             at_hand: None,
+            is_packed: false,
         }))
     }
 }
@@ -46,12 +50,13 @@ impl Archives for PackedArchives {
             return Ok(None);
         };
         let shown = path.to_string_lossy().into_owned();
-        let packing = Packing::of_file(&path);
-        let opened = packing.and_then(|packing| {
-            let file = open_file(&path)?;
-            packing.unwrap_or(Packing::Plain).unpack(file)
+        let opened = open_file(&path).and_then(|file| {
+            let packing = Packing::of(&file)?.unwrap_or(Packing::Plain);
+            Ok((packing, packing.unpack(file)?))
         });
-        let reader = opened.map_err(|error| SourceError::from_io(&shown, &error))?;
+        let opened = opened.map_err(|error| SourceError::from_io(&shown, &error));
+        let (packing, reader) = opened?;
+        self.is_packed = packing != Packing::Plain;
         self.at_hand = Some((shown, reader));
         Ok(Some(below))
     }
@@ -70,5 +75,18 @@ impl Archives for PackedArchives {
                 Ok(count) => return Ok(count),
             }
         }
+    }
+
+    fn finish(&mut self) -> Result<Option<String>> {
+        // Nothing at the end of a plain one says anything about it.
+        let Some((_, reader)) = self.at_hand.as_mut().filter(|_| self.is_packed) else {
+            return Ok(None);
+        };
+        let mut rest = reader.take(BEHIND_END_MAX + 1);
+        Ok(match std::io::copy(&mut rest, &mut std::io::sink()) {
+            Ok(count) if count > BEHIND_END_MAX => Some(endless()),
+            Ok(_) => None,
+            Err(error) => Some(not_to_its_end(error)),
+        })
     }
 }

@@ -1,16 +1,27 @@
 //! How an archive is packed, told by its first bytes, and the reader that unpacks it.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use lz4_flex::frame::FrameDecoder;
+use pgclinic_format::tar::{BLOCK, Header};
 
 use super::ahead::Ahead;
+use super::gzip::{self, Gzip};
+use super::lz4::{self, Lz4};
+use super::zstd::{self, Zstd};
+use crate::data_directory::read_full;
 
 /// Bytes read from the file at once.
 const STEP: usize = 1 << 20;
+
+/// Frames that hold nothing to unpack and are passed over to find out what follows them.
+const SKIPPED_MAX: usize = 1024;
+
+/// Unpacked bytes behind the mark at the end of an archive that are read, so that the checksums behind them are met. Tapes
+/// fill their last block with zeros; nobody has blocks as long.
+pub(super) const BEHIND_END_MAX: u64 = 64 << 20;
 
 /// What an archive is packed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,43 +34,80 @@ pub(crate) enum Packing {
 
 impl Packing {
     /// By the first bytes; `None` for what is neither packed nor a tar archive.
-    pub(crate) fn of(head: &[u8]) -> Option<Self> {
-        match head {
-            [0x1f, 0x8b, 8, ..] => Some(Packing::Gzip),
-            [0x04, 0x22, 0x4d, 0x18, ..] => Some(Packing::Lz4),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
-            _ if head.get(257..262) == Some(b"ustar") => Some(Packing::Plain),
-            _ => None,
+    fn of_head(head: &[u8]) -> Option<Self> {
+        if head.starts_with(&gzip::MAGIC) {
+            return Some(Packing::Gzip);
         }
+        if head.starts_with(&lz4::MAGIC) || head.starts_with(&lz4::LEGACY_MAGIC) {
+            return Some(Packing::Lz4);
+        }
+        if head.starts_with(&zstd::MAGIC) {
+            return Some(Packing::Zstd);
+        }
+        // Archives from before POSIX have no magic, but a checksum in their first header.
+        let is_header = || {
+            let block = head.first_chunk::<BLOCK>();
+            let header = block.and_then(|block| Header::parse(block).ok());
+            header.is_some_and(|header| !header.name.is_empty())
+        };
+        (has_ustar(head) || is_header()).then_some(Packing::Plain)
     }
 
-    /// Of a file, by its first bytes.
+    /// Of a file, by its first bytes. LZ4 and zstd share frames that hold nothing; what follows them tells.
+    pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
+        let mut at = 0u64;
+        for _ in 0..SKIPPED_MAX {
+            let mut head = [0; BLOCK];
+            let read = read_full(file, at, &mut head)?;
+            let head = head.get(..read).unwrap_or_default();
+            let frame = head
+                .first_chunk::<8>()
+                .filter(|head| lz4::is_skipped(*head));
+            let Some([.., a, b, c, d]) = frame else {
+                let packing = Packing::of_head(head);
+                return Ok(packing.filter(|packing| at == 0 || packing.has_frames()));
+            };
+            let len = u32::from_le_bytes([*a, *b, *c, *d]);
+            at = at.saturating_add(8).saturating_add(u64::from(len));
+        }
+        Ok(None)
+    }
+
+    /// The same of what has this path.
     pub(crate) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        let mut head = [0; 512];
-        let read = super::open_file(path)?.read_at(&mut head, 0)?;
-        Ok(Packing::of(head.get(..read).unwrap_or_default()))
+        Packing::of(&super::open_file(path)?)
     }
 
-    /// What comes out. `Plain` archives are read in place instead.
+    fn has_frames(self) -> bool {
+        matches!(self, Packing::Lz4 | Packing::Zstd)
+    }
+
+    /// What comes out. Where archives can be read in place, `Plain` ones are not unpacked.
     pub(crate) fn unpack(self, file: File) -> io::Result<Box<dyn Read + Send>> {
         let file = BufReader::with_capacity(STEP, file);
         Ok(match self {
             Packing::Plain => Box::new(file),
-            Packing::Gzip => Box::new(Ahead::of(flate2::bufread::MultiGzDecoder::new(file))?),
-            Packing::Lz4 => Box::new(Ahead::of(Frames(FrameDecoder::new(file)))?),
-            Packing::Zstd => Box::new(Ahead::of(zstd::Decoder::with_buffer(file)?)?),
+            Packing::Gzip => Box::new(Ahead::of(Gzip::of(file))?),
+            Packing::Lz4 => Box::new(Ahead::of(Lz4::of(file))?),
+            Packing::Zstd => Box::new(Ahead::of(Zstd::of(file)?)?),
         })
     }
 }
 
-/// LZ4 frames, one behind the other: the decoder gives nothing at the end of each.
-struct Frames(FrameDecoder<BufReader<File>>);
+/// The mark of POSIX and GNU in the first header.
+pub(super) fn has_ustar(head: &[u8]) -> bool {
+    head.get(257..262) == Some(b"ustar")
+}
 
-impl Read for Frames {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match self.0.read(buf)? {
-            0 => self.0.read(buf),
-            some => Ok(some),
-        }
-    }
+/// Said of an archive that goes on too long behind its end.
+pub(super) fn endless() -> String {
+    format!(
+        "more than {} MiB stand behind its end mark: it was not read to its end, where checksums of what is packed are",
+        BEHIND_END_MAX >> 20
+    )
+}
+
+/// Said of an archive whose end is broken behind the mark.
+pub(super) fn not_to_its_end(error: impl Display) -> String {
+    format!("it cannot be unpacked to its end, so that what came of it may be wrong: {error}")
 }

@@ -2,10 +2,11 @@
 
 use pgclinic_format::tar::{BLOCK, Description, Header, HeaderFault, MemberKind, text};
 
+use crate::tar::described::{
+    Content, ISLANDS_TOGETHER, described_by, described_bytes, describes_the_next, meant, stored,
+};
+use crate::tar::packing::{BEHIND_END_MAX, endless, not_to_its_end};
 use crate::tar::tape::{Step, Stop, Tape};
-
-/// Bytes of a name or a description that are read.
-const NAME_BYTES: u64 = 64 << 10;
 
 /// Members of one archive that are read.
 pub(super) const MEMBERS_MAX: usize = 10_000_000;
@@ -17,8 +18,12 @@ pub(crate) struct Member {
     pub(crate) kind: MemberKind,
     /// Where its content begins.
     pub(crate) offset: u64,
-    /// Bytes of its content that are there.
+    /// Bytes of its content that are there, as they are stored.
     pub(crate) len: u64,
+    /// How they are stored.
+    pub(crate) content: Content,
+    /// What it leads to, where it is a link.
+    pub(crate) link: Vec<u8>,
 }
 
 /// What was read of an archive.
@@ -34,6 +39,7 @@ pub(crate) struct Members {
 pub(crate) fn read(tape: &mut Tape, step: Step<'_>) -> Result<Members, Stop> {
     let mut found = Members::default();
     match walk(tape, &mut found, step) {
+        Ok(None) => found.broken = behind_the_end(tape, step)?,
         Ok(broken) => found.broken = broken,
         Err(Stop::Broken(error)) => {
             let at = tape.end();
@@ -48,9 +54,20 @@ pub(crate) fn read(tape: &mut Tape, step: Step<'_>) -> Result<Members, Stop> {
     Ok(found)
 }
 
+/// What is packed has its checksums behind the archive's end mark.
+fn behind_the_end(tape: &mut Tape, step: Step<'_>) -> Result<Option<String>, Stop> {
+    match tape.drain(BEHIND_END_MAX, step) {
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some(endless())),
+        Err(Stop::Broken(error)) => Ok(Some(not_to_its_end(error))),
+        Err(stop) => Err(stop),
+    }
+}
+
 /// Gives the reason why the archive ends too early.
 fn walk(tape: &mut Tape, found: &mut Members, step: Step<'_>) -> Result<Option<String>, Stop> {
     let mut coming = Description::default();
+    let mut islands_left = ISLANDS_TOGETHER;
     loop {
         let mut block = [0; BLOCK];
         let read = tape.read(&mut block, step)?;
@@ -79,45 +96,38 @@ fn walk(tape: &mut Tape, found: &mut Members, step: Step<'_>) -> Result<Option<S
                 return Ok(Some(format!("the size of {name:?} is no number")));
             }
         };
-        match header.kind {
-            MemberKind::LongName | MemberKind::Described => {
-                let content = small_content(tape, &header, step)?;
-                if header.kind == MemberKind::LongName {
-                    coming.path = Some(text(&content).to_vec());
-                } else {
-                    let described = Description::parse(&content);
-                    coming.path = described.path.or(coming.path);
-                    coming.size = described.size.or(coming.size);
-                }
+        if describes_the_next(header.kind) {
+            let content = small_content(tape, &header, step)?;
+            coming = described_by(&header, &content).or(coming);
+            continue;
+        }
+        if header.kind == MemberKind::DescribedAll {
+            if let Some(cut) = pass(tape, &header, at, step)? {
+                return Ok(Some(cut));
             }
-            MemberKind::LongLink | MemberKind::DescribedAll => {
-                if let Some(cut) = pass(tape, &header, at, step)? {
-                    return Ok(Some(cut));
-                }
-            }
-            _ => {
-                let described = std::mem::take(&mut coming);
-                let header = Header {
-                    name: described.path.unwrap_or(header.name),
-                    size: match header.kind {
-                        MemberKind::File => described.size.unwrap_or(header.size),
-                        _ => header.size,
-                    },
-                    kind: header.kind,
-                };
-                found.members.push(Member {
-                    name: header.name.clone(),
-                    kind: header.kind,
-                    offset: at,
-                    len: header.size,
-                });
-                if found.members.len() >= MEMBERS_MAX {
-                    return Ok(Some(format!("it has more than {MEMBERS_MAX} members")));
-                }
-                if let Some(cut) = pass(tape, &header, at, step)? {
-                    return Ok(Some(cut));
-                }
-            }
+            continue;
+        }
+        let (header, sparse) = meant(header, std::mem::take(&mut coming));
+        let mut next = |room: &mut [u8; BLOCK]| -> Result<bool, Stop> {
+            Ok(tape.read(room, &mut *step)? == BLOCK)
+        };
+        let stored = stored(&header, &block, sparse, &mut islands_left, &mut next)?;
+        // Blocks of a map behind the header are no part of the content, a map in the content is.
+        let offset = tape.position();
+        let begin = offset.saturating_sub(stored.map_bytes);
+        found.members.push(Member {
+            name: header.name.clone(),
+            kind: header.kind,
+            offset,
+            len: header.size.saturating_sub(stored.map_bytes),
+            content: stored.content,
+            link: header.link.clone(),
+        });
+        if found.members.len() >= MEMBERS_MAX {
+            return Ok(Some(format!("it has more than {MEMBERS_MAX} members")));
+        }
+        if let Some(cut) = pass(tape, &header, begin, step)? {
+            return Ok(Some(cut));
         }
     }
 }
@@ -146,7 +156,7 @@ fn pass(tape: &mut Tape, header: &Header, at: u64, step: Step<'_>) -> Result<Opt
 /// The content of a member that describes another one; a long one is cut.
 fn small_content(tape: &mut Tape, header: &Header, step: Step<'_>) -> Result<Vec<u8>, Stop> {
     let at = tape.position();
-    let len = usize::try_from(header.size.min(NAME_BYTES)).unwrap_or(0);
+    let len = described_bytes(header);
     let mut content = vec![0; len];
     let read = tape.read(&mut content, step)?;
     content.truncate(read);

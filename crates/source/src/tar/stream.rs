@@ -1,13 +1,15 @@
 //! Archives that pass by once: their files one after the other, each with its bytes, nothing kept.
 
-use pgclinic_format::tar::{BLOCK, Description, Header, HeaderFault, MemberKind, text};
+use pgclinic_format::tar::{BLOCK, Description, Header, HeaderFault, MemberKind, Run, SparseMap};
 
-use super::members::clean;
+use super::described::{
+    Content, ISLANDS_TOGETHER, Stored, described_by, described_bytes, describes_the_next, meant,
+    stored,
+};
+use super::members::{clean, is_of_relation};
 use super::reader::MEMBERS_MAX;
+use super::top::Top;
 use crate::{EntryKind, Result};
-
-/// Bytes of a name or a description that are read.
-const NAME_BYTES: u64 = 64 << 10;
 
 /// What gives archives, one after the other.
 pub trait Archives {
@@ -17,6 +19,12 @@ pub trait Archives {
     /// An archive without the mark at its end was cut. Servers before 15 send none: their client adds it.
     fn has_end_marks(&self) -> bool {
         true
+    }
+
+    /// Called behind the end mark of the archive at hand: reads it to its own end, where checksums of what is packed are.
+    /// What is wrong there, in words.
+    fn finish(&mut self) -> Result<Option<String>> {
+        Ok(None)
     }
 
     /// The next bytes of the archive at hand, not unpacked any further; 0 at its end.
@@ -42,16 +50,29 @@ pub struct TarStream<A> {
     /// Bytes of the member at hand that were not read, and those that fill its last block.
     left: u64,
     filling: u64,
+    /// Of a file with holes, and where in it the reader stands.
+    holes: Option<(SparseMap, u64)>,
+    top: Top,
     strays: u64,
+    /// Files that cannot be read, and the first of them.
+    lost: u64,
+    first_lost: String,
     /// Of the archive at hand.
     members: usize,
     members_max: usize,
+    islands_left: usize,
     broken: Vec<String>,
+}
+
+/// Bytes that fill the last block of a content.
+fn filling(header: &Header) -> u64 {
+    let padded = header.padded_size();
+    padded.map_or(0, |padded| padded - header.size)
 }
 
 /// A member's header after the members that describe it.
 enum Next {
-    Member(Header),
+    Member(Header, Stored),
     End,
     Broken(String),
 }
@@ -65,9 +86,14 @@ impl<A: Archives> TarStream<A> {
             is_open: false,
             left: 0,
             filling: 0,
+            holes: None,
+            top: Top::default(),
             strays: 0,
+            lost: 0,
+            first_lost: String::new(),
             members: 0,
             members_max: MEMBERS_MAX,
+            islands_left: 0,
             broken: Vec::new(),
         }
     }
@@ -79,6 +105,12 @@ impl<A: Archives> TarStream<A> {
             let strays = self.strays;
             troubles.push(format!(
                 "{strays} members have names that lead out of the backup or that no backup has, and are left out"
+            ));
+        }
+        if self.lost > 0 {
+            let (lost, first) = (self.lost, &self.first_lost);
+            troubles.push(format!(
+                "{lost} members are links, or have holes that nothing sound tells of, and cannot be read as they pass by, such as {first:?}"
             ));
         }
         troubles
@@ -96,29 +128,66 @@ impl<A: Archives> TarStream<A> {
                 match self.archives.next_archive()? {
                     Some(below) => {
                         (self.below, self.is_open, self.members) = (below, true, 0);
+                        (self.top, self.islands_left) = (Top::default(), ISLANDS_TOGETHER);
                     }
                     None => return Ok(None),
                 }
             }
             match self.next_header()? {
-                Next::Member(header) => {
-                    if let Some(passing) = self.passing(&header) {
+                Next::Member(header, stored) => {
+                    if let Some(passing) = self.passing(&header, stored) {
                         return Ok(Some(passing));
                     }
                 }
-                Next::End => self.is_open = false,
+                Next::End => {
+                    if let Some(why) = self.top.trouble() {
+                        self.book(why);
+                    }
+                    if let Some(why) = self.archives.finish()? {
+                        self.book(&why);
+                    }
+                    self.is_open = false;
+                }
                 Next::Broken(why) => {
-                    let below = self.below.trim_end_matches('/');
-                    let name = if below.is_empty() { "base" } else { below };
-                    self.broken.push(format!("{name}: {why}"));
+                    self.book(&why);
                     self.is_open = false;
                 }
             }
         }
     }
 
+    /// Something is wrong with the archive at hand.
+    fn book(&mut self, why: &str) {
+        let below = self.below.trim_end_matches('/');
+        let name = if below.is_empty() { "base" } else { below };
+        self.broken.push(format!("{name}: {why}"));
+    }
+
     /// The next bytes of the file at hand; 0 at its end, or where the archive was cut.
     pub fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let Some((map, at)) = &self.holes else {
+            return self.read_stored(buf);
+        };
+        let Some(Run { stored_at, len }) = map.run_at(*at) else {
+            return Ok(0);
+        };
+        let wanted = usize::try_from(len).unwrap_or(usize::MAX).min(buf.len());
+        let room = buf.get_mut(..wanted).unwrap_or_default();
+        let count = match stored_at {
+            Some(_) => self.read_stored(room)?,
+            None => {
+                room.fill(0);
+                wanted
+            }
+        };
+        if let Some((_, at)) = &mut self.holes {
+            *at = at.saturating_add(count as u64);
+        }
+        Ok(count)
+    }
+
+    /// The next bytes as they are stored.
+    fn read_stored(&mut self, buf: &mut [u8]) -> Result<usize> {
         let wanted = usize::try_from(self.left)
             .unwrap_or(usize::MAX)
             .min(buf.len());
@@ -129,24 +198,43 @@ impl<A: Archives> TarStream<A> {
         Ok(count)
     }
 
-    fn passing(&mut self, header: &Header) -> Option<Passing> {
-        self.left = header.size;
-        self.filling = header
-            .padded_size()
-            .map_or(0, |padded| padded - header.size);
+    fn passing(&mut self, header: &Header, stored: Stored) -> Option<Passing> {
+        self.left = header.size.saturating_sub(stored.map_bytes);
+        self.filling = filling(header);
         let Some(name) = clean(&header.name) else {
             self.strays += 1;
             return None;
         };
-        (!name.is_empty()).then(|| Passing {
-            path: format!("{}{name}", self.below),
-            kind: match header.kind {
-                MemberKind::File => EntryKind::File,
-                MemberKind::Folder => EntryKind::Folder,
-                _ => EntryKind::Other,
-            },
-            len: header.size,
-        })
+        let name = match self.below.is_empty() {
+            true => self.top.placed(name, header.kind),
+            false => name,
+        };
+        if name.is_empty() {
+            return None;
+        }
+        let path = format!("{}{name}", self.below);
+        let is_file = matches!(header.kind, MemberKind::File | MemberKind::Sparse);
+        let is_lost = match (&stored.content, header.kind) {
+            (Content::Lost(_), _) | (_, MemberKind::HardLink) => true,
+            (_, kind) => !is_file && kind != MemberKind::Folder && is_of_relation(&path),
+        };
+        if is_lost {
+            self.lost += 1;
+            if self.first_lost.is_empty() {
+                self.first_lost.clone_from(&path);
+            }
+        }
+        let (mut kind, mut len) = (EntryKind::Other, header.size);
+        if header.kind == MemberKind::Folder {
+            kind = EntryKind::Folder;
+        } else if is_file && !is_lost {
+            kind = EntryKind::File;
+        }
+        if let Content::Holed(map) = stored.content {
+            len = map.real_size();
+            self.holes = Some((map, 0));
+        }
+        Some(Passing { path, kind, len })
     }
 
     fn next_header(&mut self) -> Result<Next> {
@@ -186,37 +274,28 @@ impl<A: Archives> TarStream<A> {
                     header.size
                 )));
             }
-            match header.kind {
-                MemberKind::LongName => {
-                    coming.path = Some(text(&self.content(&header)?).to_vec());
-                }
-                MemberKind::Described => {
-                    let described = Description::parse(&self.content(&header)?);
-                    coming.path = described.path.or(coming.path);
-                    coming.size = described.size.or(coming.size);
-                }
-                MemberKind::LongLink | MemberKind::DescribedAll => {
-                    self.content(&header)?;
-                }
-                kind => {
-                    let size = match kind {
-                        MemberKind::File => coming.size.unwrap_or(header.size),
-                        _ => header.size,
-                    };
-                    let name = coming.path.unwrap_or(header.name);
-                    return Ok(Next::Member(Header { name, size, kind }));
-                }
+            if describes_the_next(header.kind) {
+                coming = described_by(&header, &self.content(&header)?).or(coming);
+                continue;
             }
+            if header.kind == MemberKind::DescribedAll {
+                (self.left, self.filling) = (header.size, filling(&header));
+                continue;
+            }
+            let (header, sparse) = meant(header, coming);
+            let mut islands_left = self.islands_left;
+            let mut next =
+                |room: &mut [u8; BLOCK]| -> Result<bool> { Ok(self.fill(room)? == BLOCK) };
+            let stored = stored(&header, &block, sparse, &mut islands_left, &mut next)?;
+            self.islands_left = islands_left;
+            return Ok(Next::Member(header, stored));
         }
     }
 
     /// The content of a member that describes another; a long one is cut.
     fn content(&mut self, header: &Header) -> Result<Vec<u8>> {
-        self.left = header.size;
-        self.filling = header
-            .padded_size()
-            .map_or(0, |padded| padded - header.size);
-        let len = usize::try_from(header.size.min(NAME_BYTES)).unwrap_or(0);
+        (self.left, self.filling) = (header.size, filling(header));
+        let len = described_bytes(header);
         let mut content = vec![0; len];
         let read = self.fill(&mut content)?;
         self.left = self.left.saturating_sub(read as u64);
@@ -228,7 +307,7 @@ impl<A: Archives> TarStream<A> {
     fn skip(&mut self) -> Result<bool> {
         let mut scratch = [0; 8192];
         let mut left = self.left.saturating_add(self.filling);
-        (self.left, self.filling) = (0, 0);
+        (self.left, self.filling, self.holes) = (0, 0, None);
         while left > 0 {
             let wanted = usize::try_from(left)
                 .unwrap_or(usize::MAX)
