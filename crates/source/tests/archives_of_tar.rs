@@ -30,8 +30,8 @@ impl Made {
             fs::create_dir_all(made.data().join(folder)).unwrap();
         }
         fs::write(made.data().join(VERSION), "18\n").unwrap();
-        fs::write(made.data().join(CONTROL), [1; 8192]).unwrap();
-        fs::write(made.data().join(RELATION), [2; 20_000]).unwrap();
+        fs::write(made.data().join(CONTROL), [1u8; 8192]).unwrap();
+        fs::write(made.data().join(RELATION), [2u8; 20_000]).unwrap();
         let holes = File::create(made.data().join(HOLES)).unwrap();
         holes.set_len(HOLES_BYTES).unwrap();
         for number in 0..12u8 {
