@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use common::{pgclinic, text};
 use pgclinic_diagnose::document::{Copy, DiffDocument, DiffVerdict, Difference};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, as_primary, catch_up, copy_of, seed, standby};
+use pgclinic_testkit::{
+    TempCopy, all_majors, as_primary, catch_up, copy_of, execute, seed, standby,
+};
 
 #[track_caller]
 fn diff(a: &Path, b: &Path, exit: u8) -> DiffDocument {
@@ -18,10 +20,6 @@ fn diff(a: &Path, b: &Path, exit: u8) -> DiffDocument {
 
 fn clinic(server: &Server) -> Session {
     server.connect("clinic").expect("a session")
-}
-
-fn execute(server: &Server, sql: &str) {
-    clinic(server).execute(sql).expect(sql);
 }
 
 fn stop(mut server: Server) {
@@ -180,15 +178,17 @@ fn a_standby_that_came_to_the_shutdown_of_its_primary_is_the_same_in_its_status_
         follower,
     } = pair();
     // Commits, aborts, aborted parts of what committed, and rows that several lock.
-    execute(&primary, "CREATE TABLE public.locked AS SELECT 1 AS id");
+    execute(&primary, "CREATE TABLE public.contested AS SELECT 1 AS id");
+    let mut session = clinic(&primary);
     for statement in [
         "DO $$ BEGIN FOR n IN 1..300 LOOP PERFORM txid_current(); COMMIT; END LOOP; END $$",
         "DO $$ BEGIN FOR n IN 1..50 LOOP PERFORM txid_current(); ROLLBACK; END LOOP; END $$",
-        "DO $$ BEGIN UPDATE public.locked SET id = 2; BEGIN UPDATE public.locked SET id = 3; RAISE 'no'; EXCEPTION WHEN others THEN NULL; END; END $$",
-        "BEGIN; SELECT 1 FROM public.locked FOR SHARE; SAVEPOINT one; UPDATE public.locked SET id = 4; COMMIT",
+        "DO $$ BEGIN UPDATE public.contested SET id = 2; BEGIN UPDATE public.contested SET id = 3; RAISE 'no'; EXCEPTION WHEN others THEN NULL; END; END $$",
+        "BEGIN; SELECT 1 FROM public.contested FOR SHARE; SAVEPOINT one; UPDATE public.contested SET id = 4; COMMIT",
     ] {
-        execute(&primary, statement);
+        session.execute(statement).expect(statement);
     }
+    drop(session);
     stop(primary);
     replay_all(&follower);
     stop(follower);

@@ -201,8 +201,12 @@ fn a_server_with_a_full_disk_is_gone_on_with() {
             break;
         }
         refused += 1;
-        // The second is what a server says to a session that finds no room for its first file.
-        let words = ["No space left on device", "could not write init file"];
+        // What a server says of no room at all, of some, and to a session that finds none for its first file.
+        let words = [
+            "No space left on device",
+            "Check free disk space",
+            "could not write init file",
+        ];
         let is_said = words.iter().any(|words| ran.err.contains(words));
         assert!(is_said, "{}", ran.err);
         assert!(ran.err.contains("The same command goes on"), "{}", ran.err);
