@@ -262,23 +262,23 @@ fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
 }
 
 /// A damaged page in front of the cut is damage all the same.
-/// A file of two pages at least among the shared relations, which stand in front of the databases.
-fn a_shared_relation(pgdata: &Path) -> String {
+/// An index among the shared relations, which stand in front of the databases: of them only indexes have a second page.
+fn a_shared_index(pgdata: &Path) -> String {
     let entries = std::fs::read_dir(pgdata.join("global")).expect("a folder");
-    let found = entries.map(|entry| entry.expect("an entry")).find(|entry| {
-        let name = entry.file_name();
-        let is_number = text(Path::new(&name)).parse::<u32>().is_ok();
-        is_number && entry.metadata().expect("a file").len() >= 2 * 8192
+    let numbers = entries.filter_map(|entry| {
+        let entry = entry.expect("an entry");
+        let len = entry.metadata().expect("a file").len();
+        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
+        (len == 2 * 8192).then_some(number)
     });
-    let name = found.expect("a relation").file_name();
-    format!("global/{}", text(Path::new(&name)))
+    format!("global/{}", numbers.min().expect("an index"))
 }
 
 #[test]
 fn damage_in_front_of_the_cut_is_told() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let scratch = Scratch::new(&run_as(), None).expect("a folder");
-    let hurt = a_shared_relation(&copy.pgdata);
+    let hurt = a_shared_index(&copy.pgdata);
     overwrite(&copy.pgdata.join(&hurt), 8192 + 4000);
     let archive = scratch.path().join("cluster.tar");
     let order = names(&copy.pgdata, &["PG_VERSION", "global", "base"], &[]);
