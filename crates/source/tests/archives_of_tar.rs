@@ -64,8 +64,11 @@ fn packed(plain: &Path) -> PathBuf {
     to
 }
 
+/// A path, what it is, and its content.
+type Seen = (String, EntryKind, Vec<u8>);
+
 /// All files that pass by with their contents, and troubles.
-fn passing(path: &Path) -> (Vec<(String, EntryKind, Vec<u8>)>, Vec<String>) {
+fn passing(path: &Path) -> (Vec<Seen>, Vec<String>) {
     let archives = PackedArchives::of(path).unwrap().expect("it is packed");
     let mut stream = TarStream::new(archives);
     let (mut files, mut buf) = (Vec::new(), vec![0; 5000]);
