@@ -46,11 +46,7 @@ impl Scratch {
             None => cache_folder()?.join("scratch"),
         };
         make_folder(&base, 0o755)?;
-        let name = format!(
-            "{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = free_name(&base);
         let unfinished = base.join(format!("{UNFINISHED}{name}"));
         make_folder(&unfinished, 0o700)?;
         let marker = write_marker(&unfinished.join(MARKER))?;
@@ -104,6 +100,18 @@ pub(crate) fn unmount_in(folder: &Path) {
             if gone.is_err() {
                 let _ = unmount(point, UnmountFlags::DETACH);
             }
+        }
+    }
+}
+
+/// A name that nobody has: one who had our number and was killed may have left a folder.
+fn free_name(base: &Path) -> String {
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{count}", std::process::id());
+        let is_taken = |name: &str| base.join(name).symlink_metadata().is_ok();
+        if !is_taken(&name) && !is_taken(&format!("{UNFINISHED}{name}")) {
+            return name;
         }
     }
 }

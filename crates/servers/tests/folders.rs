@@ -54,3 +54,17 @@ fn an_installation_is_found_in_any_folder_that_holds_one() {
         "{refused}"
     );
 }
+
+/// Numbers of processes come again, and what was killed leaves its folder.
+#[test]
+fn a_folder_left_behind_under_our_number_is_in_nobodys_way() {
+    let run_as = RunAs::new(None).expect("a user");
+    let base = tempfile::tempdir().expect("a folder");
+    let number = std::process::id();
+    for count in 0..200 {
+        let left = base.path().join(format!("{number}-{count}/data"));
+        std::fs::create_dir_all(left).expect("a folder");
+    }
+    let scratch = Scratch::new(&run_as, Some(base.path())).expect("a folder");
+    assert!(!scratch.path().join("data").exists());
+}
