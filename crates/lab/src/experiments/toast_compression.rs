@@ -262,7 +262,10 @@ impl Experiment for ToastCompression {
         let few = matrix.axes.iter().find(|axis| axis.name == SESSIONS);
         let few = few.and_then(|axis| axis.values.first());
         for mut card in on_metrics(matrix, self, &["share"]) {
-            card.at(&few.map_or(vec![], |few| vec![(SESSIONS, few.as_str())]), matrix);
+            card.at(
+                &few.map_or(vec![], |few| vec![(SESSIONS, few.as_str())]),
+                matrix,
+            );
             cards.push(card);
         }
         cards

@@ -151,7 +151,9 @@ impl Bench {
             ("the same with --rate", Some(&limited)),
         ];
         let mut load = server.client("pgbench");
-        load.args(["-U", "postgres", "-n", "-c", "4", "-j", "2", "-T", FOR_EVER, "postgres"]);
+        load.args([
+            "-U", "postgres", "-n", "-c", "4", "-j", "2", "-T", FOR_EVER, "postgres",
+        ]);
         load.stdout(Stdio::null()).stderr(Stdio::null());
         let mut load = load.spawn().map_err(|error| format!("pgbench: {error}"))?;
         measure::drop_caches()?;

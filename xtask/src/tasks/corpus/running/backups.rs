@@ -57,7 +57,11 @@ pub(super) fn all(work: &Work<'_>, server: &Server<'_>) -> Result<usize, String>
 
 /// A build without a library for compression says so instead of making a backup.
 fn can_make(tools: &Tools, form: &Form) -> bool {
-    let Some(packing) = form.options.iter().find(|own| own.starts_with("--compress")) else {
+    let Some(packing) = form
+        .options
+        .iter()
+        .find(|own| own.starts_with("--compress"))
+    else {
         return true;
     };
     let name = packing.trim_start_matches("--compress=");
