@@ -37,31 +37,34 @@ impl Bystander for BesideAServer {
     }
 }
 
-/// Beside a server that needs all processors this leaves a tenth of one (`sched(7)`): with less a run would hardly end, and what it
-/// has seen would be old before.
+/// For systems without the idle classes: beside a server that needs all processors this leaves a tenth of one (`sched(7)`).
 const NICENESS: i32 = 10;
 
 /// Lets the work and the reads of others go first where this is wanted, as far as the system does.
+///
+/// What is only nice goes on until its slice ends while a process of the server that has just got its answer waits, and a server waits
+/// for many answers a second. What is idle (`SCHED_IDLE`) stops at once.
 pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut World<'_>) {
     if !is_wanted || !world.has_own_process {
         return;
     }
     // Threads that are started from now on have it too. Nobody is kept from being nicer.
     let _niceness = rustix::process::nice(NICENESS);
-    if let Err(why) = lower_io_priority() {
+    let own = std::process::id().to_string();
+    // The system calls are out of reach without `unsafe`, so util-linux makes them.
+    if let Err(why) = run("chrt", &["-i", "-p", "0", &own]) {
+        world.say(&format!("pgclinic: the work is nice, not idle: {why}"));
+    }
+    if let Err(why) = run("ionice", &["-c", "3", "-p", &own]) {
         world.say(&format!("pgclinic: reads have their usual priority: {why}"));
     }
 }
 
-/// Puts the reads of this thread, and of those that it starts from now on, into the system's idle class: they wait for everybody
-/// else's. The system call is out of reach without `unsafe`, so `ionice` of util-linux makes it. Says what went wrong.
-fn lower_io_priority() -> Result<(), String> {
-    let mut command = Command::new("ionice");
-    command
-        .args(["-c", "3", "-p"])
-        .arg(std::process::id().to_string());
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("ionice: {error}"))?;
+/// Says what went wrong.
+fn run(program: &str, words: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(program);
+    let output = command.args(words).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
     match output.status.success() {
         true => Ok(()),
         false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),

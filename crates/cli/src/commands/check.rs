@@ -87,7 +87,7 @@ struct Arguments {
     /// The server at work on the data directory, postgres://user@host:port/database: it is asked for damaged pages, and whether they are still in use
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// When the system does the reads
+    /// When the system does the work and the reads, beside those of others
     #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto, help_heading = "Load")]
     io_priority: IoPriority,
     #[command(flatten)]

@@ -172,15 +172,25 @@ impl Bench {
     ) -> Result<Vec<Vec<Turn>>, String> {
         let _until_the_load_has_its_pages = self.window(server, None)?;
         let mut turns: Vec<Vec<Turn>> = arms.iter().map(|_| Vec::new()).collect();
+        let mut checks: Vec<Option<Paused<'_>>> = arms.iter().map(|more| self.paused(*more)).collect();
         for _ in 0..self.turns {
-            for (check, own) in arms.iter().zip(&mut turns) {
+            for (check, own) in checks.iter_mut().zip(&mut turns) {
                 let before = self.window(server, None)?;
-                let beside = self.window(server, *check)? + self.window(server, *check)?;
+                let beside =
+                    self.window(server, check.as_mut())? + self.window(server, check.as_mut())?;
                 let alone = before + self.window(server, None)?;
                 own.push(Turn { alone, beside });
             }
         }
         Ok(turns)
+    }
+
+    fn paused<'a>(&'a self, more: Option<&'a [&'a str]>) -> Option<Paused<'a>> {
+        more.map(|more| Paused {
+            bench: self,
+            more,
+            at_work: None,
+        })
     }
 
     fn lines(&self, names: &[&str], turns: &[Vec<Turn>], disk: f64) -> String {
@@ -217,45 +227,83 @@ impl Bench {
         text
     }
 
-    /// What is done in so many seconds, with checks one behind the other if there are any. What they bring into the page cache goes
-    /// out again, so that the next one reads from the disk as well.
-    fn window(&self, server: &Server<'_>, check: Option<&[&str]>) -> Result<Window, String> {
+    /// What is done in so many seconds, with checks one behind the other if there are any.
+    fn window(
+        &self,
+        server: &Server<'_>,
+        check: Option<&mut Paused<'_>>,
+    ) -> Result<Window, String> {
         let (start, before) = (Instant::now(), last_transaction(server)?);
         let end = start + Duration::from_secs(self.seconds);
-        let mut bytes = 0.0;
-        match check {
-            None => std::thread::sleep(end - Instant::now()),
-            Some(more) => {
-                while Instant::now() < end {
-                    bytes += self.read_until(end, more)?;
-                }
+        let bytes = match check {
+            None => {
+                std::thread::sleep(end - Instant::now());
+                0.0
             }
-        }
+            Some(check) => check.work_until(end)?,
+        };
         Ok(Window {
             transactions: last_transaction(server)? - before,
             seconds: start.elapsed().as_secs_f64(),
             bytes,
         })
     }
+}
 
-    /// A check, ended at this time; gives the bytes that it read.
-    fn read_until(&self, end: Instant, more: &[&str]) -> Result<f64, String> {
-        let mut command = self.check("pages", more);
-        command.stdout(Stdio::null());
-        let mut check = command
-            .spawn()
-            .map_err(|error| format!("pgclinic: {error}"))?;
-        let status = PathBuf::from(format!("/proc/{}/io", check.id()));
-        let mut read = 0.0;
-        while is_at_work(&mut check)? {
-            read = bytes_read(&status).unwrap_or(read);
-            if Instant::now() >= end {
-                check.kill().map_err(|error| format!("pgclinic: {error}"))?;
+/// A check that is stopped by signal between its windows, so that its start is not measured in each of them. Where it comes to its
+/// end another one begins.
+struct Paused<'a> {
+    bench: &'a Bench,
+    more: &'a [&'a str],
+    at_work: Option<Child>,
+}
+
+impl Paused<'_> {
+    /// Lets it work until then; gives the bytes that it read meanwhile.
+    fn work_until(&mut self, end: Instant) -> Result<f64, String> {
+        let mut bytes = 0.0;
+        while Instant::now() < end {
+            let mut check = match self.at_work.take() {
+                Some(check) => check,
+                None => self.begin()?,
+            };
+            signal(&check, "CONT")?;
+            let (before, mut read) = (bytes_read(&check), None);
+            let mut goes_on = is_at_work(&mut check)?;
+            while goes_on && Instant::now() < end {
+                read = bytes_read(&check).or(read);
+                std::thread::sleep(Duration::from_millis(20));
+                goes_on = is_at_work(&mut check)?;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            bytes += read.unwrap_or(0.0) - before.unwrap_or(0.0);
+            if goes_on {
+                signal(&check, "STOP")?;
+                self.at_work = Some(check);
+            }
         }
-        Ok(read)
+        Ok(bytes)
     }
+
+    fn begin(&self) -> Result<Child, String> {
+        let mut command = self.bench.check("pages", self.more);
+        let spawned = command.stdout(Stdio::null()).spawn();
+        spawned.map_err(|error| format!("pgclinic: {error}"))
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        if let Some(check) = &mut self.at_work {
+            // Where it is gone already nothing is left to end.
+            let _gone = check.kill();
+            let _ended = check.wait();
+        }
+    }
+}
+
+fn signal(process: &Child, name: &str) -> Result<(), String> {
+    let mut kill = Command::new("kill");
+    shell::capture(kill.arg(format!("-{name}")).arg(process.id().to_string())).map(drop)
 }
 
 /// Each transaction of the load takes a number.
@@ -277,8 +325,8 @@ fn is_at_work(child: &mut Child) -> Result<bool, String> {
 }
 
 /// Bytes that a process has read, from the disk or not: the caches were dropped.
-fn bytes_read(io: &Path) -> Option<f64> {
-    let text = std::fs::read_to_string(io).ok()?;
+fn bytes_read(process: &Child) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{}/io", process.id())).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("rchar: "))?;
     line.trim().parse().ok()
 }
