@@ -11,8 +11,6 @@
 
 mod cache;
 mod index;
-#[cfg(test)]
-mod tests;
 
 use std::fs::File;
 use std::io;
@@ -192,6 +190,7 @@ fn pack<'a>(block: &'a [u8], table: &mut CompressTable, memory: &'a mut [u8]) ->
         return (Form::Zeros, &[]);
     }
     let len = compress_into_with_table(block, memory, table);
+    let memory: &[u8] = memory;
     let len = len.ok().filter(|len| *len <= PACKED_MAX);
     let form = len.and_then(|len| u16::try_from(len).ok());
     match (form, len.and_then(|len| memory.get(..len))) {
@@ -231,3 +230,6 @@ fn not_given_back(why: &str) -> io::Error {
         "the disk with the folder for temporary files does not give back what was unpacked there: {why}"
     ))
 }
+
+#[cfg(test)]
+mod tests;

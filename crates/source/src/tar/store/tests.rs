@@ -94,7 +94,7 @@ fn what_comes_last_is_read_before_it_is_written() {
     reads(&store, b"few", 0, 10);
     let rest = rows(2 * BLOCK);
     store.append(&rest).expect("room");
-    reads(&store, &[b"few", &rest[..]].concat(), 0, 3 * BLOCK);
+    reads(&store, &[&b"few"[..], &rest[..]].concat(), 0, 3 * BLOCK);
 }
 
 #[test]
@@ -177,9 +177,9 @@ fn a_disk_that_gives_back_something_else_is_told() {
         part.to_string()
     };
     let words = "the folder for temporary files does not give back what was unpacked there: ";
-    let changed = told(&|file| file.write_all_at(&[0xFF; 5000], 0).expect("a write"));
+    let changed = told(&|file: &File| file.write_all_at(&[0xFF; 5000], 0).expect("a write"));
     assert!(changed.contains(words), "{changed}");
-    let cut = told(&|file| file.set_len(10).expect("a cut"));
+    let cut = told(&|file: &File| file.set_len(10).expect("a cut"));
     assert!(cut.contains(words), "{cut}");
 }
 
