@@ -85,7 +85,7 @@ fn what_only_passes_by_takes_no_disk() {
     );
 }
 
-/// What comes out of a packed archive is packed again: here to a fifth, on a disk that has room for a half.
+/// What comes out of a packed archive is packed again: here to a sixth, on a disk that has room for a half.
 #[test]
 fn what_is_unpacked_needs_less_room_than_it_has() {
     let Some(disk) = SmallDisk::new("16m") else {
