@@ -95,7 +95,7 @@ enum AtWork {
 pub(crate) struct Opening<'a> {
     /// How fast to go.
     load: Option<&'a LoadArgs>,
-    /// Where packed archives are unpacked, unless the person says otherwise.
+    /// Where what comes out of packed archives is kept, unless the person says otherwise.
     temp_folder: &'a Path,
     interrupted: &'a Arc<AtomicBool>,
     server: AtWork,

@@ -19,9 +19,14 @@ const MIB: u64 = 1 << 20;
 
 /// An archive of one file of zeros, which takes next to nothing: a bomb.
 fn bomb(folder: &Path, name: &str, bytes: u64) -> PathBuf {
+    packed(folder, name, bytes, &[])
+}
+
+/// An archive of one file of so many bytes, of which these come first, and zeros behind them.
+fn packed(folder: &Path, name: &str, bytes: u64, first: &[u8]) -> PathBuf {
     let plain = folder.join("base.tar");
     let head = build_header(name.as_bytes(), bytes, b'0');
-    fs::write(&plain, head).expect("a file");
+    fs::write(&plain, [&head[..], first].concat()).expect("a file");
     let file = File::options().write(true).open(&plain).expect("a file");
     file.set_len(512 + bytes + 1024).expect("zeros");
     let mut gzip = Command::new("gzip");
@@ -78,6 +83,38 @@ fn what_only_passes_by_takes_no_disk() {
         "{}",
         unpacked.err
     );
+}
+
+/// What comes out of a packed archive is packed again: here to a sixth, on a disk that has room for a half.
+#[test]
+fn what_is_unpacked_needs_less_room_than_it_has() {
+    let Some(disk) = SmallDisk::new("16m") else {
+        return;
+    };
+    let folder = scratch();
+    let check = |content: &[u8]| {
+        let bytes = content.len() as u64;
+        let archive = packed(folder.path(), "base/5/16999", bytes, content);
+        let line = ["check", text(&archive), "--spill-to", text(&disk.path)];
+        // It is no cluster.
+        pgclinic(&line).exits(2).err
+    };
+    let rows = (0..1_000_000).map(|number: u32| format!("{number:>9} is the number of a row\n"));
+    let rows: Vec<u8> = rows.flat_map(String::into_bytes).collect();
+    assert!(rows.len() as u64 > 31 * MIB);
+    let err = check(&rows);
+    assert!(!err.contains("room"), "{err}");
+    let mut state = 1u64;
+    let mut noise = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    let noise: Vec<u8> = (0..18 * MIB).map(|_| noise()).collect();
+    let err = check(&noise);
+    assert!(err.contains("there is no room in"), "{err}");
+    assert!(err.contains("--spill-to"), "{err}");
 }
 
 /// The rate holds for what is unpacked before anything is looked at.

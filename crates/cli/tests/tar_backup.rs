@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +11,7 @@ use std::process::Command;
 use common::{check_json, count, pgclinic, seen, text, told};
 use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
+use pgclinic_source::TarBackup;
 use pgclinic_source::tar::{PackedArchives, base_archive_in};
 use pgclinic_testkit::{
     as_primary, base_backup, copy_of, overwrite, plain_backup, run_as, seed, server,
@@ -84,6 +86,17 @@ fn damage(document: &CheckDocument) -> Vec<(&str, &str)> {
 #[track_caller]
 fn hold_undamaged(document: &CheckDocument) {
     assert_eq!(count(document, Severity::Damage), 0, "{}", told(document));
+}
+
+/// What comes out of packed archives is packed again to be read at any place.
+#[track_caller]
+fn takes_less_than_half(folder: &Path, spill_folder: &Path) {
+    let base = base_archive_in(folder).expect("an archive");
+    let mut go_on = |_: u64| ControlFlow::<()>::Continue(());
+    let backup = TarBackup::open(&base, spill_folder, &mut go_on).expect("a backup");
+    let (stored, unpacked) = (backup.stored_bytes(), backup.unpacked_bytes());
+    assert!(unpacked > 16 << 20, "a whole cluster: {unpacked}");
+    assert!(stored < unpacked / 2, "{stored} of {unpacked}");
 }
 
 #[test]
@@ -165,6 +178,10 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
         assert_eq!(pages(archive), expected, "{}", archive.display());
     }
     assert_eq!(pages(&folder).0, expected.0);
+
+    for archive in &archives[1..] {
+        takes_less_than_half(archive, scratch.path());
+    }
 
     let gzip = archives.get(1).expect("gzip").join("base.tar.gz");
     pgclinic(&["measure", text(&gzip)]).exits(3);

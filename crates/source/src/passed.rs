@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::data_directory::read_full;
-use crate::tar::{ASK_AFTER, Place, Tree, leave_room};
+use crate::tar::{Place, Room, Tree};
 use crate::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
 
 /// Where the bytes of a file are.
@@ -22,7 +22,7 @@ pub struct Passed {
     tree: Tree,
     kept: File,
     kept_bytes: u64,
-    unasked: u64,
+    room: Room,
     names: BTreeSet<String>,
     pages: BTreeMap<(String, u64), Vec<u8>>,
 }
@@ -37,7 +37,7 @@ impl Passed {
             tree: Tree::default(),
             kept: kept.map_err(|error| SourceError::from_io(&shown, &error))?,
             kept_bytes: 0,
-            unasked: 0,
+            room: Room::default(),
             names: BTreeSet::new(),
             pages: BTreeMap::new(),
         })
@@ -67,12 +67,8 @@ impl Passed {
         written.map_err(|error| SourceError::from_io(path, &error))?;
         self.kept_bytes = self.kept_bytes.saturating_add(bytes.len() as u64);
         self.add(path, KEPT, place.offset, self.kept_bytes - place.offset);
-        self.unasked = self.unasked.saturating_add(bytes.len() as u64);
-        if self.unasked < ASK_AFTER {
-            return Ok(());
-        }
-        self.unasked = 0;
-        leave_room(&self.kept).map_err(|why| {
+        let taken = bytes.len() as u64;
+        self.room.take(&self.kept, taken, taken).map_err(|why| {
             let why =
                 format!("there is no room to keep it: {why}; name another folder with --spill-to");
             SourceError::new(path, SourceErrorKind::Refused, why)

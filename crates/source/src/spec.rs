@@ -30,7 +30,7 @@ pub enum SourceSpec {
     TarBackup {
         /// `base.tar`, packed or not, or any other archive.
         path: PathBuf,
-        /// Where packed archives are unpacked.
+        /// Where what comes out of packed archives is kept.
         spill_folder: PathBuf,
     },
     /// A full backup and the incremental ones on it.

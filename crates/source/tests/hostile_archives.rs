@@ -175,6 +175,27 @@ fn unpacking_without_end_can_be_stopped() {
     assert!(unpacked < 12 << 20, "{unpacked}");
 }
 
+/// A bomb that ends: it takes no disk, and all of it is there.
+#[test]
+fn what_shrinks_to_nothing_reads_as_what_it_is() {
+    let content = [vec![0; 20 << 20], vec![7; 1 << 20]].concat();
+    let bytes = [member("base/1", &content), END.to_vec()].concat();
+    let packed = zstd::encode_all(bytes.as_slice(), 1).unwrap();
+    let kept = archive("base.tar.zst", &packed);
+    let source = opened(&kept.path);
+    assert_eq!(source.troubles(), &[] as &[String]);
+    assert!(source.unpacked_bytes() > 21 << 20);
+    // The last block, which is not full, is not packed.
+    let stored = source.stored_bytes();
+    assert!(stored < 128 << 10, "{stored}");
+    let whole = pgclinic_source::read_all(&source, "base/1", 1 << 30).unwrap();
+    assert!(whole == content);
+    let mut border = [9; 10];
+    let at = (20 << 20) - 5;
+    assert_eq!(source.read_at("base/1", at, &mut border), Ok(10));
+    assert_eq!(border, [0, 0, 0, 0, 0, 7, 7, 7, 7, 7]);
+}
+
 #[test]
 fn spilling_into_a_cluster_is_refused() {
     let cluster = tempfile::tempdir().unwrap();

@@ -36,7 +36,7 @@ pub(crate) struct Members {
 
 /// Reads to the end of the archive or as far as it makes sense. What ends the work is an error, what is wrong with the
 /// archive is not.
-pub(crate) fn read(tape: &mut Tape, step: Step<'_>) -> Result<Members, Stop> {
+pub(crate) fn read(tape: &mut Tape<'_>, step: Step<'_>) -> Result<Members, Stop> {
     let mut found = Members::default();
     match walk(tape, &mut found, step) {
         Ok(None) => found.broken = behind_the_end(tape, step)?,
@@ -55,7 +55,7 @@ pub(crate) fn read(tape: &mut Tape, step: Step<'_>) -> Result<Members, Stop> {
 }
 
 /// What is packed has its checksums behind the archive's end mark.
-fn behind_the_end(tape: &mut Tape, step: Step<'_>) -> Result<Option<String>, Stop> {
+fn behind_the_end(tape: &mut Tape<'_>, step: Step<'_>) -> Result<Option<String>, Stop> {
     match tape.drain(BEHIND_END_MAX, step) {
         Ok(true) => Ok(None),
         Ok(false) => Ok(Some(endless())),
@@ -65,7 +65,7 @@ fn behind_the_end(tape: &mut Tape, step: Step<'_>) -> Result<Option<String>, Sto
 }
 
 /// Gives the reason why the archive ends too early.
-fn walk(tape: &mut Tape, found: &mut Members, step: Step<'_>) -> Result<Option<String>, Stop> {
+fn walk(tape: &mut Tape<'_>, found: &mut Members, step: Step<'_>) -> Result<Option<String>, Stop> {
     let mut coming = Description::default();
     let mut islands_left = ISLANDS_TOGETHER;
     loop {
@@ -137,7 +137,12 @@ fn header_name(block: &[u8; BLOCK]) -> Vec<u8> {
 }
 
 /// Goes behind the content; the reason why it is not all there.
-fn pass(tape: &mut Tape, header: &Header, at: u64, step: Step<'_>) -> Result<Option<String>, Stop> {
+fn pass(
+    tape: &mut Tape<'_>,
+    header: &Header,
+    at: u64,
+    step: Step<'_>,
+) -> Result<Option<String>, Stop> {
     let behind = header.padded_size().and_then(|size| at.checked_add(size));
     let name = String::from_utf8_lossy(&header.name);
     let Some(behind) = behind else {
@@ -154,7 +159,7 @@ fn pass(tape: &mut Tape, header: &Header, at: u64, step: Step<'_>) -> Result<Opt
 }
 
 /// The content of a member that describes another one; a long one is cut.
-fn small_content(tape: &mut Tape, header: &Header, step: Step<'_>) -> Result<Vec<u8>, Stop> {
+fn small_content(tape: &mut Tape<'_>, header: &Header, step: Step<'_>) -> Result<Vec<u8>, Stop> {
     let at = tape.position();
     let len = described_bytes(header);
     let mut content = vec![0; len];

@@ -1,36 +1,42 @@
-//! An archive as a tape that only runs forward: in place where it is not packed, else unpacked into a nameless file on
-//! the way, so that its members can be read at any place afterwards.
+//! An archive as a tape that only runs forward: in place where it is not packed, else unpacked into a store on the way, so
+//! that its members can be read at any place afterwards.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-use rustix::fs::fstatvfs;
+use super::store::BlockStore;
 
 /// Bytes that are unpacked at once.
 const STEP: usize = 256 << 10;
-
-/// The disk is asked for its free space after so many unpacked bytes.
-pub(crate) const ASK_AFTER: u64 = 64 << 20;
-
-/// The part of a disk that is left to others: a 32nd.
-const LEFT_TO_OTHERS: u64 = 32;
 
 /// Told how many bytes more were unpacked; may stop it.
 pub type Step<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
 
 /// See the module.
-pub(crate) struct Tape {
-    packed: Option<Box<dyn Read + Send>>,
-    /// The archive itself, or what was unpacked of it.
-    file: File,
+pub(crate) struct Tape<'a> {
+    origin: Origin<'a>,
     at: u64,
     /// Bytes unpacked so far, or of the whole file.
     end: u64,
-    unasked: u64,
+}
+
+/// Where its bytes come from.
+enum Origin<'a> {
+    InPlace(&'a File),
+    Unpacked(Unpacking<'a>),
+}
+
+/// What comes out of an archive and goes into the store.
+struct Unpacking<'a> {
+    packed: Box<dyn Read + Send>,
+    store: &'a mut BlockStore,
+    /// Where the archive begins in the store.
+    begin: u64,
     buffer: Vec<u8>,
+    /// Bytes in the buffer: the last ones that were stored.
+    fresh: usize,
 }
 
 /// Why the tape cannot go on.
@@ -44,30 +50,31 @@ pub(crate) enum Stop {
     Asked,
 }
 
-impl Tape {
+impl<'a> Tape<'a> {
     /// Over a file that is read in place.
-    pub(crate) fn in_place(file: File) -> io::Result<Self> {
+    pub(crate) fn in_place(file: &'a File) -> io::Result<Self> {
         let end = file.metadata()?.len();
         Ok(Tape {
-            packed: None,
-            file,
+            origin: Origin::InPlace(file),
             at: 0,
             end,
-            unasked: 0,
-            buffer: Vec::new(),
         })
     }
 
-    /// Over what comes out of `packed`, kept in a nameless file in `folder`.
-    pub(crate) fn unpacked(packed: Box<dyn Read + Send>, folder: &Path) -> io::Result<Self> {
-        Ok(Tape {
-            packed: Some(packed),
-            file: pgclinic_spill::nameless_file(folder)?,
+    /// Over what comes out of `packed`, kept behind what is in the store.
+    pub(crate) fn unpacked(packed: Box<dyn Read + Send>, store: &'a mut BlockStore) -> Self {
+        let begin = store.len();
+        Tape {
+            origin: Origin::Unpacked(Unpacking {
+                packed,
+                store,
+                begin,
+                buffer: vec![0; STEP],
+                fresh: 0,
+            }),
             at: 0,
             end: 0,
-            unasked: 0,
-            buffer: vec![0; STEP],
-        })
+        }
     }
 
     /// Where it stands.
@@ -80,11 +87,6 @@ impl Tape {
         self.end
     }
 
-    /// The file in which all bytes can be read.
-    pub(crate) fn into_file(self) -> File {
-        self.file
-    }
-
     /// The next bytes; fewer only at the end.
     pub(crate) fn read(&mut self, buf: &mut [u8], step: Step<'_>) -> Result<usize, Stop> {
         let wanted = self.at.saturating_add(buf.len() as u64);
@@ -92,9 +94,11 @@ impl Tape {
         let count = self.end.min(wanted).saturating_sub(self.at);
         let count = usize::try_from(count).unwrap_or(0);
         let room = buf.get_mut(..count).unwrap_or_default();
-        self.file
-            .read_exact_at(room, self.at)
-            .map_err(Stop::Broken)?;
+        let read = match &self.origin {
+            Origin::InPlace(file) => file.read_exact_at(room, self.at),
+            Origin::Unpacked(unpacking) => unpacking.read_back(self.at, self.end, room),
+        };
+        read.map_err(Stop::Broken)?;
         self.at = self.at.saturating_add(count as u64);
         Ok(count)
     }
@@ -109,16 +113,14 @@ impl Tape {
     /// Unpacks what is left and keeps nothing of it, so that checksums at the end are met; says whether the end came within so
     /// many bytes.
     pub(crate) fn drain(&mut self, bytes_max: u64, step: Step<'_>) -> Result<bool, Stop> {
-        let Some(packed) = &mut self.packed else {
+        let Origin::Unpacked(unpacking) = &mut self.origin else {
             return Ok(true);
         };
         let mut passed = 0u64;
         loop {
-            let count = match packed.read(&mut self.buffer) {
-                Ok(0) => return Ok(true),
-                Ok(count) => count as u64,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Stop::Broken(error)),
+            let count = match unpacking.unpack()? {
+                0 => return Ok(true),
+                count => count as u64,
             };
             passed = passed.saturating_add(count);
             if passed > bytes_max {
@@ -131,27 +133,16 @@ impl Tape {
     }
 
     fn unpack_to(&mut self, to: u64, step: Step<'_>) -> Result<(), Stop> {
-        let Some(packed) = &mut self.packed else {
+        let Origin::Unpacked(unpacking) = &mut self.origin else {
             return Ok(());
         };
         while self.end < to {
-            let count = match packed.read(&mut self.buffer) {
-                Ok(0) => return Ok(()),
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Stop::Broken(error)),
+            let count = match unpacking.store_more()? {
+                0 => return Ok(()),
+                count => count as u64,
             };
-            let bytes = self.buffer.get(..count).unwrap_or_default();
-            self.file
-                .write_all_at(bytes, self.end)
-                .map_err(|error| Stop::NoRoom(error.to_string()))?;
-            self.end = self.end.saturating_add(count as u64);
-            self.unasked = self.unasked.saturating_add(count as u64);
-            if self.unasked >= ASK_AFTER {
-                self.unasked = 0;
-                leave_room(&self.file).map_err(Stop::NoRoom)?;
-            }
-            if step(count as u64).is_break() {
+            self.end = self.end.saturating_add(count);
+            if step(count).is_break() {
                 return Err(Stop::Asked);
             }
         }
@@ -159,14 +150,42 @@ impl Tape {
     }
 }
 
-/// An archive may grow without end when it is unpacked; the disk must not be filled by it.
-pub(crate) fn leave_room(file: &File) -> Result<(), String> {
-    let Ok(disk) = fstatvfs(file) else {
-        return Ok(());
-    };
-    if disk.f_bavail >= disk.f_blocks / LEFT_TO_OTHERS {
-        return Ok(());
+impl Unpacking<'_> {
+    /// Unpacks into the buffer; how many bytes came, 0 at the end.
+    fn unpack(&mut self) -> Result<usize, Stop> {
+        self.fresh = 0;
+        loop {
+            match self.packed.read(&mut self.buffer) {
+                Ok(count) => return Ok(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Stop::Broken(error)),
+            }
+        }
     }
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize) >> 20;
-    Err(format!("only {free} MiB are left on that disk"))
+
+    /// Stores the next bytes; how many came.
+    fn store_more(&mut self) -> Result<usize, Stop> {
+        let count = self.unpack()?;
+        let bytes = self.buffer.get(..count).unwrap_or_default();
+        self.store.append(bytes).map_err(Stop::NoRoom)?;
+        self.fresh = count;
+        Ok(count)
+    }
+
+    /// Fills `room` from a place in front of `end`, up to which the archive is stored. What came last, as heads of members mostly
+    /// have, need not be unpacked again.
+    fn read_back(&self, at: u64, end: u64, room: &mut [u8]) -> io::Result<()> {
+        let stale = end.saturating_sub(self.fresh as u64);
+        let skip = at
+            .checked_sub(stale)
+            .and_then(|at| usize::try_from(at).ok());
+        let fresh = skip.and_then(|skip| self.buffer.get(skip..skip.checked_add(room.len())?));
+        if let Some(bytes) = fresh {
+            room.copy_from_slice(bytes);
+            return Ok(());
+        }
+        let count = self.store.read_at(self.begin.saturating_add(at), room)?;
+        assert!(count == room.len(), "what was stored is there");
+        Ok(())
+    }
 }
