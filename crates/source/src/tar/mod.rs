@@ -206,6 +206,19 @@ impl TarBackup {
     }
 }
 
+/// The archive and those beside it that [`TarBackup`] reads.
+pub(crate) fn archives_at(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut archives = vec![path.to_owned()];
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if stem_of(&name) == Some("base")
+        && let Some(folder) = path.parent()
+    {
+        let parts = parts_beside(folder)?.into_iter();
+        archives.extend(parts.map(|(own, _)| own));
+    }
+    Ok(archives)
+}
+
 /// The archives of tablespaces and WAL in a folder, sorted by name, with what their names are below.
 pub(crate) fn parts_beside(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     let shown = folder.to_string_lossy();
