@@ -115,6 +115,9 @@ pub(crate) struct OpenGap {
     /// The first file of its relation, with which it goes.
     pub(crate) path: Option<String>,
     pub(crate) gap: NotChecked,
+    /// Recovery was due, or a server at work: a run of which that is so tells it by itself.
+    #[serde(default)]
+    pub(crate) unsettled: bool,
 }
 
 /// Pages that need a second look.

@@ -156,6 +156,7 @@ pub fn check_cluster_on(
     backup_sums::compare(cluster, options, progress, &mut books);
     chain_links::compare(cluster, options, progress, &mut books);
     carry(cluster, options, &mut books);
+    books.leave_unsettled(cluster, options.level);
     books.interrupted = progress.is_interrupted();
     if !books.interrupted {
         course.is_complete(&books);
