@@ -12,8 +12,8 @@ use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::check::ForkCx;
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, check_cluster_on, check_file,
-    check_running,
+    CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, account_for_remains,
+    check_cluster_on, check_file, check_running,
 };
 use pgclinic_report::Document;
 use pgclinic_servers::Target;
@@ -169,7 +169,7 @@ impl Arguments {
         let (opened, unseen) = self.opened(named, unseen, world)?;
         let watch = match &opened {
             Opened::Cluster(cluster) => Some(Watch::begin(cluster)),
-            Opened::File(_) => None,
+            Opened::File(_) | Opened::Remains(_) => None,
         };
         let server = self.asked_server(&opened, named, world)?;
         self.let_it_go_first(&opened, world);
@@ -205,7 +205,7 @@ impl Arguments {
         let mut opened = target::open(&self.target, opening)?;
         let unseen = match &opened {
             Opened::Cluster(cluster) => opening.unseen_beside(cluster, &self.target),
-            Opened::File(_) => None,
+            Opened::File(_) | Opened::Remains(_) => None,
         };
         if let Opened::Cluster(cluster) = &mut opened
             && self.level != LevelName::Pages
@@ -266,9 +266,13 @@ impl Arguments {
         let Some(path) = &self.since else {
             return Ok((options, None));
         };
-        let Opened::Cluster(cluster) = opened else {
-            let why = "--since is for a cluster; one relation file is checked anew in no time";
-            return Err(Failure::new(why));
+        let cluster = match opened {
+            Opened::Cluster(cluster) => cluster,
+            Opened::Remains(remains) => return Err(remains.failure()),
+            Opened::File(_) => {
+                let why = "--since is for a cluster; one relation file is checked anew in no time";
+                return Err(Failure::new(why));
+            }
         };
         let refused = |why: String| Failure::new(format!("cannot use {}: {why}", path.display()));
         let state = run_state::read(path).map_err(refused)?;
@@ -408,6 +412,11 @@ fn checked(
         Opened::Cluster(cluster) => {
             let course = course.course(cluster, options)?;
             Ok(check_cluster_on(course, cluster, options, bar))
+        }
+        Opened::Remains(remains) if course.state.is_some() => Err(remains.failure()),
+        Opened::Remains(remains) => {
+            let source = remains.source.as_ref();
+            Ok(account_for_remains(source, &remains.troubles, options))
         }
         Opened::File(_) if course.state.is_some() => {
             let why = "--state is for a cluster; one relation file is checked anew in no time";

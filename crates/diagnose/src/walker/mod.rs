@@ -40,6 +40,7 @@ use crate::places::file_place;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
+pub use partial::account_for_remains;
 pub use pass::check_file;
 pub use running::{AskedPage, Bystander, ServerSays, check_running};
 pub use selection::{Glob, Selection};

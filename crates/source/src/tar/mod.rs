@@ -47,6 +47,7 @@ pub struct TarBackup {
     archives: Vec<File>,
     tree: Tree,
     troubles: Vec<String>,
+    is_cut: bool,
 }
 
 /// The file is an archive, or packed, by its first bytes.
@@ -84,6 +85,7 @@ impl TarBackup {
             archives: Vec::new(),
             tree: Tree::default(),
             troubles: Vec::new(),
+            is_cut: false,
         };
         backup.add(path, "", spill_folder, step)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -98,6 +100,11 @@ impl TarBackup {
     /// What is wrong with the archives themselves.
     pub fn troubles(&self) -> &[String] {
         &self.troubles
+    }
+
+    /// Files may be missing since one of the archives does not go on to its end.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Tablespaces, WAL and the manifest.
@@ -139,6 +146,7 @@ impl TarBackup {
             Stop::Broken(error) => failed(error),
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.is_cut |= found.broken.is_some();
         self.troubles
             .extend(found.broken.map(|why| format!("{name}: {why}")));
         let number = self.archives.len();
