@@ -287,6 +287,26 @@ fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
     }
 }
 
+/// The same with the folder of the data directory, as `tar czf x.tgz data` makes it.
+#[test]
+fn so_is_one_with_the_folder_of_the_data_directory() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let archive = scratch.path().join("cluster.tar");
+    let home = copy.pgdata.parent().expect("a folder");
+    let name = copy.pgdata.file_name().expect("a name").to_str();
+    let name = name.expect("folders of tests have plain names");
+    let order = [format!("{name}/base"), format!("{name}/PG_VERSION")];
+    tarred(home, &order, &archive);
+    let file = File::options().write(true).open(&archive);
+    let file = file.expect("an archive");
+    let len = file.metadata().expect("an archive").len();
+    file.set_len(len * 9 / 10).expect("a cut");
+    let document = check_at(&archive, "structure", 3);
+    hold_undamaged(&document);
+    assert_eq!(document.target.major, Some(15), "{}", told(&document));
+}
+
 /// What is left is told, though nothing of it can be looked at.
 #[test]
 fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {

@@ -48,10 +48,16 @@ impl Cluster {
     }
 }
 
-/// What every backup has, and hardly anything else.
+/// What every backup has, and hardly anything else: a label, databases, shared relations.
 fn is_of_a_cluster(source: &dyn Source) -> bool {
-    let mut folders = ["base", "global"].into_iter();
-    source.len("backup_label").is_ok() || folders.any(|folder| source.list(folder).is_ok())
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let holds = |folder, is_own: &dyn Fn(&str) -> bool| {
+        let entries = source.list(folder).unwrap_or_default();
+        entries.iter().any(|entry| is_own(&entry.name))
+    };
+    source.len("backup_label").is_ok()
+        || holds("base", &is_number)
+        || holds("global", &|name| is_number(name) || name.starts_with("pg_"))
 }
 
 /// As the folders of databases say it, else as WAL does.
@@ -101,6 +107,27 @@ mod tests {
                 memory.with(*path, bytes.to_vec())
             });
         major_of_parts(&memory)
+    }
+
+    #[test]
+    fn a_label_databases_or_shared_relations_make_a_cluster() {
+        let is = |path: &str| is_of_a_cluster(&Memory::new("a part").with(path, b"x".to_vec()));
+        for path in [
+            "backup_label",
+            "base/5/1259",
+            "global/1262",
+            "global/pg_control",
+        ] {
+            assert!(is(path), "{path}");
+        }
+        for path in [
+            "base/letters",
+            "global/words",
+            "postgresql.conf",
+            "pg_wal/x",
+        ] {
+            assert!(!is(path), "{path}");
+        }
     }
 
     #[test]
