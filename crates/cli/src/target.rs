@@ -48,12 +48,11 @@ pub(crate) struct Remains {
 impl Remains {
     /// For who can do nothing with it.
     pub(crate) fn failure(&self) -> Failure {
-        let why = self.troubles.iter().map(|trouble| trouble.why.as_str());
-        let why: Vec<&str> = why.take(1).collect();
+        let why = self.troubles.first();
         Failure::new(format!(
             "{}: nothing that is there tells the version of PostgreSQL ({})",
             self.path.display(),
-            why.join("")
+            why.map_or("it was cut", |trouble| trouble.why.as_str())
         ))
     }
 }

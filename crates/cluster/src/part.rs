@@ -25,6 +25,10 @@ impl Cluster {
         let major = match read_version(source.as_ref()) {
             Ok(Some(major)) => Some(major),
             Ok(None) | Err(OpenError::NoCluster { .. }) => major_of_parts(source.as_ref()),
+            // The file may be cut itself.
+            Err(OpenError::Version { found }) if found.len() == 1 => {
+                major_of_parts(source.as_ref())
+            }
             Err(error) => return Err(error),
         };
         let control = match read_control(source.as_ref()) {
