@@ -17,6 +17,7 @@ mod output;
 mod progress;
 mod run_state;
 mod server_files;
+mod stillness;
 mod target;
 mod unseen_server;
 mod world;

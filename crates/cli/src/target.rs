@@ -34,6 +34,27 @@ pub(crate) enum Opened {
     Cluster(Box<Cluster>),
     /// One relation file.
     File(BareFile),
+    /// A backup in archives that were cut before anything told its version.
+    Remains(Remains),
+}
+
+/// What is left of a backup in archives.
+pub(crate) struct Remains {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) troubles: Vec<Trouble>,
+    path: PathBuf,
+}
+
+impl Remains {
+    /// For who can do nothing with it.
+    pub(crate) fn failure(&self) -> Failure {
+        let why = self.troubles.first();
+        Failure::new(format!(
+            "{}: nothing that is there tells the version of PostgreSQL ({})",
+            self.path.display(),
+            why.map_or("it was cut", |trouble| trouble.why.as_str())
+        ))
+    }
 }
 
 /// A relation file without its cluster.
@@ -193,6 +214,13 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure>
             path.display()
         )));
     }
+    if let Some(archive) = archive_of(&path) {
+        opening.refuse_server_of("archives")?;
+        return Ok(match open_archives(&archive, opening)? {
+            Ok(cluster) => Opened::Cluster(Box::new(cluster)),
+            Err(remains) => Opened::Remains(remains),
+        });
+    }
     open_cluster(&path, opening).map(|cluster| Opened::Cluster(Box::new(cluster)))
 }
 
@@ -205,8 +233,17 @@ pub(crate) fn archive_of(path: &Path) -> Option<PathBuf> {
     tar::base_archive_in(path).filter(|_| !is_cluster)
 }
 
+/// Archives, read or unpacked.
+struct Archives {
+    source: Arc<dyn Source>,
+    /// What is wrong with them.
+    troubles: Vec<Trouble>,
+    /// Files may be missing.
+    is_cut: bool,
+}
+
 /// A backup in archives, and what is wrong with them.
-fn archives(path: &Path, opening: Opening<'_>) -> Result<(Arc<dyn Source>, Vec<String>), Failure> {
+fn archives(path: &Path, opening: Opening<'_>) -> Result<Archives, Failure> {
     let pace = pace(opening.load, opening.interrupted);
     let mut step = |bytes| {
         if let Some(pace) = &pace {
@@ -218,30 +255,43 @@ fn archives(path: &Path, opening: Opening<'_>) -> Result<(Arc<dyn Source>, Vec<S
         }
     };
     let backup = TarBackup::open(path, &opening.spill_folder(), &mut step)?;
-    let troubles = backup.troubles().to_vec();
-    Ok((
-        limited(Arc::new(backup), opening.load, opening.interrupted),
-        troubles,
-    ))
+    let troubles = backup.troubles().iter().cloned();
+    Ok(Archives {
+        troubles: troubles.map(of_archives).collect(),
+        is_cut: backup.is_cut(),
+        source: limited(Arc::new(backup), opening.load, opening.interrupted),
+    })
 }
 
-/// Opens a backup in archives.
-fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
-    let (source, troubles) = archives(path, opening)?;
-    let cluster = Cluster::open(source);
-    let mut cluster = cluster.map_err(|error| {
-        let why = troubles.first().map(|why| format!(" ({why})"));
+/// Opens a backup in archives; of one that was cut what is left, where that does not tell its version.
+fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, Remains>, Failure> {
+    let Archives {
+        source,
+        troubles,
+        is_cut,
+    } = archives(path, opening)?;
+    let cluster = match is_cut {
+        true => Cluster::open_part(Arc::clone(&source)),
+        false => Cluster::open(Arc::clone(&source)).map(Some),
+    };
+    let cluster = cluster.map_err(|error| {
+        let why = troubles.first().map(|own| format!(" ({})", own.why));
         Failure::new(format!(
             "{}: {error}{}",
             path.display(),
             why.unwrap_or_default()
         ))
     })?;
+    let Some(mut cluster) = cluster else {
+        return Ok(Err(Remains {
+            source,
+            troubles,
+            path: path.to_owned(),
+        }));
+    };
     cluster.is_partial = !troubles.is_empty();
-    cluster
-        .troubles
-        .extend(troubles.into_iter().map(of_archives));
-    Ok(cluster)
+    cluster.troubles.extend(troubles);
+    Ok(Ok(cluster))
 }
 
 fn of_archives(why: String) -> Trouble {
@@ -260,9 +310,9 @@ fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
             .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
         let source = match archive_of(path) {
             Some(archive) => {
-                let (source, told) = archives(&archive, opening)?;
-                troubles.extend(told.into_iter().map(of_archives));
-                source
+                let own = archives(&archive, opening)?;
+                troubles.extend(own.troubles);
+                own.source
             }
             None => limited(
                 Arc::new(DataDirectory::open(path)?),
@@ -311,7 +361,7 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
     }
     if let Some(archive) = archive_of(path) {
         opening.refuse_server_of("archives")?;
-        return open_archives(&archive, opening);
+        return open_archives(&archive, opening)?.map_err(|remains| remains.failure());
     }
     if !path.is_dir() {
         let why = "name the folder that holds PG_VERSION and global/pg_control, or base.tar of a base backup";

@@ -258,3 +258,75 @@ fn a_state_of_another_copy_is_refused() {
     let again = folder.file("again");
     pgclinic(&["check", text(&link), "--since", text(&again)]).exits(0);
 }
+
+/// The number and the checkpoint of both are the same, and so is the path.
+#[test]
+fn another_copy_that_was_put_in_the_place_of_the_files_is_looked_at_whole() {
+    let (clean, damaged, folder) = (newest_copy(), newest_copy(), Folder::new());
+    let state = folder.file("clean");
+    keep(&clean, &state, "structure");
+    // A folder that is moved away and back is the same.
+    let away = clean.pgdata.with_extension("away");
+    std::fs::rename(&clean.pgdata, &away).expect("moved");
+    std::fs::rename(&away, &clean.pgdata).expect("moved back");
+    assert!(document(&clean, &state, 0).since.is_some());
+
+    hurt(&damaged, "base/1/1255", 2);
+    take_the_place(&damaged, &clean);
+    let ran = since(&clean, &state, &["--format", "json"]).exits(1);
+    assert!(ran.err.contains("what changed since"), "{}", ran.err);
+    let found = ran.document();
+    hold_ledger(&found);
+    assert!(found.since.is_none() && found.coverage.pages_unchanged == 0);
+    let place = ("base/1/1255", Some(2));
+    assert!(self::damaged(&found).contains(&place), "{}", told(&found));
+    let mut gaps = found.coverage.not_checked.iter();
+    let own = gaps.find(|gap| gap.what.starts_with("what changed since"));
+    let own = own.expect("a note");
+    assert!(
+        own.inherent && own.why.contains("pg_control"),
+        "{}",
+        own.why
+    );
+
+    // What is done of the one is not done of the other.
+    let bytes = std::fs::read(&state).expect("a state");
+    let mut begun: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    begun["complete"] = false.into();
+    std::fs::write(&state, begun.to_string()).expect("a state");
+    let words = ["check", text(&clean.pgdata), "--resume"];
+    let refused = pgclinic(&[&words[..], &["--state", text(&state)]].concat()).exits(2);
+    let why = "the state is of other files at the same place";
+    assert!(refused.err.contains(why), "{}", refused.err);
+}
+
+/// Nobody writes to an archive: one that was written is another.
+#[test]
+fn an_archive_that_was_exchanged_is_looked_at_whole() {
+    let (copy, folder) = (newest_copy(), Folder::new());
+    let archive = folder.file("monday.tar");
+    let mut tar = std::process::Command::new("tar");
+    tar.arg("-C").arg(&copy.pgdata);
+    let made = tar.arg("-cf").arg(&archive).arg(".").status();
+    assert!(made.expect("tar").success());
+    let check = |more: &[&str]| {
+        let words = ["check", text(&archive), "--format", "json"];
+        pgclinic(&[&words[..], more].concat())
+    };
+    let state = folder.file("first");
+    let first = check(&["--state", text(&state)]);
+    assert!(first.document().since.is_none());
+    let same = check(&["--since", text(&state)]);
+    assert!(same.document().since.is_some(), "{}", same.err);
+
+    let bytes = std::fs::read(&archive).expect("an archive");
+    std::fs::remove_file(&archive).expect("the first one");
+    std::fs::write(&archive, bytes).expect("another one");
+    let other = check(&["--since", text(&state)]);
+    assert!(other.document().since.is_none());
+    assert!(
+        other.err.contains("monday.tar is not what it was"),
+        "{}",
+        other.err
+    );
+}

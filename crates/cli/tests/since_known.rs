@@ -243,3 +243,56 @@ fn a_run_in_which_nothing_stayed_as_it_was_says_so() {
     );
     assert!(ran.out.contains("no page was passed over"), "{}", ran.out);
 }
+
+/// The gaps of this run that an earlier one left.
+fn left_open(document: &CheckDocument) -> Vec<bool> {
+    let gaps = document.coverage.not_checked.iter();
+    let left = gaps.filter(|gap| gap.why.starts_with("an earlier run left it open"));
+    left.map(|gap| gap.inherent).collect()
+}
+
+/// What the pages of a crashed cluster say of others is judged by no run that passes over them.
+#[test]
+fn what_a_crash_left_open_stays_open_until_a_run_over_everything() {
+    let patient = Patient::new();
+    let mut server = patient.copy.start().expect("a server");
+    let mut session = server.connect("clinic").expect("a session");
+    let sql = "UPDATE public.docs SET title = title";
+    session.execute(sql).expect(sql);
+    server.kill();
+    let crashed = patient.check("structure", None, "crashed", 3);
+    assert!(crashed.needs_recovery);
+
+    // Beside the server nobody judges it, as without --since.
+    let server = patient.copy.start().expect("it recovers");
+    let beside = patient.check("structure", Some("crashed"), "beside", 0);
+    assert!(left_open(&beside).is_empty(), "{}", told(&beside));
+    drop(server);
+    patient.serve(&["UPDATE public.docs SET title = title"]);
+    for (since, to) in [
+        ("crashed", "second"),
+        ("beside", "third"),
+        ("third", "fourth"),
+    ] {
+        let later = patient.check("structure", Some(since), to, 3);
+        assert!(!later.needs_recovery);
+        assert!(self::since(&later).pages_unchanged > 0);
+        assert!(left_open(&later).contains(&false), "{}", told(&later));
+    }
+    patient.check("structure", None, "whole", 0);
+    let after = patient.check("structure", Some("whole"), "after", 0);
+    assert!(left_open(&after).is_empty(), "{}", told(&after));
+}
+
+/// A run beside a server is healthy when each page is by itself, and so is one after it; what was left out is told.
+#[test]
+fn what_a_run_beside_a_server_left_open_is_told_of_the_stopped_cluster() {
+    let patient = Patient::new();
+    let server = patient.copy.start().expect("a server");
+    let beside = patient.check("structure", None, "beside", 0);
+    assert!(left_open(&beside).is_empty(), "{}", told(&beside));
+    drop(server);
+    patient.serve(&["UPDATE public.docs SET title = title"]);
+    let later = patient.check("structure", Some("beside"), "later", 0);
+    assert_eq!(left_open(&later), [true], "{}", told(&later));
+}

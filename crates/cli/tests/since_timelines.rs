@@ -100,7 +100,12 @@ fn a_state_of_the_primary_holds_for_its_promoted_standby_up_to_the_parting() {
         refused.err
     );
 
-    // The promoted standby takes the primary's place.
+    // The promoted standby takes the primary's place, and the state, as those of before, does not say of which files it is.
+    let mut kept: Value =
+        serde_json::from_slice(&std::fs::read(&state).expect("a state")).expect("JSON");
+    let files = kept.as_object_mut().expect("a state").remove("files");
+    assert!(files.is_some_and(|files| !files.as_array().expect("a list").is_empty()));
+    std::fs::write(&state, kept.to_string()).expect("a state");
     std::fs::rename(&first.pgdata, first.pgdata.with_extension("before")).expect("moved away");
     std::fs::rename(&copy.pgdata, &first.pgdata).expect("moved");
     let copy = first;

@@ -278,6 +278,99 @@ fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
     }
 }
 
+/// Neither `PG_VERSION` nor the control file stands in front of the cut: databases tell which major it is.
+#[test]
+fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let archive = scratch.path().join("cluster.tar");
+    let order = names(&copy.pgdata, &["base"], &["global", "PG_VERSION"]);
+    tarred(&copy.pgdata, &order, &archive);
+    hold_undamaged(&check_at(&archive, "full", 0));
+    let file = File::options().write(true).open(&archive);
+    let file = file.expect("an archive");
+    let len = file.metadata().expect("an archive").len();
+    for tenths in [8, 5, 0] {
+        file.set_len(len * tenths / 10 + 200_700).expect("a cut");
+        for level in ["pages", "structure", "full"] {
+            let document = check_at(&archive, level, 3);
+            hold_undamaged(&document);
+            let lines = told(&document);
+            let why = "not checked: the archives whole: cluster.tar: ";
+            assert!(lines.contains(why), "{tenths} {level}: {lines}");
+            let is_known = document.target.major == Some(15) && document.coverage.pages > 0;
+            assert!(is_known || tenths == 0, "{lines}");
+        }
+    }
+}
+
+/// The same with the folder of the data directory, as `tar czf x.tgz data` makes it.
+#[test]
+fn so_is_one_with_the_folder_of_the_data_directory() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let archive = scratch.path().join("cluster.tar");
+    let home = copy.pgdata.parent().expect("a folder");
+    let name = copy.pgdata.file_name().expect("a name").to_str();
+    let name = name.expect("folders of tests have plain names");
+    let order = [format!("{name}/base"), format!("{name}/PG_VERSION")];
+    tarred(home, &order, &archive);
+    let file = File::options().write(true).open(&archive);
+    let file = file.expect("an archive");
+    let len = file.metadata().expect("an archive").len();
+    file.set_len(len * 9 / 10).expect("a cut");
+    let document = check_at(&archive, "structure", 3);
+    hold_undamaged(&document);
+    assert_eq!(document.target.major, Some(15), "{}", told(&document));
+}
+
+/// What is left is told, though nothing of it can be looked at.
+#[test]
+fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let archive = scratch.path().join("cluster.tar");
+    let cut = |names: [&str; 2], len: u64| {
+        let names = names.map(str::to_owned);
+        tarred(&copy.pgdata, &names, &archive);
+        let file = File::options().write(true).open(&archive);
+        let file = file.expect("an archive");
+        assert!(file.metadata().expect("an archive").len() > len);
+        file.set_len(len).expect("a cut");
+    };
+    cut(["base/1/1259", "PG_VERSION"], 20_000);
+    for level in ["pages", "structure", "full"] {
+        let document = check_at(&archive, level, 3);
+        hold_undamaged(&document);
+        assert_eq!(document.target.major, None);
+        let coverage = &document.coverage;
+        let seen = (coverage.bytes_seen, coverage.bytes_checked);
+        assert!(
+            seen.0 > 10_000 && seen.1 == 0 && coverage.is_balanced(),
+            "{coverage:?}"
+        );
+        let lines = told(&document);
+        assert!(
+            lines.contains("the archives whole: cluster.tar: "),
+            "{lines}"
+        );
+        assert!(lines.contains("tells the version of PostgreSQL"), "{lines}");
+    }
+    let words = pgclinic(&["check", text(&archive)]).exits(3);
+    assert!(
+        words.first_line().starts_with("INCOMPLETE"),
+        "{}",
+        words.out
+    );
+    let failed = pgclinic(&["measure", text(&archive)]).exits(2);
+    assert!(failed.err.contains("cluster.tar: "), "{}", failed.err);
+
+    // That is no backup.
+    cut(["postgresql.conf", "PG_VERSION"], 10_000);
+    let failed = pgclinic(&["check", text(&archive)]).exits(2);
+    assert!(failed.err.contains("no data directory"), "{}", failed.err);
+}
+
 /// A damaged page in front of the cut is damage all the same.
 /// An index among the shared relations, which stand in front of the databases: of them only indexes have a second page.
 fn a_shared_index(pgdata: &Path) -> String {

@@ -265,9 +265,19 @@ impl Cluster {
         label: &LabelState,
         server: Server,
     ) -> Result<Self, OpenError> {
-        let running = server == Server::AtWork;
         let major = read_version(source.as_ref())?;
         let control = read_control(source.as_ref())?;
+        Self::made_of((major, control), source, label, server)
+    }
+
+    /// With what is known of its major and its control file.
+    pub(crate) fn made_of(
+        (major, control): (Option<u16>, ControlState),
+        source: Arc<dyn Source>,
+        label: &LabelState,
+        server: Server,
+    ) -> Result<Self, OpenError> {
+        let running = server == Server::AtWork;
         let layout = choose_layout(major, &control)?;
         refuse_other_names(&control)?;
         let mut troubles = Vec::new();
@@ -643,7 +653,7 @@ impl Cluster {
     }
 }
 
-fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {
+pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {
     let text = match read_all(source, "PG_VERSION", 64) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
         Err(error) if error.kind == SourceErrorKind::NotFound => {
@@ -663,7 +673,7 @@ fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {
     }
 }
 
-fn read_control(source: &dyn Source) -> Result<ControlState, OpenError> {
+pub(crate) fn read_control(source: &dyn Source) -> Result<ControlState, OpenError> {
     let bytes = match read_all(source, "global/pg_control", FILE_BYTES as u64 * 2) {
         Ok(bytes) => bytes,
         Err(error) if error.kind == SourceErrorKind::NotFound => {

@@ -20,6 +20,7 @@ mod index;
 mod manifest;
 mod multixact;
 mod order;
+mod part;
 mod read_again;
 mod relation;
 mod settings;

@@ -80,6 +80,6 @@ pub use rule::{Rule, Severity};
 pub use visibility_bits::VisibilityBits;
 pub use walker::{
     AskedPage, Bystander, CheckOptions, Course, Glob, Progress, Selection, ServerSays, Since,
-    StateKeeper, check_cluster, check_cluster_on, check_file, check_page, check_running, fork_cx,
-    is_expected, target_of,
+    StateKeeper, account_for_remains, check_cluster, check_cluster_on, check_file, check_page,
+    check_running, fork_cx, is_expected, target_of,
 };

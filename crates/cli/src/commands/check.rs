@@ -10,9 +10,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::check::ForkCx;
+use pgclinic_diagnose::document::NotChecked;
 use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, check_cluster_on, check_file,
-    check_running,
+    CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, account_for_remains,
+    check_cluster_on, check_file, check_running,
 };
 use pgclinic_report::Document;
 use pgclinic_servers::Target;
@@ -168,16 +169,20 @@ impl Arguments {
         let (opened, unseen) = self.opened(named, unseen, world)?;
         let watch = match &opened {
             Opened::Cluster(cluster) => Some(Watch::begin(cluster)),
-            Opened::File(_) => None,
+            Opened::File(_) | Opened::Remains(_) => None,
         };
         let server = self.asked_server(&opened, named, world)?;
         self.let_it_go_first(&opened, world);
+        let (options, anew) = self.since(&opened, options_of(self, &world.temp_folder), world)?;
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
-        let done = checked(&opened, self, world, (server, course), &bar);
+        let done = checked(&opened, &options, world, (server, course), &bar);
         bar.finish();
         let mut document = done?;
         let gap = unseen.map(UnseenServer::gap);
-        document.coverage.not_checked.extend(gap);
+        document
+            .coverage
+            .not_checked
+            .extend(gap.into_iter().chain(anew));
         let news = match (&opened, watch) {
             (Opened::Cluster(cluster), Some(watch)) => watch.seen(cluster),
             _ => None,
@@ -200,7 +205,7 @@ impl Arguments {
         let mut opened = target::open(&self.target, opening)?;
         let unseen = match &opened {
             Opened::Cluster(cluster) => opening.unseen_beside(cluster, &self.target),
-            Opened::File(_) => None,
+            Opened::File(_) | Opened::Remains(_) => None,
         };
         if let Opened::Cluster(cluster) = &mut opened
             && self.level != LevelName::Pages
@@ -251,22 +256,39 @@ impl Arguments {
         beside_a_server::let_others_go_first(idle, world);
     }
 
-    /// The options with what `--since` says.
-    fn since(&self, opened: &Opened, options: CheckOptions) -> Result<CheckOptions, Failure> {
+    /// The options with what `--since` says. Where the state is of files that were exchanged since, everything is looked at, and a note says so.
+    fn since(
+        &self,
+        opened: &Opened,
+        options: CheckOptions,
+        world: &mut World<'_>,
+    ) -> Result<(CheckOptions, Option<NotChecked>), Failure> {
         let Some(path) = &self.since else {
-            return Ok(options);
+            return Ok((options, None));
         };
-        let Opened::Cluster(cluster) = opened else {
-            let why = "--since is for a cluster; one relation file is checked anew in no time";
-            return Err(Failure::new(why));
+        let cluster = match opened {
+            Opened::Cluster(cluster) => cluster,
+            Opened::Remains(remains) => return Err(remains.failure()),
+            Opened::File(_) => {
+                let why = "--since is for a cluster; one relation file is checked anew in no time";
+                return Err(Failure::new(why));
+            }
         };
         let refused = |why: String| Failure::new(format!("cannot use {}: {why}", path.display()));
         let state = run_state::read(path).map_err(refused)?;
         let since = Since::of(&state, cluster, &options).map_err(refused)?;
-        Ok(CheckOptions {
+        if let Some(why) = state.is_of_other_files(cluster) {
+            let note = looked_at_anew(path, &why);
+            if !self.output.quiet {
+                world.say(&format!("pgclinic: {}: {}", note.what, note.why));
+            }
+            return Ok((options, Some(note)));
+        }
+        let options = CheckOptions {
             since: Some(since),
             ..options
-        })
+        };
+        Ok((options, None))
     }
 
     fn state_file(&self) -> Result<Option<StateFile>, Failure> {
@@ -365,23 +387,36 @@ fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
     }
 }
 
+/// For the part of a report that says what was asked and not done: `--since` passed over nothing.
+fn looked_at_anew(state: &Path, why: &str) -> NotChecked {
+    NotChecked {
+        what: format!("what changed since {}", state.display()),
+        why: format!("{why}: everything was looked at, as without --since"),
+        inherent: true,
+    }
+}
+
 fn checked(
     opened: &Opened,
-    arguments: &Arguments,
+    options: &CheckOptions,
     world: &World<'_>,
     (server, course): (Option<AskedServer>, CourseOf<'_>),
     bar: &Bar,
 ) -> Result<CheckDocument, Failure> {
-    let options = arguments.since(opened, options_of(arguments, &world.temp_folder))?;
     match opened {
         Opened::Cluster(cluster) if cluster.is_running() => {
-            let course = course.course(cluster, &options)?;
+            let course = course.course(cluster, options)?;
             let beside = BesideAServer::new(&world.interrupted, server);
-            Ok(check_running(course, cluster, &options, bar, &beside))
+            Ok(check_running(course, cluster, options, bar, &beside))
         }
         Opened::Cluster(cluster) => {
-            let course = course.course(cluster, &options)?;
-            Ok(check_cluster_on(course, cluster, &options, bar))
+            let course = course.course(cluster, options)?;
+            Ok(check_cluster_on(course, cluster, options, bar))
+        }
+        Opened::Remains(remains) if course.state.is_some() => Err(remains.failure()),
+        Opened::Remains(remains) => {
+            let source = remains.source.as_ref();
+            Ok(account_for_remains(source, &remains.troubles, options))
         }
         Opened::File(_) if course.state.is_some() => {
             let why = "--state is for a cluster; one relation file is checked anew in no time";
@@ -399,7 +434,7 @@ fn checked(
                 &forks,
                 file.source.as_ref(),
                 file.target(&options.spec),
-                &options,
+                options,
                 bar,
             ))
         }

@@ -1,16 +1,18 @@
 //! `pgclinic injure PGDATA --injury NAME`: surgical damage with a journal, on copies.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_diagnose::plan::Change;
 use pgclinic_surgery::{
-    Applied, Consent, Injury, InjuryOptions, Operation, PlannedInjury, apply, copy_to, injuries,
-    injury_named, is_marked, plan_injury, undo,
+    Applied, Consent, Disk, Injury, InjuryOptions, JournalFolder, Operation, PlannedInjury, apply,
+    copy_to, injuries, injury_named, is_marked, plan_injury, undo,
 };
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
+use crate::stillness::Stillness;
 use crate::target::{self, Opening};
 use crate::world::World;
 
@@ -80,15 +82,7 @@ impl Command for Injure {
             return print(world, &list());
         }
         if let Some(journal) = &arguments.undo {
-            let undone = undo(journal, arguments.pgdata.as_deref())?;
-            let words = match undone.changes {
-                0 => format!("{} was undone before; nothing was written\n", undone.what),
-                changes => format!(
-                    "undone: {} in {}, {changes} changes taken back and compared\n",
-                    undone.what,
-                    undone.pgdata.display()
-                ),
-            };
+            let words = taken_back(journal, arguments.pgdata.as_deref(), world)?;
             return print(world, &words);
         }
         let (Some(pgdata), Some(name)) = (&arguments.pgdata, &arguments.injury) else {
@@ -98,6 +92,34 @@ impl Command for Injure {
         };
         injure(&arguments, pgdata, injury_named(name)?, world)
     }
+}
+
+/// Undoes a journal, in words.
+fn taken_back(
+    journal: &Path,
+    pgdata: Option<&Path>,
+    world: &mut World<'_>,
+) -> Result<String, Failure> {
+    let home = match pgdata {
+        Some(pgdata) => pgdata.to_owned(),
+        None => JournalFolder::new(journal).read(&Disk)?.pgdata,
+    };
+    still(&home, world)?.holds()?;
+    let undone = undo(journal, pgdata)?;
+    Ok(match undone.changes {
+        0 => format!("{} was undone before; nothing was written\n", undone.what),
+        changes => format!(
+            "undone: {} in {}, {changes} changes taken back and compared\n",
+            undone.what,
+            undone.pgdata.display()
+        ),
+    })
+}
+
+/// What is written to, or copied, belongs to no server that is at work.
+fn still(pgdata: &Path, world: &mut World<'_>) -> Result<Stillness, Failure> {
+    let interrupted = Arc::clone(&world.interrupted);
+    Stillness::of(pgdata, &interrupted, &mut |words| world.say(words))
 }
 
 fn injure(
@@ -120,6 +142,10 @@ fn injure(
             pgdata.display()
         )));
     }
+    let still = match arguments.plan {
+        true => None,
+        false => Some(still(pgdata, world)?),
+    };
     let pgdata = match (&arguments.copy_to, arguments.plan) {
         (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,
         _ => pgdata.to_path_buf(),
@@ -138,7 +164,15 @@ fn injure(
         &options,
     )?;
     let mut words = shown(injury, &planned);
-    if !arguments.plan {
+    if let Some(still) = still {
+        still.holds().map_err(|failure| match &arguments.copy_to {
+            Some(copy) => Failure::new(format!(
+                "{} to it, and its copy {} is of no use",
+                failure.0,
+                copy.display()
+            )),
+            None => failure,
+        })?;
         let applied = carried_out(arguments, &pgdata, injury, &planned)?;
         words.push_str(&format!(
             "written to {}\nundo: pgclinic injure --undo {}\n",

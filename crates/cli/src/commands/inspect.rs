@@ -100,6 +100,7 @@ fn look(
     let cluster = match target::open(&arguments.target, opening)? {
         Opened::Cluster(cluster) => cluster,
         Opened::File(file) => return Ok((of_file(&file, arguments)?, None)),
+        Opened::Remains(remains) => return Err(remains.failure()),
     };
     let unseen = opening.unseen_beside(&cluster, &arguments.target);
     let watch = Watch::of_control_file();

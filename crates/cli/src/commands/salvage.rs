@@ -33,6 +33,7 @@ use crate::exit::{Exit, Failure};
 use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
+use crate::stillness::Stillness;
 use crate::target::{self, Opening};
 use crate::unseen_server::{UnseenServer, Watch};
 use crate::world::{Terminal, World};
@@ -321,7 +322,7 @@ fn summarize(
     arguments.summary().write(document, &mut beside)
 }
 
-fn recovered(arguments: &Arguments, world: &World<'_>) -> Result<recover::Recovered, Failure> {
+fn recovered(arguments: &Arguments, world: &mut World<'_>) -> Result<recover::Recovered, Failure> {
     // Refuses what a server is running on, and what is no cluster.
     target::open_cluster(&arguments.target, Opening::new(world, None))?;
     if !arguments.target.is_dir() {
@@ -331,9 +332,17 @@ fn recovered(arguments: &Arguments, world: &World<'_>) -> Result<recover::Recove
             arguments.target.display()
         )));
     }
+    let interrupted = Arc::clone(&world.interrupted);
+    let mut say = |words: &str| {
+        if !arguments.quiet {
+            world.say(words);
+        }
+    };
+    let still = Stillness::of(&arguments.target, &interrupted, &mut say)?;
     recover::recover(
         &arguments.target,
         arguments.recover_in.as_deref(),
+        &still,
         &mut |_| {},
     )
 }

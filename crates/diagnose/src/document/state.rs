@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::{BlockNo, Lsn, Oid};
+use pgclinic_source::FileMark;
 use serde::{Deserialize, Serialize};
 
 use super::check::{Coverage, Evidence, Finding, NotChecked, RelationSummary, Story};
@@ -16,6 +17,9 @@ pub struct RunState {
     pub schema: String,
     /// Who wrote it; only the same version goes on with it.
     pub tool: Tool,
+    /// Files by which this copy of the cluster is known; none in older states, and of files that only a server has.
+    #[serde(default)]
+    pub files: Vec<FileMark>,
     /// What is checked.
     pub target: Target,
     /// How deep.
@@ -111,6 +115,9 @@ pub(crate) struct OpenGap {
     /// The first file of its relation, with which it goes.
     pub(crate) path: Option<String>,
     pub(crate) gap: NotChecked,
+    /// Recovery was due, or a server at work: a run of which that is so tells it by itself.
+    #[serde(default)]
+    pub(crate) unsettled: bool,
 }
 
 /// Pages that need a second look.

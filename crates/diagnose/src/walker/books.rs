@@ -171,10 +171,41 @@ impl Books {
     /// Tells a gap that stays until a run looks at everything, or until the relation with this first file is gone.
     pub(crate) fn stays_open(&mut self, path: Option<String>, gap: NotChecked) {
         self.not_checked(gap.clone());
-        let own = OpenGap { path, gap };
+        self.leave_open(OpenGap {
+            path,
+            gap,
+            unsettled: false,
+        });
+    }
+
+    /// Keeps a gap for the next run, which is not told here.
+    pub(crate) fn leave_open(&mut self, own: OpenGap) {
         if !self.open.contains(&own) {
             self.open.push(own);
         }
+    }
+
+    /// What a page says of others was not judged, as its files may be of different moments: a later run that passes over the page does not
+    /// judge it either.
+    pub(crate) fn leave_unsettled(&mut self, cluster: &Cluster, level: Level) {
+        if level < Level::Structure || !cluster.needs_recovery() {
+            return;
+        }
+        let what = "what pages that have not changed say of transactions, maps, catalogs and other relations";
+        let why = match cluster.is_running() {
+            true => "a server was at work on the files",
+            false => "the cluster needed recovery",
+        };
+        let gap = NotChecked {
+            what: what.into(),
+            why: why.into(),
+            inherent: cluster.is_running(),
+        };
+        self.leave_open(OpenGap {
+            path: None,
+            gap,
+            unsettled: true,
+        });
     }
 
     /// Turns the damaged blocks of a database's forks into summaries of relations.

@@ -7,6 +7,7 @@
 //! found by what this run does not ask           carried on in the same way (a deeper level; a cluster that needs recovery)
 //! found in what is no page                      looked for in every run
 //! not compared, or not judged                   told again: nothing that this run does makes up for it
+//! not judged since recovery was due             told again once it is not: what a page says of others was left to recovery
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -118,9 +119,14 @@ impl Known {
         }
         for own in &self.open {
             let path = own.path.as_ref();
-            if path.is_none_or(|path| cluster.source().len(path).is_ok()) {
-                books.stays_open(own.path.clone(), left_open(&own.gap));
+            if path.is_some_and(|path| cluster.source().len(path).is_err()) {
+                continue;
             }
+            let gap = left_open(&own.gap);
+            if !(own.unsettled && cluster.needs_recovery()) {
+                books.not_checked(gap.clone());
+            }
+            books.leave_open(OpenGap { gap, ..own.clone() });
         }
     }
 

@@ -40,6 +40,7 @@ use crate::places::file_place;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
+pub use partial::account_for_remains;
 pub use pass::check_file;
 pub use running::{AskedPage, Bystander, ServerSays, check_running};
 pub use selection::{Glob, Selection};
@@ -156,6 +157,7 @@ pub fn check_cluster_on(
     backup_sums::compare(cluster, options, progress, &mut books);
     chain_links::compare(cluster, options, progress, &mut books);
     carry(cluster, options, &mut books);
+    books.leave_unsettled(cluster, options.level);
     books.interrupted = progress.is_interrupted();
     if !books.interrupted {
         course.is_complete(&books);

@@ -3,12 +3,17 @@
 //! What its files say of each other is not asked (`is_settled`, `may_disagree`). What is left are rules of single files that
 //! also speak where the file is missing or ends too early.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, Trouble};
+use pgclinic_source::{EntryKind, Source};
 
 use crate::consequences::leave_to_the_whole;
-use crate::document::NotChecked;
+use crate::document::{CheckDocument, NotChecked, Target};
 use crate::findings::Draft;
 use crate::walker::books::Books;
+use crate::walker::{CheckOptions, document};
+
+/// Folders of what is left that are counted.
+const FOLDERS_MAX: usize = 1_000_000;
 
 /// Rules of files that a cut can fire. Those of a manifest are not among them: it says what must be there.
 const OF_MISSING_BYTES: [&str; 14] = [
@@ -46,6 +51,45 @@ pub(super) fn tell(cluster: &Cluster, books: &mut Books) {
             inherent: false,
         });
     }
+}
+
+/// The document of what is left of a backup in archives when nothing in front of the cut tells its major: nothing of it can be looked at.
+pub fn account_for_remains(
+    source: &dyn Source,
+    troubles: &[Trouble],
+    options: &CheckOptions,
+) -> CheckDocument {
+    let mut books = Books::new();
+    books.coverage.bytes_seen = bytes_of(source);
+    books.coverage.bytes_skipped = books.coverage.bytes_seen;
+    books.troubles(troubles);
+    books.not_checked(NotChecked {
+        what: "everything that is there".into(),
+        why: "nothing in front of the cut tells the version of PostgreSQL: neither PG_VERSION nor the control file, a database or WAL".into(),
+        inherent: false,
+    });
+    let target = Target {
+        spec: options.spec.clone(),
+        kind: "tar-backup".into(),
+        ..Target::default()
+    };
+    document::assemble(target, false, options, books)
+}
+
+/// Of all files.
+fn bytes_of(source: &dyn Source) -> u64 {
+    let (mut bytes, mut left, mut seen) = (0u64, vec![String::new()], 0);
+    while let Some(folder) = left.pop().filter(|_| seen < FOLDERS_MAX) {
+        seen += 1;
+        for entry in source.list(&folder).unwrap_or_default() {
+            bytes = bytes.saturating_add(entry.len);
+            if entry.kind == EntryKind::Folder {
+                let slash = if folder.is_empty() { "" } else { "/" };
+                left.push(format!("{folder}{slash}{}", entry.name));
+            }
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]

@@ -98,6 +98,7 @@ pub fn check_running(
     run.everything(cluster);
     run.again(cluster);
     carry(cluster, options, &mut run.books);
+    run.books.leave_unsettled(cluster, options.level);
     run.books.interrupted = progress.is_interrupted();
     if !run.books.interrupted {
         run.course.is_complete(&run.books);

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::Oid;
+use pgclinic_source::marks_of;
 
 use crate::check::ForkCx;
 use crate::document::state::{Begin, DatabaseState, Owner, RunState, SavedBooks, SavedFinding};
@@ -43,6 +44,7 @@ impl<'a> Course<'a> {
         let state = RunState {
             schema: SCHEMA.into(),
             tool: Tool::this(),
+            files: marks_of(cluster.source().spec()),
             target: target_of(cluster, &options.spec),
             level: options.level,
             selection: selection_words(options),
@@ -106,6 +108,9 @@ impl<'a> Course<'a> {
             return refuse("pages", &since_words(then), &since_words(now));
         }
         then.fits_files_of(now)?;
+        if let Some(why) = then.is_of_other_files(cluster) {
+            return Err(format!("{why}: begin anew"));
+        }
         if then.complete {
             return Err(
                 "the run that wrote the state came to its end: nothing is left to do".into(),
@@ -235,6 +240,22 @@ impl<'a> Course<'a> {
 }
 
 impl RunState {
+    /// Other files were put in the place of those that the state is of, such as another copy of the cluster; in words.
+    pub fn is_of_other_files(&self, cluster: &Cluster) -> Option<String> {
+        let now = marks_of(cluster.source().spec());
+        let mut pairs = self.files.iter().zip(&now);
+        let other = pairs.find(|(then, now)| !then.may_be(now));
+        let other = other.map(|(then, _)| then.path.as_str());
+        let gone = || "their number".to_owned();
+        let what = match other {
+            Some(path) => Some(path.to_owned()),
+            None => (self.files.len() != now.len() && !self.files.is_empty()).then(gone),
+        };
+        what.map(|what| {
+            format!("the state is of other files at the same place ({what} is not what it was, as when a copy was restored there)")
+        })
+    }
+
     /// What was looked at is looked at as another run would find it now; why not, otherwise.
     fn fits_files_of(&self, now: &RunState) -> Result<(), String> {
         match (self.running, now.running) {

@@ -69,7 +69,7 @@ impl Tree {
     /// Adds the members of an archive whose names are below `below`; what was left out, in words.
     pub(crate) fn add(&mut self, archive: usize, below: &str, members: Vec<Member>) -> Vec<String> {
         let top = match below.is_empty() {
-            true => top_folder(&members),
+            true => top_folder(&members).or_else(|| top_of_part(&members)),
             false => None,
         };
         let placed = |name: &[u8]| {
@@ -318,6 +318,21 @@ fn top_folder(members: &[Member]) -> Option<String> {
     holds_control.then_some(top)
 }
 
+/// The same of an archive that was cut in front of the folder's `PG_VERSION`, by the folders that only a data directory has.
+fn top_of_part(members: &[Member]) -> Option<String> {
+    let names = || members.iter().filter_map(|member| clean(&member.name));
+    let top = names().find_map(|name| {
+        let homes = ["/base/", "/global/"].iter();
+        let at = homes.filter_map(|home| name.find(home)).min()?;
+        name.get(..at).map(str::to_owned)
+    })?;
+    let holds_all = names().all(|name| {
+        let leads_to_it = name.is_empty() || is_below(&top, &name);
+        leads_to_it || is_below(&name, &top)
+    });
+    holds_all.then_some(top)
+}
+
 /// The rest of a path in `top`; `""` for `top` itself.
 pub(super) fn below_top<'a>(name: &'a str, top: &str) -> Option<&'a str> {
     let rest = name.strip_prefix(top)?;
@@ -417,6 +432,23 @@ mod tests {
             ]);
             assert_eq!(told, Vec::<String>::new(), "{top}");
             for path in ["PG_VERSION", "global/pg_control", "base/5/1", "base/5/2"] {
+                assert!(tree.file(path).is_ok(), "{top}: {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn so_is_one_that_holds_what_is_left_of_it() {
+        for top in ["d", "var/lib/15/main"] {
+            let named = |name: &str| member(&format!("{top}/{name}"), MemberKind::File);
+            let (tree, told) = tree(vec![
+                member(top, MemberKind::Folder),
+                named("pg_xact/0000"),
+                named("base/5/PG_VERSION"),
+                named("base/5/1"),
+            ]);
+            assert_eq!(told, Vec::<String>::new(), "{top}");
+            for path in ["pg_xact/0000", "base/5/PG_VERSION", "base/5/1"] {
                 assert!(tree.file(path).is_ok(), "{top}: {path}");
             }
         }

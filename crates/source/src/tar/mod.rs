@@ -54,6 +54,7 @@ pub struct TarBackup {
     store: Option<BlockStore>,
     tree: Tree,
     troubles: Vec<String>,
+    is_cut: bool,
 }
 
 /// Where the bytes of an archive, or of a file beside it, are.
@@ -102,6 +103,7 @@ impl TarBackup {
             store: None,
             tree: Tree::default(),
             troubles: Vec::new(),
+            is_cut: false,
         };
         backup.add(path, "", spill_folder, step)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -126,6 +128,11 @@ impl TarBackup {
     /// Bytes in which they are kept.
     pub fn stored_bytes(&self) -> u64 {
         self.store.as_ref().map_or(0, BlockStore::stored_bytes)
+    }
+
+    /// Files may be missing since one of the archives does not go on to its end.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Tablespaces, WAL and the manifest.
@@ -164,6 +171,7 @@ impl TarBackup {
             Stop::Broken(error) => failed(error),
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.is_cut |= found.broken.is_some();
         self.troubles
             .extend(found.broken.map(|why| format!("{name}: {why}")));
         let number = self.archives.len();
@@ -257,6 +265,19 @@ impl TarBackup {
 fn in_place(file: File, step: Step<'_>) -> std::result::Result<(Bytes, Members), Stop> {
     let found = reader::read(&mut Tape::in_place(&file).map_err(Stop::Broken)?, step)?;
     Ok((Bytes::InPlace(file), found))
+}
+
+/// The archive and those beside it that [`TarBackup`] reads.
+pub(crate) fn archives_at(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut archives = vec![path.to_owned()];
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if stem_of(&name) == Some("base")
+        && let Some(folder) = path.parent()
+    {
+        let parts = parts_beside(folder)?.into_iter();
+        archives.extend(parts.map(|(own, _)| own));
+    }
+    Ok(archives)
 }
 
 /// The archives of tablespaces and WAL in a folder, sorted by name, with what their names are below.

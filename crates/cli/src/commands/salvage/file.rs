@@ -75,6 +75,7 @@ pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit
 fn open(path: &Path, arguments: &Arguments, world: &World<'_>) -> Result<BareFile, Failure> {
     match target::open(path, Opening::new(world, Some(&arguments.load)))? {
         Opened::File(file) => Ok(file),
+        Opened::Remains(remains) => Err(remains.failure()),
         Opened::Cluster(_) => Err(Failure::new(format!(
             "{} is a data directory, not a file",
             path.display()

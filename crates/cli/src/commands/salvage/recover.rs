@@ -8,6 +8,7 @@ use pgclinic_servers::{
 };
 
 use crate::exit::Failure;
+use crate::stillness::Stillness;
 
 /// Recovery may have much to do.
 const PATIENCE: Duration = Duration::from_secs(6 * 3600);
@@ -19,10 +20,12 @@ pub(super) struct Recovered {
     _scratch: Scratch,
 }
 
-/// Copies the cluster into `base`, by default the cache, and lets a server of its major recover the copy.
+/// Copies the cluster into `base`, by default the cache, and lets a server of its major recover the copy. The files must stand still until
+/// they are copied: a copy of files that move is none of any moment, and recovery makes no sense of it.
 pub(super) fn recover(
     pgdata: &Path,
     base: Option<&Path>,
+    still: &Stillness,
     say: &mut dyn FnMut(&str),
 ) -> Result<Recovered, Failure> {
     let failure = |error: pgclinic_servers::Error| Failure::new(format!("--recover: {error}"));
@@ -35,6 +38,7 @@ pub(super) fn recover(
     let scratch = Scratch::new(&run_as, base).map_err(failure)?;
     say("copying the cluster");
     let copied = copy_cluster(pgdata, scratch.path()).map_err(failure)?;
+    still.holds()?;
     for folder in copied.tablespaces.iter().chain([&copied.pgdata]) {
         own_tree(folder, &run_as)?;
     }

@@ -1,0 +1,152 @@
+//! A cluster of which a part is known not to be there, as of an archive that was cut: `PG_VERSION` and the control file may stand behind
+//! the cut. What is there of databases and WAL tells the major too.
+
+use std::sync::Arc;
+
+use pgclinic_format::Layout;
+use pgclinic_format::layout::LAYOUTS;
+use pgclinic_source::{EntryKind, Source, read_all};
+
+use crate::cluster::{Cluster, ControlState, Server, read_control, read_version};
+use crate::error::OpenError;
+use crate::wal::LabelState;
+
+/// Files of WAL that are asked for their major.
+const SEGMENTS_TRIED: usize = 16;
+
+impl Cluster {
+    /// As [`Cluster::open`], of files of which a part is not there. Nothing where they are of a cluster, and nothing of them tells its
+    /// major.
+    pub fn open_part(source: Arc<dyn Source>) -> Result<Option<Self>, OpenError> {
+        let label = LabelState::read(source.as_ref());
+        if matches!(&label, LabelState::Read(label) if label.follows.is_some()) {
+            return Err(OpenError::Incremental);
+        }
+        let major = match read_version(source.as_ref()) {
+            Ok(Some(major)) => Some(major),
+            Ok(None) | Err(OpenError::NoCluster { .. }) => major_of_parts(source.as_ref()),
+            // The file may be cut itself.
+            Err(OpenError::Version { found }) if found.len() == 1 => {
+                major_of_parts(source.as_ref())
+            }
+            Err(error) => return Err(error),
+        };
+        let control = match read_control(source.as_ref()) {
+            Err(OpenError::NoCluster { missing }) => {
+                ControlState::Unreadable(format!("{missing}: not in the part that is there"))
+            }
+            control => control?,
+        };
+        let is_known = major.is_some() || control.trusted().is_some();
+        match (is_of_a_cluster(source.as_ref()), is_known) {
+            (false, _) => Err(OpenError::NoCluster {
+                missing: "PG_VERSION",
+            }),
+            (true, false) => Ok(None),
+            (true, true) => {
+                let mut cluster = Self::made_of((major, control), source, &label, Server::Away)?;
+                cluster.is_partial = true;
+                Ok(Some(cluster))
+            }
+        }
+    }
+}
+
+/// What every backup has, and hardly anything else: a label, databases, shared relations.
+fn is_of_a_cluster(source: &dyn Source) -> bool {
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let holds = |folder, is_own: &dyn Fn(&str) -> bool| {
+        let entries = source.list(folder).unwrap_or_default();
+        entries.iter().any(|entry| is_own(&entry.name))
+    };
+    source.len("backup_label").is_ok()
+        || holds("base", &is_number)
+        || holds("global", &|name| is_number(name) || name.starts_with("pg_"))
+}
+
+/// As the folders of databases say it, else as WAL does.
+fn major_of_parts(source: &dyn Source) -> Option<u16> {
+    let folders = source.list("base").unwrap_or_default().into_iter();
+    let folders = folders.filter(|entry| entry.kind == EntryKind::Folder);
+    let mut told = folders.filter_map(|folder| {
+        let path = format!("base/{}/PG_VERSION", folder.name);
+        let bytes = read_all(source, &path, 64).ok()?;
+        // One that was cut itself has no end of the line.
+        let text = std::str::from_utf8(&bytes).ok()?.strip_suffix('\n')?;
+        Layout::of_major(text.parse().ok()?)
+    });
+    let layout = told.next().or_else(|| layout_of_wal(source))?;
+    Some(layout.major)
+}
+
+/// By the number with which each page of WAL begins.
+fn layout_of_wal(source: &dyn Source) -> Option<&'static Layout> {
+    let files = source.list("pg_wal").unwrap_or_default().into_iter();
+    let segments = files.filter(|entry| entry.kind == EntryKind::File && is_segment(&entry.name));
+    let mut told = segments.take(SEGMENTS_TRIED).filter_map(|segment| {
+        let mut magic = [0; 2];
+        let path = format!("pg_wal/{}", segment.name);
+        let read = source.read_at(&path, 0, &mut magic).ok()?;
+        let magic = (read == magic.len()).then(|| u16::from_le_bytes(magic))?;
+        LAYOUTS.iter().find(|layout| layout.wal_magic == magic)
+    });
+    told.next()
+}
+
+/// Timeline, log and segment, of eight hexadecimal digits each.
+fn is_segment(name: &str) -> bool {
+    name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_source::Memory;
+
+    use super::*;
+
+    fn major(files: &[(&str, &[u8])]) -> Option<u16> {
+        let memory = files
+            .iter()
+            .fold(Memory::new("a part"), |memory, (path, bytes)| {
+                memory.with(*path, bytes.to_vec())
+            });
+        major_of_parts(&memory)
+    }
+
+    #[test]
+    fn a_label_databases_or_shared_relations_make_a_cluster() {
+        let is = |path: &str| is_of_a_cluster(&Memory::new("a part").with(path, b"x".to_vec()));
+        for path in [
+            "backup_label",
+            "base/5/1259",
+            "global/1262",
+            "global/pg_control",
+        ] {
+            assert!(is(path), "{path}");
+        }
+        for path in [
+            "base/letters",
+            "global/words",
+            "postgresql.conf",
+            "pg_wal/x",
+        ] {
+            assert!(!is(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn databases_and_wal_tell_the_major() {
+        let segment = "pg_wal/000000010000000000000002";
+        assert_eq!(major(&[("base/1/PG_VERSION", b"15\n")]), Some(15));
+        assert_eq!(
+            major(&[("base/1/1259", b"x"), ("base/5/PG_VERSION", b"17\n")]),
+            Some(17)
+        );
+        assert_eq!(major(&[("base/1/PG_VERSION", b"1")]), None);
+        assert_eq!(major(&[(segment, &[0x06, 0xD1, 5])]), Some(13));
+        assert_eq!(major(&[(segment, &[0x18, 0xD1])]), Some(18));
+        assert_eq!(major(&[(segment, &[0, 0])]), None);
+        assert_eq!(major(&[("pg_wal/00000002.history", &[0x18, 0xD1])]), None);
+        assert_eq!(major(&[("global/1262", b"x")]), None);
+    }
+}
