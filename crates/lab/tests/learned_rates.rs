@@ -6,7 +6,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_lab::learned::{Rates, RowCounts, TableShape, Writing, look};
 use pgclinic_servers::{Checksums, Session, StartOptions, StopMode};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_testkit::{TempCopy, copy_of, overwrite, seed, server};
 
 /// Inserts of one row each, a commit each.
 const INSERTS: u64 = 40;
@@ -186,6 +186,40 @@ fn a_table_that_was_emptied_counts_from_then_on() {
         panic!("{own}")
     };
     assert!(note.contains("as its files were made then"), "{note}");
+}
+
+#[test]
+fn what_stands_before_a_broken_record_does_not_count() {
+    let copy = with_tables();
+    let place = at_work(&copy, |session| {
+        write(session);
+        let place = session.query_value(
+            "SELECT file_name || ' ' || file_offset FROM pg_walfile_name_offset(pg_current_wal_insert_lsn())",
+        );
+        execute(
+            session,
+            "INSERT INTO own VALUES (4000, 'in a record that breaks')",
+        );
+        execute(session, "SELECT pg_switch_wal()");
+        for id in 4001..=4003 {
+            execute(session, &format!("INSERT INTO own VALUES ({id}, 'new')"));
+        }
+        place.expect("a place in WAL").expect("a primary has one")
+    });
+    assert!(rates(&shape(&copy, "own")).table.inserted > 100);
+    let (file, offset) = place.split_once(' ').expect("two words");
+    let offset: u64 = offset.parse().expect("a number");
+    overwrite(&copy.pgdata.join("pg_wal").join(file), offset + 32);
+    let own = shape(&copy, "own");
+    let rates = rates(&own);
+    assert_eq!((rates.table.inserted, rates.commits), (2, 2), "{own}");
+    let [note] = rates.notes.as_slice() else {
+        panic!("{own}")
+    };
+    assert!(
+        note.starts_with("what stands before a break does not count: no record at "),
+        "{note}"
+    );
 }
 
 #[test]

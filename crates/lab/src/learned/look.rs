@@ -8,8 +8,8 @@ use pgclinic_cluster::{
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Attribute, Attributes, Fork, HeapTuple, LpFlags, Page};
 
-use super::rates::writing;
 use super::sample::{Order, Sample};
+use super::wal::writing;
 use super::{ColumnShape, TableShape, Writing};
 use crate::error::{Error, Result};
 

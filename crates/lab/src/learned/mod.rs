@@ -5,9 +5,11 @@
 //! that was in the table stands in the copy, so that a copy may be kept and shown.
 
 mod copy;
+mod counting;
 mod look;
 mod rates;
 mod sample;
+mod wal;
 
 use std::fmt;
 
