@@ -51,6 +51,11 @@ fn with_tables() -> TempCopy {
 
 /// Does `work` on a server that keeps all its WAL and remembers when transactions ended.
 fn at_work<T>(copy: &TempCopy, work: impl FnOnce(&mut Session) -> T) -> T {
+    at_work_until(StopMode::Fast, copy, work)
+}
+
+/// The same until the server is stopped in this way.
+fn at_work_until<T>(stop: StopMode, copy: &TempCopy, work: impl FnOnce(&mut Session) -> T) -> T {
     let options = StartOptions::default()
         .with("wal_keep_size", "256MB")
         .with("track_commit_timestamp", "on");
@@ -58,7 +63,7 @@ fn at_work<T>(copy: &TempCopy, work: impl FnOnce(&mut Session) -> T) -> T {
     let mut session = server.connect("postgres").expect("a session");
     let done = work(&mut session);
     drop(session);
-    server.stop(StopMode::Fast).expect("a clean stop");
+    server.stop(stop).expect("it stops");
     done
 }
 
@@ -107,8 +112,17 @@ fn write(session: &mut Session) {
 
 #[test]
 fn rows_commits_and_relations_are_counted_to_one() {
+    counted_to_one(StopMode::Fast);
+}
+
+#[test]
+fn the_same_is_counted_of_a_server_that_crashed() {
+    counted_to_one(StopMode::Immediate);
+}
+
+fn counted_to_one(stop: StopMode) {
     let copy = with_tables();
-    let (micros, transactions) = at_work(&copy, |session| {
+    let (micros, transactions) = at_work_until(stop, &copy, |session| {
         execute(session, "INSERT INTO marks VALUES ('first')");
         write(session);
         for table in 1..=TABLES {
@@ -127,8 +141,8 @@ fn rows_commits_and_relations_are_counted_to_one() {
         );
         let micros = number(
             session,
-            "SELECT round(extract(epoch FROM max(at) - min(at)) * 1000000)::bigint \
-             FROM (SELECT pg_xact_commit_timestamp(xmin) AS at FROM marks) AS ended",
+            "SELECT round(extract(epoch FROM max(moment) - min(moment)) * 1000000)::bigint \
+             FROM (SELECT pg_xact_commit_timestamp(xmin) AS moment FROM marks) AS ended",
         );
         let transactions = number(
             session,
