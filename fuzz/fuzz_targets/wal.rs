@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use pgclinic_format::backup_label::BackupLabel;
 use pgclinic_format::wal::build::{MadePages, sealed};
-use pgclinic_format::wal::{Event, History, Record, Shape, WalReader};
+use pgclinic_format::wal::{Event, History, Record, RowsWritten, Shape, WalReader};
 use pgclinic_format::{Layout, Lsn};
 
 fn read(pages: MadePages, shape: Shape) {
@@ -13,7 +13,7 @@ fn read(pages: MadePages, shape: Shape) {
     let _ = reader.find_first();
     let mut records = 0;
     while let Ok(record) = reader.read() {
-        let _ = Event::of(&record, shape.major);
+        let _ = (Event::of(&record, shape.major), RowsWritten::of(&record));
         for block in &record.blocks {
             let _ = (block.rewrites(), block.image.map(|image| image.page(8192)));
         }

@@ -5,6 +5,8 @@ mod common;
 use std::process::Command;
 
 use common::{pgclinic, text};
+use pgclinic_servers::Checksums;
+use pgclinic_testkit::{copy_of, seed, server};
 
 #[test]
 fn a_named_folder_is_an_arm_and_two_on_one_disk_are_told() {
@@ -40,6 +42,51 @@ fn traffic_has_a_place_in_one_experiment_only() {
     std::fs::write(&table, "Black Friday\nsixty thousand\n").expect("a file");
     let slip = plan("catalog-churn").exits(2).err;
     assert!(slip.contains("line 2"), "{slip}");
+}
+
+/// What was learned stands in the plan, and so does why a rate was not.
+#[test]
+fn a_rate_that_cannot_be_learned_is_told_in_the_plan() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let plan = |name: &str| {
+        let mut line = vec!["lab", "plan", name, "--learn-from", text(&copy.pgdata)];
+        line.extend(["--relation", "pg_catalog.pg_class", "--database", "clinic"]);
+        pgclinic(&line)
+    };
+    let learned = plan("catalog-churn").exits(0).out;
+    assert!(learned.contains("\nwritten: "), "{learned}");
+    let wal = std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("a folder");
+    for file in wal.map(|entry| entry.expect("an entry").path()) {
+        if file.is_file() {
+            std::fs::remove_file(&file).expect("it is removed");
+        }
+    }
+    let without = plan("catalog-churn").exits(0).out;
+    assert!(
+        without.contains("\nwritten: not known, as pg_wal holds no WAL\n"),
+        "{without}"
+    );
+    assert!(
+        without.contains("rate=learned") && without.contains("max, 50\n"),
+        "{without}"
+    );
+
+    let home = tempfile::tempdir().expect("a folder");
+    let file = home.path().join("mine.toml");
+    pgclinic(&["lab", "new", text(&file)]).exits(0);
+    let made = std::fs::read_to_string(&file).expect("a file");
+    let paced = made.replace("# rate = \"learned\"", "rate = \"learned\"");
+    assert_ne!(made, paced);
+    std::fs::write(&file, paced).expect("a file");
+    for refused in [
+        plan(text(&file)).exits(2).err,
+        pgclinic(&["lab", "plan", text(&file)]).exits(2).err,
+    ] {
+        assert!(
+            refused.contains("line ") && refused.contains("cannot be had, as "),
+            "{refused}"
+        );
+    }
 }
 
 /// The salvage beside `pg_dump` finds every object in the files of the stopped server, and writes one file.

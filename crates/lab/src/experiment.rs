@@ -23,6 +23,7 @@ use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
 use crate::learned::TableShape;
 use crate::need::Need;
+use crate::plan::LeftOut;
 use crate::prepared_folder::PreparedFolder;
 use crate::samplers::Sampled;
 use crate::yours::no_place;
@@ -241,7 +242,7 @@ pub trait Experiment: Sync {
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
         let _ = shape;
         let others = "toast-compression, uuid-keys, checksum-cost, duplicate-inserts, analyze-prefetch, async-io, \
-                      filesystem, large-object-dump or a file of your own";
+                      filesystem, large-object-dump, catalog-churn or a file of your own";
         Err(no_place(self.name(), "the shape of a table", others))
     }
 
@@ -255,6 +256,14 @@ pub trait Experiment: Sync {
     fn with_traffic(&self, traffic: &[(String, u64)]) -> Result<Box<dyn Experiment>> {
         let _ = traffic;
         Err(no_place(self.name(), "a table of traffic", "catalog-churn"))
+    }
+
+    /// What of that which a person brought is not used, with the reason, for the plan.
+    ///
+    /// # Errors
+    /// When something that the experiment asks for was not brought.
+    fn brought(&self) -> Result<Vec<LeftOut>> {
+        Ok(Vec::new())
     }
 
     /// Whether it may run on a server that is there already; one that says so asks its bench for sessions and loads only.

@@ -3,8 +3,10 @@
 mod common;
 
 use common::{Nobody, experiment, metric, options};
-use pgclinic_lab::learned::{ColumnShape, TableShape};
-use pgclinic_lab::{Experiment, Plan, PlanOptions, RunFolder, RunResult, Scale, Yours, carry_out};
+use pgclinic_lab::learned::{ColumnShape, Rates, RowCounts, TableShape, Writing};
+use pgclinic_lab::{
+    Experiment, OwnExperiment, Plan, PlanOptions, RunFolder, RunResult, Scale, Yours, carry_out,
+};
 
 fn column(name: &str, type_name: &str, bytes: [u64; 5], kept: f64) -> ColumnShape {
     ColumnShape {
@@ -34,6 +36,7 @@ fn shape() -> TableShape {
             column("word", "text", [3, 5, 8, 9, 20], 1.0),
             column("ord", "jsonb", [5_000, 5_500, 6_000, 6_500, 9_000], 0.3333),
         ],
+        writing: None,
     }
 }
 
@@ -62,6 +65,27 @@ fn in_a_folder(experiment: &dyn Experiment, plan: &Plan) -> Vec<RunResult> {
     assert_eq!(folder.plan(), plan);
     let stop = Default::default();
     carry_out(experiment, &folder, &options(None), stop, &mut Nobody).expect("results")
+}
+
+/// The shape of a table into which 900 rows came within three seconds, while 1,350 relations were created.
+fn written() -> TableShape {
+    let micros = 3_000_000;
+    let inserted = |inserted| RowCounts {
+        micros,
+        inserted,
+        ..RowCounts::default()
+    };
+    let rates = Rates {
+        micros,
+        commits: 90,
+        table: inserted(900),
+        classes: inserted(1_350),
+        ..Rates::default()
+    };
+    TableShape {
+        writing: Some(Writing::Counted(rates)),
+        ..shape()
+    }
 }
 
 #[test]
@@ -231,4 +255,88 @@ fn large_objects_are_as_many_and_as_large_as_those_of_the_table() {
             .to_string()
             .contains("pg_largeobject")
     );
+}
+
+#[test]
+fn relations_are_created_as_fast_as_in_the_cluster_that_was_learned_from() {
+    let yours = Yours {
+        shape: Some(written()),
+        ..Yours::default()
+    };
+    let tailored = yours
+        .tailor(experiment("catalog-churn"))
+        .expect("it has a place");
+    let tailored = tailored.expect("something was brought");
+    let only = |axis: &str, value: &str| (axis.to_owned(), vec![value.to_owned()]);
+    let wanted = PlanOptions {
+        scale: Scale::Smallest,
+        blocks: Some(1),
+        arms: vec!["create-drop".to_owned()],
+        only: vec![
+            only("workload", "reporting"),
+            only("snapshot", "none"),
+            only("rate", "learned"),
+        ],
+        yours,
+        ..PlanOptions::default()
+    };
+    let plan = Plan::make(tailored.as_ref(), None, &wanted).expect("a plan");
+    let results = in_a_folder(tailored.as_ref(), &plan);
+    let done = results.iter().find(|result| !result.cell.is_control);
+    let metric = |name: &str| done.expect("a run").metrics[name];
+    // 450 relations a second are 50 cycles of nine; the last of 25 cycles is due after 24 fiftieths of a second.
+    assert_eq!(metric("class_rows"), 9.0);
+    assert!(
+        metric("cycles_s") <= 50.0 * 25.0 / 24.0,
+        "{}",
+        metric("cycles_s")
+    );
+    let remarks = tailored.remarks(&results);
+    assert!(
+        remarks.iter().any(|words| words
+            .contains("450.0 relations created a second, as many as 50.0 cycles of reporting")),
+        "{remarks:?}"
+    );
+}
+
+#[test]
+fn a_load_of_an_own_file_comes_as_fast_as_rows_did() {
+    let text = r#"
+name = "own-rate"
+question = "Does the load come at the learned rate?"
+blocks = 1
+
+[setup]
+sql = "CREATE INDEX ON learned (id);"
+
+[[arm]]
+name = "plain"
+
+[load]
+script = "UPDATE learned SET word = 'new' WHERE id = (SELECT min(id) FROM learned);"
+seconds = 2
+rate = "learned"
+
+[[metric]]
+name = "tps"
+"#;
+    let own = OwnExperiment::parse(text).expect("an experiment");
+    let yours = Yours {
+        shape: Some(written()),
+        ..Yours::default()
+    };
+    let tailored = yours.tailor(&own).expect("it has a place");
+    let tailored = tailored.expect("something was brought");
+    let wanted = PlanOptions {
+        yours,
+        ..PlanOptions::default()
+    };
+    let plan = Plan::make(tailored.as_ref(), Some(text.to_owned()), &wanted).expect("a plan");
+    let results = in_a_folder(tailored.as_ref(), &plan);
+    for result in &results {
+        assert!(result.is_done(), "{}", result.outcome.words());
+        // 300 rounds a second fall due at random moments; a slow machine answers fewer, and none answers more.
+        let tps = result.metrics["tps"];
+        assert!(tps > 0.0 && tps < 400.0, "{tps}");
+    }
 }

@@ -20,6 +20,7 @@ mod page_header;
 mod reader;
 mod record;
 pub mod redo;
+mod rows_written;
 mod transaction;
 
 pub use block::{BlockReference, Compression, FileNumber, Image};
@@ -31,4 +32,5 @@ pub use managers::{MANAGERS, Manager, manager_name};
 pub use page_header::{PageFault, PageHeader, Shape};
 pub use reader::{WalPages, WalReader};
 pub use record::{HEADER_BYTES, Record, RecordFault, RecordHeader};
+pub use rows_written::RowsWritten;
 pub use transaction::{Ended, Outcome};

@@ -6,7 +6,7 @@
 //!
 //! Truth: `ParseCommitRecord`, `ParseAbortRecord` in `src/backend/access/rmgrdesc/xactdesc.c`.
 
-use crate::bytes::u32_at;
+use crate::bytes::{u32_at, u64_at};
 use crate::types::Xid;
 use crate::wal::block::FileNumber;
 use crate::wal::event::Event;
@@ -38,6 +38,8 @@ pub struct Ended<'a> {
     pub xid: Xid,
     /// How.
     pub outcome: Outcome,
+    /// When by the server's clock, in microseconds since 2000-01-01 00:00 UTC; nothing of one that waits for its second phase.
+    pub at: Option<i64>,
     subxids: &'a [[u8; 4]],
     files: &'a [[u8; 12]],
 }
@@ -69,12 +71,14 @@ pub(crate) fn parse<'a>(record: &Record<'a>, major: u16) -> Option<Event<'a>> {
     let mut ended = Ended {
         xid: record.header.xid,
         outcome,
+        at: None,
         subxids: &[],
         files: &[],
     };
     if outcome == Outcome::Prepared {
         return Some(Event::Ended(ended));
     }
+    ended.at = Some(u64_at(record.main, 0)?.cast_signed());
     let mut parts = Parts {
         rest: record.main.get(8..)?,
     };
@@ -128,5 +132,30 @@ impl<'a> Parts<'a> {
         let (things, rest) = self.rest.split_at_checked(count.checked_mul(N)?)?;
         self.rest = rest;
         Some(things.as_chunks::<N>().0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Lsn;
+    use crate::wal::build::{main_data, sealed};
+
+    fn ended(info: u8, time: i64) -> (Outcome, Option<i64>) {
+        let main = [&time.to_le_bytes()[..], &[0; 8]].concat();
+        let bytes = sealed(1, info, 9, Lsn(0), &main_data(&main));
+        let record = Record::parse(&bytes, (Lsn(8), Lsn(80)), (18, 8192)).expect("a record");
+        let Some(Event::Ended(ended)) = parse(&record, 18) else {
+            panic!("it ends a transaction")
+        };
+        (ended.outcome, ended.at)
+    }
+
+    #[test]
+    fn a_commit_and_an_abort_say_when_and_what_waits_does_not() {
+        assert_eq!(ended(0x00, 77), (Outcome::Committed, Some(77)));
+        // Before 2000, as the clock of a machine without a battery says it.
+        assert_eq!(ended(0x20, -5), (Outcome::Aborted, Some(-5)));
+        assert_eq!(ended(0x10, 77), (Outcome::Prepared, None));
     }
 }

@@ -127,8 +127,10 @@ fn learned(plan: &Plan) -> String {
         || "one is on data of the experiment's own".to_owned(),
         |shape| {
             let bytes = shape.row_bytes();
+            let written = shape.writing.as_ref();
+            let written = written.map_or_else(String::new, |writing| format!(", {writing}"));
             format!(
-                "one is on the shape of {}, {bytes} bytes a row",
+                "one is on the shape of {}, {bytes} bytes a row{written}",
                 shape.table
             )
         },

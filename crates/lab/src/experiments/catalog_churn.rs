@@ -5,6 +5,7 @@
 //! that. When the end of a catalog has become empty, VACUUM cuts it off under an ACCESS EXCLUSIVE lock
 //! (`lazy_truncate_heap` in `src/backend/access/heap/vacuumlazy.c`), and whoever must read the catalog waits.
 
+mod learned_rate;
 mod stall;
 mod workload;
 
@@ -19,14 +20,21 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
+use crate::learned::TableShape;
 use crate::load::script::statements;
 use crate::need::Need;
+use crate::plan::LeftOut;
+
+use learned_rate::{LEARNED, LearnedRate};
 
 /// Rows of `pg_attribute` that an 8 kB page of the published cluster held.
 const PUBLISHED_ROWS_PAGE: f64 = 23.0;
 
 /// The value of the axis rate at which cycles follow each other at once, with autovacuum off.
 const AT_ONCE: &str = "max";
+
+/// A run at the learned rate lasts about as long, if cycles come rarely: a minute.
+const LEARNED_S: f64 = 60.0;
 
 /// The value of the axis workload that bloats the catalogs before the run, by thousands of tables.
 const BULK: &str = "bulk";
@@ -46,12 +54,15 @@ pub struct CatalogChurn {
     own: Option<String>,
     /// How many cycles there are when.
     traffic: Vec<(String, u64)>,
+    /// How fast relations are created in the person's cluster.
+    learned: Option<LearnedRate>,
 }
 
 /// On the tables of the articles.
 pub static CATALOG_CHURN: CatalogChurn = CatalogChurn {
     own: None,
     traffic: Vec::new(),
+    learned: None,
 };
 
 impl Experiment for CatalogChurn {
@@ -83,11 +94,20 @@ impl Experiment for CatalogChurn {
          173, 3 and 32 are published, but the article's own addends give 230 rows in pg_attribute, and real servers 232. \
          --ddl FILE runs statements of your own as the cycle; its rows are counted where there are most of them. --traffic \
          FILE (lines of a label, a comma and a number of cycles, as for `measure catalog-cost`) projects the growth over \
-         your days instead of the article's."
+         your days instead of the article's. With --learn-from the axis rate also has the value learned: so many cycles a second \
+         that relations are created as fast as the WAL of your cluster tells, whatever table is named."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
         let rates: &[&str] = scale.pick(&[AT_ONCE], &[AT_ONCE, "50"], &[AT_ONCE, "10", "100"]);
+        let mut rates = rates.to_vec();
+        if self
+            .workloads()
+            .iter()
+            .any(|(_, relations)| self.fits(*relations))
+        {
+            rates.push(LEARNED);
+        }
         let mut arms = vec![
             Arm::new(CREATE_DROP, "created and dropped in each cycle"),
             Arm::new(NO_TRUNCATE, "the same, catalogs with vacuum_truncate off"),
@@ -112,7 +132,7 @@ impl Experiment for CatalogChurn {
             axes: vec![
                 Axis::new("workload", "", workloads),
                 Axis::new("snapshot", "", &["none", "held"]),
-                Axis::new("rate", "cycles a second", rates),
+                Axis::new("rate", "cycles a second", &rates),
                 Axis::new(BUFFERS, "", buffers).sets(BUFFERS),
             ],
             blocks: scale.pick(1, 2, 3),
@@ -127,7 +147,10 @@ impl Experiment for CatalogChurn {
             (BULK, "reuse") => false,
             (BULK, _) => is_plain,
             (_, NO_TRUNCATE) => false,
-            (_, CREATE_DROP) => at(BUFFERS) == BUFFERS_SHIPPED,
+            (workload, CREATE_DROP) => {
+                let fits = at("rate") != LEARNED || self.fits(self.relations(workload));
+                fits && at(BUFFERS) == BUFFERS_SHIPPED
+            }
             _ => is_plain && at(BUFFERS) == BUFFERS_SHIPPED,
         }
     }
@@ -184,8 +207,9 @@ impl Experiment for CatalogChurn {
             (_, "shop") => 0.06,
             _ => 0.015,
         };
-        let cycles = cycles(scale);
-        let paced_s = rate(cell).map_or(0.0, |rate| 1.0 / rate);
+        let rate = self.rate(cell, self.relations(cell.at("workload")));
+        let cycles = cycles_at(cell, scale, rate);
+        let paced_s = rate.map_or(0.0, |rate| 1.0 / rate);
         Cost::seconds(6.0 + cycles as f64 * paced_s.max(cycle_s))
             .with_data(cycles * 300_000)
             .with_memory(memory)
@@ -216,9 +240,9 @@ impl Experiment for CatalogChurn {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
-        match rate(bench.cell()) {
-            None => bench.set("autovacuum", "off"),
-            Some(_) => bench.set("autovacuum_naptime", "1s"),
+        match bench.cell().at("rate") {
+            AT_ONCE => bench.set("autovacuum", "off"),
+            _ => bench.set("autovacuum_naptime", "1s"),
         }
         bench.set("synchronous_commit", "off");
         let mut session = bench.connect()?;
@@ -266,6 +290,8 @@ impl Experiment for CatalogChurn {
             Grown::of(results.iter().find(fits)?)
         };
         let mut remarks = incidents(results);
+        let learned = self.learned.as_ref();
+        remarks.extend(learned.and_then(|learned| learned.words(&self.workloads())));
         if self.traffic.is_empty() {
             remarks.extend(grown("shop").map(|grown| projection(grown.attribute_rows)));
             remarks.extend(
@@ -289,20 +315,62 @@ impl Experiment for CatalogChurn {
                 "the file of --ddl holds no statement".to_owned(),
             ));
         }
-        let own = Some(sql.to_owned());
-        let traffic = self.traffic.clone();
-        Ok(Box::new(Self { own, traffic }))
+        Ok(Box::new(Self {
+            own: Some(sql.to_owned()),
+            ..self.clone()
+        }))
     }
 
     fn with_traffic(&self, traffic: &[(String, u64)]) -> Result<Box<dyn Experiment>> {
         Ok(Box::new(Self {
-            own: self.own.clone(),
             traffic: traffic.to_vec(),
+            ..self.clone()
         }))
+    }
+
+    fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
+        Ok(Box::new(Self {
+            learned: Some(LearnedRate::of(shape)),
+            ..self.clone()
+        }))
+    }
+
+    fn brought(&self) -> Result<Vec<LeftOut>> {
+        let learned = self.learned.as_ref();
+        let left_out = learned.map(|learned| learned.left_out(&self.workloads()));
+        Ok(left_out.unwrap_or_default())
     }
 }
 
 impl CatalogChurn {
+    /// The workloads that cycles are made of, with the relations that each creates in a cycle.
+    fn workloads(&self) -> Vec<(&'static str, f64)> {
+        let names: &[&'static str] = match self.own {
+            Some(_) => &["own"],
+            None => &["reporting", "shop"],
+        };
+        let with = |name: &&'static str| (*name, self.relations(name));
+        names.iter().map(with).collect()
+    }
+
+    fn relations(&self, workload: &str) -> f64 {
+        workload::relations(workload, self.own.as_deref())
+    }
+
+    /// The learned rate can be run with cycles that create so many relations.
+    fn fits(&self, relations: f64) -> bool {
+        let learned = self.learned.as_ref();
+        learned.is_some_and(|learned| learned.fits(relations))
+    }
+
+    /// Cycles a second, where one creates so many relations; `None` for as many as go.
+    fn rate(&self, cell: &Cell, relations: f64) -> Option<f64> {
+        match cell.at("rate") {
+            LEARNED => self.learned.as_ref()?.cycles(relations),
+            _ => cell.number_at("rate").filter(|rate| *rate > 0.0),
+        }
+    }
+
     /// The cycles of the workload, a snapshot being held meanwhile where the cell says so.
     fn cycles(&self, bench: &mut Bench<'_>, session: &mut Session) -> Result<Measured> {
         stall::make_probe(session)?;
@@ -318,15 +386,84 @@ impl CatalogChurn {
             "reuse" => Life::Kept,
             _ => Life::Dropped,
         };
-        let measured = churn(bench, session, &workload, life)?;
+        let measured = self.churn(bench, session, &workload, life)?;
         drop(held);
-        let reached = measured.metrics.get("cycles_s").copied().unwrap_or(0.0);
-        if rate(bench.cell()).is_some_and(|rate| reached < 0.9 * rate) {
+        let metric = |name: &str| measured.metrics.get(name).copied().unwrap_or(0.0);
+        let (reached, relations) = (metric("cycles_s"), metric("class_rows"));
+        let learned = self.learned.as_ref();
+        if let Some(learned) = learned.filter(|_| bench.cell().at("rate") == LEARNED)
+            && let Some(doubt) = learned.doubt(relations)
+        {
+            bench.overlap(doubt);
+        }
+        let rate = self.rate(bench.cell(), relations);
+        if rate.is_some_and(|rate| reached < 0.9 * rate) {
             bench.overlap(format!(
                 "the rate could not be held: {reached:.1} cycles a second"
             ));
         }
         Ok(measured)
+    }
+
+    /// The cycles with what they leave in the catalogs.
+    fn churn(
+        &self,
+        bench: &Bench<'_>,
+        session: &mut Session,
+        workload: &workload::Workload,
+        life: Life,
+    ) -> Result<Measured> {
+        let failed = || Error::sql("running a cycle");
+        // The first cycle counts the rows, and is not among those that are measured.
+        let before = rows(session)?;
+        let mut most = before;
+        for statement in &workload.create {
+            session.execute(statement).map_err(failed())?;
+            for (most, now) in most.iter_mut().zip(rows(session)?) {
+                *most = most.max(now);
+            }
+        }
+        if life == Life::Dropped {
+            session.execute(&workload.fill).map_err(failed())?;
+            session.execute(&workload.drop).map_err(failed())?;
+        }
+        let (bytes, wal) = (number(session, stall::CATALOG_BYTES)?, wal_bytes(session)?);
+        let each = |at: usize| match life {
+            Life::Kept => 0.0,
+            Life::Dropped => most.get(at).unwrap_or(&0.0) - before.get(at).unwrap_or(&0.0),
+        };
+        let rate = self.rate(bench.cell(), each(2));
+        let cycles = cycles_at(bench.cell(), bench.scale(), rate);
+        let start = Instant::now();
+        for cycle in 0..cycles {
+            if let Some(rate) = rate {
+                let due = Duration::from_secs_f64(cycle as f64 / rate);
+                std::thread::sleep(due.saturating_sub(start.elapsed()));
+            }
+            match life {
+                Life::Dropped => {
+                    for statement in &workload.create {
+                        session.execute(statement).map_err(failed())?;
+                    }
+                    session.execute(&workload.fill).map_err(failed())?;
+                    session.execute(&workload.drop).map_err(failed())?;
+                }
+                Life::Kept => session.execute(&workload.fill).map_err(failed())?,
+            }
+            bench.check_interrupted()?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let thousands = cycles as f64 / 1_000.0;
+        Ok(Measured::default()
+            .with("attribute_rows", each(0))
+            .with("attrdef_rows", each(1))
+            .with("class_rows", each(2))
+            .with(
+                "catalog_bytes",
+                (number(session, stall::CATALOG_BYTES)? - bytes) / thousands,
+            )
+            .with("wal_bytes", (wal_bytes(session)? - wal) / thousands)
+            .with("cycles_s", cycles as f64 / seconds.max(1e-9)))
     }
 }
 
@@ -378,11 +515,6 @@ fn megabytes(size: &str) -> u64 {
         None => (size.trim_end_matches("MB"), 1),
     };
     number.parse::<u64>().unwrap_or(0).saturating_mul(times)
-}
-
-/// Cycles a second; `None` for as many as go.
-fn rate(cell: &Cell) -> Option<f64> {
-    cell.number_at("rate").filter(|rate| *rate > 0.0)
 }
 
 /// What a cycle left in the catalogs of one run.
@@ -444,6 +576,16 @@ fn cycles(scale: Scale) -> u64 {
     scale.pick(25, 200, 1_000)
 }
 
+/// Cycles of a run; fewer where the learned rate is low.
+fn cycles_at(cell: &Cell, scale: Scale, rate: Option<f64>) -> u64 {
+    let all = cycles(scale);
+    let learned = rate.filter(|_| cell.at("rate") == LEARNED);
+    learned.map_or(all, |rate| {
+        let enough = (rate * LEARNED_S).ceil() as u64;
+        all.min(enough.max(cycles(Scale::Smallest)))
+    })
+}
+
 /// How long the tables of a cycle live.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
@@ -469,67 +611,10 @@ fn rows(session: &mut Session) -> Result<[f64; 3]> {
     ])
 }
 
-fn churn(
-    bench: &Bench<'_>,
-    session: &mut Session,
-    workload: &workload::Workload,
-    life: Life,
-) -> Result<Measured> {
-    let failed = || Error::sql("running a cycle");
-    // The first cycle counts the rows, and is not among those that are measured.
-    let before = rows(session)?;
-    let mut most = before;
-    for statement in &workload.create {
-        session.execute(statement).map_err(failed())?;
-        for (most, now) in most.iter_mut().zip(rows(session)?) {
-            *most = most.max(now);
-        }
-    }
-    if life == Life::Dropped {
-        session.execute(&workload.fill).map_err(failed())?;
-        session.execute(&workload.drop).map_err(failed())?;
-    }
-    let (bytes, wal) = (number(session, stall::CATALOG_BYTES)?, wal_bytes(session)?);
-    let (cycles, start) = (cycles(bench.scale()), Instant::now());
-    let rate = rate(bench.cell());
-    for cycle in 0..cycles {
-        if let Some(rate) = rate {
-            let due = Duration::from_secs_f64(cycle as f64 / rate);
-            std::thread::sleep(due.saturating_sub(start.elapsed()));
-        }
-        match life {
-            Life::Dropped => {
-                for statement in &workload.create {
-                    session.execute(statement).map_err(failed())?;
-                }
-                session.execute(&workload.fill).map_err(failed())?;
-                session.execute(&workload.drop).map_err(failed())?;
-            }
-            Life::Kept => session.execute(&workload.fill).map_err(failed())?,
-        }
-        bench.check_interrupted()?;
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let thousands = cycles as f64 / 1_000.0;
-    let each = |at: usize| match life {
-        Life::Kept => 0.0,
-        Life::Dropped => most.get(at).unwrap_or(&0.0) - before.get(at).unwrap_or(&0.0),
-    };
-    Ok(Measured::default()
-        .with("attribute_rows", each(0))
-        .with("attrdef_rows", each(1))
-        .with("class_rows", each(2))
-        .with(
-            "catalog_bytes",
-            (number(session, stall::CATALOG_BYTES)? - bytes) / thousands,
-        )
-        .with("wal_bytes", (wal_bytes(session)? - wal) / thousands)
-        .with("cycles_s", cycles as f64 / seconds.max(1e-9)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learned::{Rates, RowCounts, Writing};
 
     #[test]
     fn growth_and_stall_are_decided_where_they_are_made() {
@@ -552,6 +637,80 @@ mod tests {
         assert_eq!(only("shop"), ["catalog_bytes"]);
         assert_eq!(only(BULK), ["stall_ms"]);
         assert_eq!((megabytes("128MB"), megabytes("2GB")), (128, 2_048));
+    }
+
+    /// On a cluster that creates so many relations within ten seconds.
+    fn learned(created: u64) -> Box<dyn Experiment> {
+        let micros = 10_000_000;
+        let classes = RowCounts {
+            micros,
+            inserted: created,
+            ..RowCounts::default()
+        };
+        let rates = Rates {
+            micros,
+            commits: 1,
+            classes,
+            ..Rates::default()
+        };
+        let shape = TableShape {
+            schema: "pgclinic.lab-shape/1".to_owned(),
+            table: "pg_catalog.pg_class".to_owned(),
+            blocks: 1,
+            blocks_seen: 1,
+            blocks_unreadable: 0,
+            rows_seen: 1,
+            rows: 1,
+            columns: Vec::new(),
+            writing: Some(Writing::Counted(rates)),
+        };
+        CATALOG_CHURN.with_shape(&shape).expect("it has a place")
+    }
+
+    /// The workloads that are run at the learned rate, and what is told of the others.
+    fn at_the_learned_rate(experiment: &dyn Experiment) -> (Vec<String>, Vec<String>) {
+        let plan = crate::Plan::make(experiment, None, &crate::PlanOptions::default());
+        let plan = plan.expect("a plan");
+        let cells = plan.cells.iter().filter(|cell| cell.at("rate") == LEARNED);
+        let mut run: Vec<String> = cells.map(|cell| cell.at("workload").to_owned()).collect();
+        run.sort_unstable();
+        run.dedup();
+        let told = plan.left_out.into_iter().map(|left| left.what);
+        (run, told.filter(|what| what.contains(LEARNED)).collect())
+    }
+
+    #[test]
+    fn a_learned_rate_is_run_with_the_workloads_that_can_have_it() {
+        let nothing: [&str; 0] = [];
+        let (run, told) = at_the_learned_rate(learned(180).as_ref());
+        assert_eq!(run, ["reporting", "shop"]);
+        assert_eq!(told, nothing);
+        let (run, told) = at_the_learned_rate(learned(30).as_ref());
+        assert_eq!(run, ["reporting"]);
+        assert_eq!(told, ["rate=learned at workload=shop"]);
+        let (run, told) = at_the_learned_rate(learned(0).as_ref());
+        assert_eq!(run, nothing);
+        assert_eq!(told, ["rate=learned"]);
+        let own = learned(180).with_ddl("CREATE TEMP TABLE one (a int); DROP TABLE one");
+        let (run, _) = at_the_learned_rate(own.expect("it has a place").as_ref());
+        assert_eq!(run, ["own"]);
+        let (run, told) = at_the_learned_rate(&CATALOG_CHURN);
+        assert_eq!((run, told), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_run_at_a_low_learned_rate_has_fewer_cycles() {
+        let cell = |rate: &str| Cell {
+            id: "1".to_owned(),
+            arm: CREATE_DROP.to_owned(),
+            point: [("rate".to_owned(), rate.to_owned())].into(),
+            block: 1,
+            repeat: 0,
+            is_control: false,
+        };
+        let at = |value: &str, rate| cycles_at(&cell(value), Scale::Quick, Some(rate));
+        assert_eq!((at(LEARNED, 2.0), at(LEARNED, 0.25)), (120, 25));
+        assert_eq!((at(LEARNED, 150.0), at("2", 2.0)), (200, 200));
     }
 
     #[test]

@@ -2,11 +2,15 @@
 
 use std::fmt::Display;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, RelKind, Relation, RowState, row_state};
+use pgclinic_cluster::{
+    Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation, RowState, row_state,
+};
+use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Attribute, Attributes, Fork, HeapTuple, LpFlags, Page};
 
 use super::sample::{Order, Sample};
-use super::{ColumnShape, TableShape};
+use super::wal::writing;
+use super::{ColumnShape, TableShape, Writing};
 use crate::error::{Error, Result};
 
 /// Pages that are looked at.
@@ -29,7 +33,33 @@ pub fn look(cluster: &Cluster, database: Option<&str>, relation: &str) -> Result
     let files = files(cluster, &catalog, found)?;
     let mut looking = Looking::new(cluster, found, &catalog)?;
     looking.read(&files);
-    looking.shape(format!("{schema}.{name}"), &files)
+    let shape = looking.shape(format!("{schema}.{name}"), &files)?;
+    let writing = Some(written(cluster, &catalog, found, &files));
+    Ok(TableShape { writing, ..shape })
+}
+
+/// How fast the table is written, by the WAL that is there.
+fn written(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    relation: &Relation,
+    files: &ForkFiles,
+) -> Writing {
+    let unknown = |why: &str| Writing::Unknown {
+        why: why.to_owned(),
+    };
+    if relation.persistence != Persistence::Permanent {
+        return unknown("rows of an unlogged table leave nothing in WAL");
+    }
+    let Some(classes) = catalog.by_name("pg_catalog", "pg_class") else {
+        return unknown("pg_class does not name itself");
+    };
+    let classes = FileNumber {
+        tablespace: classes.tablespace,
+        database: catalog.database,
+        filenode: classes.filenode,
+    };
+    writing(cluster, files.number(), classes)
 }
 
 fn refused(words: impl Display) -> Error {
@@ -229,6 +259,7 @@ impl<'a> Looking<'a> {
             rows: u64::try_from(u128::from(self.rows) * u128::from(blocks) / u128::from(read))
                 .unwrap_or(u64::MAX),
             columns,
+            writing: None,
         })
     }
 }

@@ -1,12 +1,15 @@
 //! The shape of a person's own table, read from its files, and SQL for a bounded copy of that shape.
 //!
-//! What is taken: the share of nulls, the sizes of values, how far they can be compressed, whether neighbours rise, and how
-//! many rows there are. What is not: the values themselves. Nothing that was in the table stands in the copy, so that a
-//! copy may be kept and shown.
+//! What is taken: the share of nulls, the sizes of values, how far they can be compressed, whether neighbours rise, how
+//! many rows there are, and how fast they are written, by the WAL beside them. What is not: the values themselves. Nothing
+//! that was in the table stands in the copy, so that a copy may be kept and shown.
 
 mod copy;
+mod counting;
 mod look;
+mod rates;
 mod sample;
+mod wal;
 
 use std::fmt;
 
@@ -15,6 +18,8 @@ use serde::{Deserialize, Serialize};
 pub use copy::statements;
 pub(crate) use copy::{Parts, SEED};
 pub use look::look;
+pub(crate) use rates::told;
+pub use rates::{Rates, RowCounts, Writing};
 
 /// Smallest, quarter, half, three quarters, largest.
 pub type Quartiles = [u64; 5];
@@ -69,9 +74,21 @@ pub struct TableShape {
     pub rows: u64,
     /// Columns that are not dropped, in order.
     pub columns: Vec<ColumnShape>,
+    /// How fast it is written; absent in folders of versions that did not look for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<Writing>,
 }
 
 impl TableShape {
+    /// How fast it is written, or why that is not known.
+    pub(crate) fn rates(&self) -> Result<&Rates, String> {
+        match &self.writing {
+            Some(Writing::Counted(rates)) => Ok(rates),
+            Some(Writing::Unknown { why }) => Err(why.clone()),
+            None => Err("it was learned by a version that did not look for it".to_owned()),
+        }
+    }
+
     /// The same with the columns called c1, c2 and so on, so that none is called as a column of an experiment.
     pub(crate) fn renamed(&self) -> Self {
         let mut renamed = self.clone();
@@ -166,6 +183,9 @@ impl fmt::Display for TableShape {
                 column.rises.map(percent).unwrap_or_default()
             )?;
         }
+        if let Some(writing) = &self.writing {
+            writeln!(f, "{writing}")?;
+        }
         Ok(())
     }
 }
@@ -202,6 +222,7 @@ mod tests {
                 column("body", 0.0, [10, 20, 600, 4_000, 8_000]),
                 column("steady", 0.0, [700; 5]),
             ],
+            writing: None,
         };
         let longest = shape
             .longest()

@@ -117,6 +117,7 @@ impl Plan {
         own: Option<String>,
         options: &PlanOptions,
     ) -> Result<Self> {
+        let unused = experiment.brought()?;
         let matrix = points::chosen(matrix(experiment, options)?, options)?;
         points::check_names(&matrix)?;
         let Fitted {
@@ -140,6 +141,7 @@ impl Plan {
             )));
         }
         left_out.extend(holes(&matrix, &points, &asks));
+        left_out.extend(unused);
         let cost = budget::price(experiment, &matrix, &cells, options.scale, bases);
         let spare_from = budget::spare_from(&matrix, &cost, options);
         if spare_from.is_some() {

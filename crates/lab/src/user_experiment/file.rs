@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Spanned;
 
 use crate::cell::{Arm, Axis, Better, Metric};
 use crate::error::{Error, Result};
@@ -111,9 +112,51 @@ pub(super) struct LoadPart {
     #[serde(default = "prepared")]
     pub(super) protocol: String,
     #[serde(default, deserialize_with = "rate")]
-    pub(super) rate: Option<f64>,
+    pub(super) rate: Option<Rate>,
     #[serde(default, deserialize_with = "pause")]
     pub(super) think_seconds: f64,
+}
+
+/// Rounds a second of the open loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Rate {
+    /// So many.
+    Number(f64),
+    /// As many as rows of the learned table were written.
+    Learned,
+}
+
+/// How the file says [`Rate::Learned`].
+pub(super) const LEARNED: &str = "learned";
+
+impl Rate {
+    /// What stands in the file; else words.
+    fn of(value: &toml::Value) -> std::result::Result<Self, String> {
+        let number = match value {
+            toml::Value::Integer(number) => *number as f64,
+            toml::Value::Float(number) => *number,
+            toml::Value::String(word) if word == LEARNED => return Ok(Self::Learned),
+            other => {
+                let said = match other {
+                    toml::Value::String(word) => format!("\"{word}\""),
+                    other => format!("a value of type {}", other.type_str()),
+                };
+                return Err(format!(
+                    "{said} is no rate of rounds a second: it is a number, or \"{LEARNED}\""
+                ));
+            }
+        };
+        Pace::open(number).map(|_| Self::Number(number))
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => to.serialize_f64(*number),
+            Self::Learned => to.serialize_str(LEARNED),
+        }
+    }
 }
 
 /// One of several scripts.
@@ -271,8 +314,24 @@ fn pause<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Erro
     })
 }
 
-fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<f64>, D::Error> {
-    held(from, |rate: &Option<f64>| Pace::open((*rate)?).err())
+fn rate<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Rate>, D::Error> {
+    let value = toml::Value::deserialize(from)?;
+    Rate::of(&value).map(Some).map_err(D::Error::custom)
+}
+
+/// The line of the rate in [load], from 1; none where there is no such key.
+pub(super) fn line_of_rate(text: &str) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct Outline {
+        load: Paced,
+    }
+    #[derive(Deserialize)]
+    struct Paced {
+        rate: Spanned<toml::Value>,
+    }
+    let outline: Outline = toml::from_str(text).ok()?;
+    let before = text.get(..outline.load.rate.span().start)?;
+    Some(before.matches('\n').count() + 1)
 }
 
 /// What the folder of results is called, and what a report calls it.

@@ -25,16 +25,17 @@ use pgclinic_servers::Session;
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
 use crate::by_url::ByUrl;
-use crate::cell::{Arm, Better, Cell, Metric, Point};
+use crate::cell::{Arm, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{self, TableShape};
+use crate::learned::{self, TableShape, told};
 use crate::load::script::statements;
 use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
+use crate::plan::LeftOut;
 
 use cold::ColdRead;
-use file::{File, LoadPart};
+use file::{File, LoadPart, Rate};
 use names::{fill_in, named_in};
 
 pub(crate) use differing::differing;
@@ -56,6 +57,10 @@ pub struct OwnExperiment {
     matrix: Matrix,
     metrics: Vec<Metric>,
     shape: Option<TableShape>,
+    /// The line of the file in which a rate stands.
+    rate_line: Option<usize>,
+    /// Rounds a second, where the file leaves them to what is learned.
+    learned_rate: Option<f64>,
 }
 
 impl OwnExperiment {
@@ -69,6 +74,8 @@ impl OwnExperiment {
             matrix,
             metrics,
             shape: None,
+            rate_line: file::line_of_rate(text),
+            learned_rate: None,
         };
         own.check_scripts()?;
         Ok(own)
@@ -226,8 +233,9 @@ impl Experiment for OwnExperiment {
         let wal = wal_bytes(&mut session)?;
         let watch: Vec<&str> = self.file.watch.iter().map(String::as_str).collect();
         let (mut measured, cold) = match (&self.file.load, self.file.statement(&arm)) {
-            (Some(load), _) => {
-                let load = make_load(load, &self.file.scripts(&arm), &point, bench.seed())?;
+            (Some(part), _) => {
+                let mut load = make_load(part, &self.file.scripts(&arm), &point, bench.seed())?;
+                load.pace = self.pace(part)?;
                 let cold = self.cold_read(bench, &mut session)?;
                 let loaded = bench.load(&load, &watch)?;
                 (loaded.measured(), cold.map(ColdRead::end))
@@ -257,11 +265,33 @@ impl Experiment for OwnExperiment {
     }
 
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
-        let shape = Some(shape.clone());
+        let learned_rate = match self.leaves_its_rate() {
+            true => Some(self.learn_rate(shape)?),
+            false => None,
+        };
         Ok(Box::new(Self {
-            shape,
+            shape: Some(shape.clone()),
+            learned_rate,
             ..self.clone()
         }))
+    }
+
+    fn brought(&self) -> Result<Vec<LeftOut>> {
+        if self.leaves_its_rate() && self.learned_rate.is_none() {
+            return Err(self
+                .no_rate("nothing was learned: --learn-from PGDATA --relation schema.table does"));
+        }
+        Ok(Vec::new())
+    }
+
+    fn remarks(&self, _results: &[RunResult]) -> Vec<String> {
+        let words = |rate: f64| {
+            format!(
+                "the learned rate is {} rounds a second, one for each row that was inserted, updated or deleted",
+                told(rate)
+            )
+        };
+        self.learned_rate.map(words).into_iter().collect()
     }
 
     fn by_url(&self) -> ByUrl {
@@ -283,6 +313,54 @@ impl Experiment for OwnExperiment {
 }
 
 impl OwnExperiment {
+    /// The file says that its rate is learned.
+    fn leaves_its_rate(&self) -> bool {
+        let load = self.file.load.as_ref();
+        load.is_some_and(|load| load.rate == Some(Rate::Learned))
+    }
+
+    /// Rounds a second, one for each row of the table that was written.
+    fn learn_rate(&self, shape: &TableShape) -> Result<f64> {
+        let table = &shape.table;
+        let rates = shape.rates().map_err(|why| self.no_rate(&why))?;
+        let rate = rates.rows_a_second().ok_or_else(|| {
+            self.no_rate(&format!(
+                "the files of {table} are as new as the last commit"
+            ))
+        })?;
+        if rate <= 0.0 {
+            return Err(self.no_rate(&format!(
+                "no row of {table} was written in the WAL that was read"
+            )));
+        }
+        match Pace::open(rate) {
+            Ok(_) => Ok(rate),
+            Err(why) => Err(self.no_rate(&why)),
+        }
+    }
+
+    /// Says in which line a rate is asked for that cannot be had.
+    fn no_rate(&self, why: &str) -> Error {
+        let line = self.rate_line.unwrap_or_default();
+        Error::Refused(format!(
+            "line {line}: rate = \"{}\" in [load] cannot be had, as {why}",
+            file::LEARNED
+        ))
+    }
+
+    /// Who decides when rounds begin.
+    fn pace(&self, load: &LoadPart) -> Result<Pace> {
+        let think = Duration::from_secs_f64(load.think_seconds);
+        let rate = match load.rate {
+            None => return Ok(Pace::Closed { think }),
+            Some(Rate::Number(rate)) => rate,
+            Some(Rate::Learned) => self
+                .learned_rate
+                .ok_or_else(|| self.no_rate("nothing was learned"))?,
+        };
+        Pace::open(rate).map_err(Error::Refused)
+    }
+
     /// The counts of disk and server right before what is measured, where it is to be read cold.
     fn cold_read(&self, bench: &Bench<'_>, session: &mut Session) -> Result<Option<ColdRead>> {
         let is_cold = self.file.setup.cold;
@@ -329,6 +407,7 @@ impl OwnExperiment {
     }
 }
 
+/// The load of a point at no pace of its own.
 fn make_load(part: &LoadPart, scripts: &[(&str, u32)], point: &Point, seed: u64) -> Result<Load> {
     let numbers: BTreeMap<String, i64> = point
         .iter()
@@ -364,12 +443,6 @@ fn make_load(part: &LoadPart, scripts: &[(&str, u32)], point: &Point, seed: u64)
     load.scripts = weighted;
     load.protocol = protocol;
     load.seed = seed;
-    load.pace = match part.rate {
-        Some(rate) => Pace::open(rate).map_err(Error::Refused)?,
-        None => Pace::Closed {
-            think: Duration::from_secs_f64(part.think_seconds),
-        },
-    };
     Ok(load)
 }
 

@@ -13,7 +13,7 @@ blocks = 5                      # how often each combination is run, in random o
 # watch = ["wait", "io"]        # samplers beside those of every run; `pgclinic lab list --samplers` says what there is
 
 # `--learn-from PGDATA --relation schema.table` makes a table learned first, with columns, sizes and compressibility like those
-# of a table of yours and values made up; [setup] can go on from it.
+# of a table of yours and values made up; [setup] can go on from it, and a load can have the rate at which it was written.
 # Once for each arm, and for each value of an axis that it names in braces. Runs work on copies of the result.
 [setup]
 sql = """
@@ -68,6 +68,7 @@ clients = "{clients}"
 seconds = 5
 # protocol = "prepared"         # or simple, extended
 # rate = 500.0                  # rounds a second that fall due whatever the server does (open loop); above 0
+# rate = "learned"              # with --learn-from: a round for each row of the table that was inserted, updated or deleted
 # think_seconds = 0.0           # pause of a client between two rounds (closed loop)
 # Several scripts, of which each round draws one by weight, instead of script = above:
 # [[load.mix]]

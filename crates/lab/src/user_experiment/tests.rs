@@ -1,6 +1,7 @@
 //! Files as people write them.
 
 use super::*;
+use crate::learned::{Rates, RowCounts, Writing};
 
 #[test]
 fn the_template_is_an_experiment() {
@@ -175,4 +176,113 @@ fn a_base_is_filled_under_the_settings_of_its_arm_and_not_of_an_axis() {
     let names: std::collections::BTreeSet<&str> =
         bases.iter().map(|(_, base)| base.name.as_str()).collect();
     assert_eq!(names.len(), 4, "the axis makes no more of them: {names:?}");
+}
+
+/// The template with a load at the learned rate, and the line in which it stands.
+fn with_learned_rate() -> (OwnExperiment, String) {
+    let text = TEMPLATE.replace("# rate = \"learned\"", "rate = \"learned\" ");
+    let at = text.lines().position(|line| line.starts_with("rate = "));
+    let line = format!("line {}: ", at.expect("it is in the template") + 1);
+    (OwnExperiment::parse(&text).expect("an experiment"), line)
+}
+
+/// A table of one row that was written as the WAL says.
+fn written(writing: Option<Writing>) -> TableShape {
+    TableShape {
+        schema: "pgclinic.lab-shape/1".to_owned(),
+        table: "public.docs".to_owned(),
+        blocks: 1,
+        blocks_seen: 1,
+        blocks_unreadable: 0,
+        rows_seen: 1,
+        rows: 1,
+        columns: Vec::new(),
+        writing,
+    }
+}
+
+/// Rows that were inserted, updated and deleted within two seconds.
+fn within_two_seconds(inserted: u64, updated: u64, deleted: u64) -> Writing {
+    let micros = 2_000_000;
+    Writing::Counted(Rates {
+        micros,
+        commits: 1,
+        table: RowCounts {
+            micros,
+            inserted,
+            updated,
+            hot_updated: updated,
+            deleted,
+        },
+        ..Rates::default()
+    })
+}
+
+#[test]
+fn a_learned_rate_is_a_round_for_each_row_that_was_written() {
+    let (own, _) = with_learned_rate();
+    let shape = written(Some(within_two_seconds(100, 16, 4)));
+    let rate = own.learn_rate(&shape).expect("a rate");
+    let own = OwnExperiment {
+        learned_rate: Some(rate),
+        ..own
+    };
+    let load = own.file.load.as_ref().expect("a load");
+    assert_eq!(own.pace(load).expect("a pace"), Pace::Open { rate: 60.0 });
+    let tailored = own.with_shape(&shape).expect("it has a place");
+    crate::Plan::make(tailored.as_ref(), None, &crate::PlanOptions::default()).expect("a plan");
+    assert_eq!(
+        tailored.remarks(&[]),
+        [
+            "the learned rate is 60.0 rounds a second, one for each row that was inserted, updated or deleted"
+        ]
+    );
+    // A number stays a number, whatever was learned.
+    let fixed = OwnExperiment::parse(&TEMPLATE.replace("# rate = 500.0", "rate = 500 "));
+    let fixed = fixed.expect("an experiment");
+    let load = fixed.file.load.as_ref().expect("a load");
+    assert_eq!(
+        fixed.pace(load).expect("a pace"),
+        Pace::Open { rate: 500.0 }
+    );
+    let tailored = fixed.with_shape(&shape).expect("it has a place");
+    assert!(tailored.remarks(&[]).is_empty());
+}
+
+#[test]
+fn a_rate_that_was_not_learned_is_refused_with_its_line() {
+    let (own, line) = with_learned_rate();
+    let nothing = crate::Plan::make(&own, None, &crate::PlanOptions::default());
+    let nothing = nothing.expect_err("nothing was learned").to_string();
+    assert!(
+        nothing.starts_with(&line) && nothing.contains("nothing was learned: --learn-from"),
+        "{nothing}"
+    );
+    let no_wal = Writing::Unknown {
+        why: "pg_wal holds no WAL".to_owned(),
+    };
+    for (writing, why) in [
+        (Some(no_wal), "as pg_wal holds no WAL"),
+        (None, "learned by a version that did not look for it"),
+        (
+            Some(within_two_seconds(0, 0, 0)),
+            "as no row of public.docs was written",
+        ),
+        (
+            Some(within_two_seconds(u64::MAX, 0, 0)),
+            "is no rate of rounds a second",
+        ),
+    ] {
+        let refused = own.with_shape(&written(writing)).map(|_| ());
+        let refused = refused.expect_err("no rate").to_string();
+        assert!(
+            refused.starts_with(&line) && refused.contains(why),
+            "{refused}"
+        );
+    }
+    let word = refused("# rate = 500.0", "rate = \"lerned\" ");
+    assert!(
+        word.contains("line") && word.contains("it is a number, or \"learned\""),
+        "{word}"
+    );
 }

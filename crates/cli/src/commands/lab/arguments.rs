@@ -64,7 +64,8 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
     only: Vec<(String, Vec<String>)>,
     /// Data of the shape of a table in this data directory, whose server is stopped: its columns, sizes, nulls, compressibility
-    /// and order, with values made up; for experiments on the shape of data
+    /// and order, with values made up; for experiments on the shape of data. How fast it was written is counted in its WAL, for
+    /// catalog-churn and for a load with rate = "learned"
     #[arg(long, value_name = "PGDATA", requires = "relation")]
     learn_from: Option<PathBuf>,
     /// With --learn-from: the table, as schema.name

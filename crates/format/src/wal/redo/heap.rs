@@ -20,7 +20,7 @@ use crate::wal::record::Record;
 const INSERT_VISIBLE_CLEARED: u8 = 1;
 const INSERT_FROZEN_SET: u8 = 1 << 5;
 const DELETE_VISIBLE_CLEARED: u8 = 1;
-const DELETE_SUPER: u8 = 1 << 3;
+pub(crate) const DELETE_SUPER: u8 = 1 << 3;
 const DELETE_PARTITION_MOVE: u8 = 1 << 4;
 const UPDATE_OLD_VISIBLE_CLEARED: u8 = 1;
 const UPDATE_NEW_VISIBLE_CLEARED: u8 = 1 << 1;

@@ -12,13 +12,15 @@ mod tuple;
 use crate::types::BlockNo;
 use crate::wal::record::Record;
 
+pub(crate) use heap::DELETE_SUPER;
+
 /// Managers whose records are applied here.
-const HEAP2: u8 = 9;
-const HEAP: u8 = 10;
+pub(crate) const HEAP2: u8 = 9;
+pub(crate) const HEAP: u8 = 10;
 const SEQUENCE: u8 = 15;
 
 /// Operations, which share their info byte with the flag of a new page.
-const OPERATION: u8 = 0x70;
+pub(crate) const OPERATION: u8 = 0x70;
 const NEW_PAGE: u8 = 0x80;
 
 /// Why a record could not be applied.

@@ -31,6 +31,23 @@ pub(super) fn named(name: &str) -> Workload {
     workload
 }
 
+/// Relations that a cycle creates: tables, their TOAST tables, indexes and sequences. Of a person's own cycle it is an
+/// estimate, the number of its CREATE statements.
+pub(super) fn relations(name: &str, own: Option<&str>) -> f64 {
+    match (name, own) {
+        ("shop", _) => 32.0,
+        (_, None) => 9.0,
+        (_, Some(sql)) => {
+            let is_create = |sql: &String| {
+                let word = sql.split_whitespace().next();
+                word.is_some_and(|word| word.eq_ignore_ascii_case("create"))
+            };
+            let creates = statements(sql).into_iter().filter(is_create).count();
+            creates.max(1) as f64
+        }
+    }
+}
+
 /// A person's own cycle, a statement at a time.
 pub(super) fn own(sql: &str) -> Workload {
     Workload {
