@@ -172,7 +172,8 @@ impl Bench {
     ) -> Result<Vec<Vec<Turn>>, String> {
         let _until_the_load_has_its_pages = self.window(server, None)?;
         let mut turns: Vec<Vec<Turn>> = arms.iter().map(|_| Vec::new()).collect();
-        let mut checks: Vec<Option<Paused<'_>>> = arms.iter().map(|more| self.paused(*more)).collect();
+        let mut checks: Vec<Option<Paused<'_>>> =
+            arms.iter().map(|more| self.paused(*more)).collect();
         for _ in 0..self.turns {
             for (check, own) in checks.iter_mut().zip(&mut turns) {
                 let before = self.window(server, None)?;
