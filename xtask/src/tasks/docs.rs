@@ -10,7 +10,7 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/ and docs/guide/articles.md from their registers; --check only compares",
+    summary: "writes docs/rules/ and docs/guide/articles.md from their registers; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
     in_ci: Some(&["--check"]),
     run,
 };
@@ -20,11 +20,12 @@ type Pages = BTreeMap<String, String>;
 fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let check = args.flag("--check");
+    let program = args.value("--pgclinic")?;
     args.finish()?;
 
     let kept = repository::root().join("docs/rules");
     let kept_articles = repository::root().join("docs/guide/articles.md");
-    let (fresh, articles) = generate()?;
+    let (fresh, articles) = generate(program.as_deref())?;
     let mut stale = differences(&read(&kept)?, &fresh);
     if std::fs::read_to_string(&kept_articles).ok().as_ref() != Some(&articles) {
         stale.push("  articles.md differs".to_owned());
@@ -43,22 +44,18 @@ fn run(words: &[String]) -> Outcome {
 }
 
 /// The pages of rules, and the page of articles.
-fn generate() -> Result<(Pages, String), String> {
+fn generate(program: Option<&str>) -> Result<(Pages, String), String> {
     let folder = repository::target().join("generated-rules");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
     }
     std::fs::create_dir_all(&folder).map_err(at(&folder))?;
-    let words = [
-        "run",
-        "--quiet",
-        "-p",
-        "pgclinic-cli",
-        "--",
-        "generate-docs",
-    ];
     let articles = repository::target().join("generated-articles.md");
-    let mut command = shell::command("cargo", &words);
+    let mut command = match program {
+        Some(program) => shell::command(program, &[]),
+        None => shell::command("cargo", &["run", "--quiet", "-p", "pgclinic-cli", "--"]),
+    };
+    command.arg("generate-docs");
     shell::run(command.arg(&folder).arg("--articles").arg(&articles))?;
     let pages = read(&folder)?;
     if pages.is_empty() {

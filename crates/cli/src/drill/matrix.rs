@@ -52,7 +52,7 @@ pub(crate) fn plan(
         if wants.needs_large && !large {
             not_run.push(NotRun {
                 injury: injury.name().into(),
-                why: "it needs a table of more than one segment: --large".into(),
+                why: "only the large filling has a place for it (tables of more than one segment, slots, prepared transactions): --large".into(),
             });
             continue;
         }
