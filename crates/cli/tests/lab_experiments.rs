@@ -6,7 +6,7 @@ use std::process::Command;
 
 use common::{pgclinic, text};
 use pgclinic_servers::Checksums;
-use pgclinic_testkit::{copy_of, seed, server};
+use pgclinic_testkit::{busy, copy_of, execute, seed, server, started};
 
 #[test]
 fn a_named_folder_is_an_arm_and_two_on_one_disk_are_told() {
@@ -87,6 +87,20 @@ fn a_rate_that_cannot_be_learned_is_told_in_the_plan() {
             "{refused}"
         );
     }
+}
+
+/// Its server may be at work, and what it wrote since its last checkpoint is in its WAL alone.
+#[test]
+fn a_server_at_work_is_learned_from() {
+    let (copy, server) = started(18, Checksums::On, &busy());
+    let writes = "CREATE TABLE hurried AS SELECT 1 AS a; CHECKPOINT; INSERT INTO hurried VALUES (2); SELECT pg_sleep(0.1); INSERT INTO hurried VALUES (3)";
+    execute(&server, writes);
+    let pgdata = text(&copy.pgdata);
+    let line = ["lab", "plan", "uuid-keys", "--learn-from", pgdata];
+    let learned = pgclinic(&[&line[..], &["--relation", "public.hurried"]].concat());
+    let learned = learned.exits(0).out;
+    assert!(learned.contains("public.hurried: about "), "{learned}");
+    assert!(learned.contains("\nwritten: "), "{learned}");
 }
 
 /// The salvage beside `pg_dump` finds every object in the files of the stopped server, and writes one file.

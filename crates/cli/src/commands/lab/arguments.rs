@@ -63,8 +63,8 @@ pub(super) struct PlanArgs {
     /// Only these values of an axis: rows=1000,100000
     #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
     only: Vec<(String, Vec<String>)>,
-    /// Data of the shape of a table in this data directory, whose server is stopped: its columns, sizes, nulls, compressibility
-    /// and order, with values made up; for experiments on the shape of data. How fast it was written is counted in its WAL, for
+    /// Data of the shape of a table in this data directory, whose server may be at work, or base backup: its columns, sizes, nulls,
+    /// compressibility and order, with values made up; for experiments on the shape of data. How fast it was written is counted in its WAL, for
     /// catalog-churn and for a load with rate = "learned"
     #[arg(long, value_name = "PGDATA", requires = "relation")]
     learn_from: Option<PathBuf>,
@@ -101,7 +101,7 @@ impl PlanArgs {
     fn yours(&self, world: &World<'_>) -> Result<Yours, Failure> {
         let mut yours = Yours::default();
         if let (Some(target), Some(relation)) = (&self.learn_from, &self.relation) {
-            let cluster = open_cluster(target, Opening::new(world, None))?;
+            let cluster = open_cluster(target, Opening::new(world, None).reading_again())?;
             yours.shape = Some(look(&cluster, self.database.as_deref(), relation)?);
         }
         if let Some(file) = &self.ddl {
