@@ -1,0 +1,4 @@
+//! All tests of this crate that need more than one module: one program, so that it is linked once.
+
+mod order;
+mod wal;

@@ -1,0 +1,127 @@
+//! What a person sees in a terminal.
+
+use crate::common;
+
+use common::{
+    blind, damaged, drill, experiment, finding, healthy, incomplete, inspect, render, render_with,
+};
+use pgclinic_report::Options;
+use serde_json::json;
+
+#[test]
+fn a_healthy_cluster_takes_two_lines() {
+    insta::assert_snapshot!(render("text", &healthy()));
+}
+
+#[test]
+fn damage_stands_under_its_relation_with_what_follows_folded() {
+    insta::assert_snapshot!(render("text", &damaged()));
+}
+
+#[test]
+fn what_was_not_checked_is_as_loud_as_damage() {
+    insta::assert_snapshot!(render("text", &incomplete()));
+}
+
+fn in_one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn a_run_over_what_changed_says_what_it_did_with_the_rest() {
+    let mut document = damaged();
+    document["coverage"]["pages_unchanged"] = json!(1200);
+    document["since"] =
+        json!({"lsn": "0/15A0", "pages_unchanged": 1200, "pages_again": 1, "findings_carried": 2});
+    document["findings"][0]["known_from"] = json!("0/1000");
+    let text = in_one_line(&render("text", &document));
+    for words in [
+        "that changed since 0/15A0, in 12.3 s",
+        "since 0/15A0: 1,200 pages passed over as unchanged, 1 unchanged page with known findings looked at again, 2 known findings told again and not looked for",
+        "known from the run that began at 0/1000; this one did not look for it",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let html = render("html", &document);
+    assert!(html.contains("2 known findings told again"), "{html}");
+    assert!(html.contains("from the run that began at 0/1000"), "{html}");
+}
+
+#[test]
+fn that_no_page_stayed_as_it_was_is_said_too() {
+    let mut document = healthy();
+    document["since"] =
+        json!({"lsn": "0/15A0", "pages_unchanged": 0, "pages_again": 0, "findings_carried": 0});
+    let text = in_one_line(&render("text", &document));
+    assert!(
+        text.contains("in 12.3 s, no page unchanged since 0/15A0"),
+        "{text}"
+    );
+    assert!(
+        text.contains("no page was passed over as unchanged"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_is_taken_apart() {
+    insta::assert_snapshot!(render("text", &inspect()));
+}
+
+#[test]
+fn a_drill_ends_with_its_score() {
+    insta::assert_snapshot!(render("text", &drill()));
+}
+
+#[test]
+fn a_blind_drill_tells_what_it_missed() {
+    insta::assert_snapshot!(render("text", &blind()));
+}
+
+#[test]
+fn an_experiment_begins_with_its_decision() {
+    insta::assert_snapshot!(render("text", &experiment()));
+}
+
+#[test]
+fn a_long_run_of_one_rule_is_folded_with_its_count() {
+    let mut document = damaged();
+    let findings: Vec<_> = (0..40)
+        .map(|n| finding(&format!("x{n}"), "bad-checksum", n * 2))
+        .collect();
+    document["findings"] = json!(findings);
+    let text = render("text", &document);
+    assert!(
+        text.contains("and 37 more of bad-checksum, block 6, 8, 10"),
+        "{text}"
+    );
+    assert_eq!(text.matches("DAMAGE bad-checksum").count(), 3);
+}
+
+#[test]
+fn a_hostile_name_does_not_reach_the_terminal() {
+    let mut document = damaged();
+    document["findings"][0]["place"]["relation"] = json!("\u{1b}]0;owned\u{7}\n\u{202e}x");
+    document["relations"][0]["relation"] = json!("\u{1b}[31mHEALTHY\r\n");
+    document["target"]["spec"] = json!("/\u{1b}c");
+    let text = render("text", &document);
+    assert!(
+        !text
+            .chars()
+            .any(|letter| letter.is_control() && letter != '\n'),
+        "{text}"
+    );
+    assert!(text.contains("\\u{1b}[31mHEALTHY\\r\\n"), "{text}");
+}
+
+#[test]
+fn colours_only_when_asked() {
+    assert!(!render("text", &damaged()).contains('\u{1b}'));
+    let options = Options {
+        color: true,
+        ..Options::default()
+    };
+    let text = render_with("text", &damaged(), &options);
+    assert!(text.starts_with("\u{1b}[1;31mDAMAGED\u{1b}[0m  "), "{text}");
+}

@@ -1,0 +1,25 @@
+//! All tests of this crate that need more than one module: one program, so that it is linked once.
+
+mod common;
+
+mod checks;
+mod columns_on_request;
+mod crash;
+mod encodings;
+mod from_a_server;
+mod from_a_server_more;
+mod guess;
+mod injuries;
+mod into_a_server;
+mod large_values;
+mod line_pointers;
+mod lost_keys;
+mod partial_values;
+mod resume;
+mod round_trip;
+mod running;
+mod schema;
+mod sequences;
+mod server_source;
+mod text_settings;
+mod uncertain;
