@@ -1,6 +1,6 @@
 //! Writes a page of every kind into a folder, to be looked at.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::path::Path;
