@@ -4,7 +4,7 @@ use std::fmt;
 
 use pgclinic_diagnose::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DIFF_SCHEMA,
-    DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, MEASURE_SCHEMA,
+    DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, LossDocument, MEASURE_SCHEMA,
     MeasureDocument,
 };
 use pgclinic_rows::Account;
@@ -18,6 +18,8 @@ pub(crate) const INSPECT: &str = "pgclinic.inspect/1";
 pub(crate) const DRILL: &str = "pgclinic.drill/1";
 /// Schema of a blind drill's scoreboard.
 pub(crate) const BLIND: &str = "pgclinic.drill-blind/1";
+/// Schema of a drill's matrix of losses.
+pub(crate) const LOSS: &str = "pgclinic.drill-loss/1";
 
 /// Schema of the account of a salvage.
 pub(crate) const SALVAGE: &str = "pgclinic.salvage/1";
@@ -37,6 +39,8 @@ pub enum Document {
     Drill(DrillDocument),
     /// `pgclinic.drill-blind/1`.
     Blind(BlindDocument),
+    /// `pgclinic.drill-loss/1`.
+    Loss(LossDocument),
     /// `pgclinic.measure/1`.
     Measure(MeasureDocument),
     /// `pgclinic.catalog-cost/1`.
@@ -69,7 +73,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {SALVAGE} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -104,6 +108,7 @@ impl Document {
             INSPECT => serde_json::from_slice(bytes).map(Document::Inspect),
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
+            LOSS => serde_json::from_slice(bytes).map(Document::Loss),
             MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
             CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
             DIFF_SCHEMA => serde_json::from_slice(bytes).map(Document::Diff),
@@ -121,6 +126,7 @@ impl Document {
             Document::Inspect(document) => &document.schema,
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
+            Document::Loss(document) => &document.schema,
             Document::Measure(document) => &document.schema,
             Document::CatalogCost(document) => &document.schema,
             Document::Diff(document) => &document.schema,

@@ -3,22 +3,33 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::document::{BlindDocument, DrillDocument, DrillRow, NotRun, Tool};
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict as CheckVerdict, target_of};
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
+use pgclinic_diagnose::document::{
+    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, Tool,
+};
+use pgclinic_diagnose::{CheckDocument, Level, Severity, Verdict as CheckVerdict, target_of};
 use pgclinic_report::{Document, Options, by_name};
-use pgclinic_servers::{RunAs, Wanted, find, sweep};
+use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
 use pgclinic_surgery::Sites;
 
 use crate::commands::Command;
 use crate::destination::refuse_early;
 use crate::drill::master::{Master, MasterOptions};
 use crate::drill::matrix::Ward;
-use crate::drill::{blind, master, matrix, oracle, readings};
+use crate::drill::{blind, loss, master, matrix, oracle, readings};
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
 use crate::world::World;
+
+/// What is rehearsed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum WardName {
+    /// Declared injuries, or blind shots
+    Injuries,
+    /// Everything that bears witness to rows, lost in every way
+    Loss,
+}
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -46,6 +57,12 @@ struct Arguments {
     /// Blind shots of each kind, with and without checksums
     #[arg(long, value_name = "N", default_value_t = 10, requires = "blind")]
     shots: usize,
+    /// What is rehearsed
+    #[arg(long, value_name = "NAME", value_enum, default_value = "injuries", conflicts_with_all = ["blind", "injury", "large"])]
+    ward: WardName,
+    /// One cell in ten of the ward loss, always the same
+    #[arg(long)]
+    tenth: bool,
     /// Where the HTML report goes
     #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
     report: PathBuf,
@@ -75,7 +92,15 @@ impl Command for Drill {
         let start = Instant::now();
         arguments.output.refuse_early(&[])?;
         refuse_early(&arguments.report, REPORT, &[])?;
-        let master = prepare(&arguments, world)?;
+        if arguments.tenth && arguments.ward != WardName::Loss {
+            return Err(Failure::new("--tenth belongs to --ward loss"));
+        }
+        let (installation, run_as) = installation(&arguments, world)?;
+        if arguments.ward == WardName::Loss {
+            let (document, passed) = loss_drill(&arguments, &installation, &run_as, world)?;
+            return Ok(end(&arguments, timed(document, start), passed, world));
+        }
+        let master = prepare(&arguments, installation, run_as)?;
         let cluster = master::open(&master.pgdata)?;
         let healthy = master::check(&master.pgdata, 0)?;
         if healthy.verdict != CheckVerdict::Healthy {
@@ -114,16 +139,20 @@ impl Command for Drill {
             true => blind_drill(&arguments, &ward, &cluster, world)?,
             false => declared_drill(&arguments, &ward, &cluster, world)?,
         };
-        let document = timed(document, start);
-        let exit = match passed {
-            _ if world.is_interrupted() => Exit::Interrupted,
-            true => Exit::Healthy,
-            false => Exit::Damaged,
-        };
-        Ok(match write_reports(&arguments, &document, world) {
-            Ok(()) => exit,
-            Err(failure) => world.unwritten(&failure, exit),
-        })
+        Ok(end(&arguments, timed(document, start), passed, world))
+    }
+}
+
+/// Writes what was found; how the run ends.
+fn end(arguments: &Arguments, document: Document, passed: bool, world: &mut World<'_>) -> Exit {
+    let exit = match passed {
+        _ if world.is_interrupted() => Exit::Interrupted,
+        true => Exit::Healthy,
+        false => Exit::Damaged,
+    };
+    match write_reports(arguments, &document, world) {
+        Ok(()) => exit,
+        Err(failure) => world.unwritten(&failure, exit),
     }
 }
 
@@ -133,7 +162,11 @@ fn tell(arguments: &Arguments, world: &mut World<'_>, words: &str) {
     }
 }
 
-fn prepare(arguments: &Arguments, world: &mut World<'_>) -> Result<Master, Failure> {
+/// The programs, and who runs them.
+fn installation(
+    arguments: &Arguments,
+    world: &mut World<'_>,
+) -> Result<(Installation, RunAs), Failure> {
     let swept = sweep()?;
     if swept.folders + swept.servers > 0 {
         tell(
@@ -163,6 +196,14 @@ fn prepare(arguments: &Arguments, world: &mut World<'_>) -> Result<Master, Failu
         installation.bindir.display()
     );
     tell(arguments, world, &words);
+    Ok((installation, run_as))
+}
+
+fn prepare(
+    arguments: &Arguments,
+    installation: Installation,
+    run_as: RunAs,
+) -> Result<Master, Failure> {
     Master::make(
         installation,
         run_as,
@@ -322,11 +363,55 @@ fn blind_drill(
     Ok((Document::Blind(document), passed))
 }
 
+fn loss_drill(
+    arguments: &Arguments,
+    installation: &Installation,
+    run_as: &RunAs,
+    world: &mut World<'_>,
+) -> Result<(Document, bool), Failure> {
+    let patients = loss::Patients::make(installation, run_as)?;
+    let share = match arguments.tenth {
+        true => loss::Share::Tenth,
+        false => loss::Share::All,
+    };
+    let bar = Bar::of_steps(
+        &arguments.output,
+        world.terminal,
+        &world.interrupted,
+        loss::count(&patients, share, arguments.seed)? as u64,
+    );
+    let step = |name: &str| bar.step(name);
+    let outcome = loss::run(
+        &patients,
+        (share, arguments.seed),
+        threads(arguments),
+        &world.interrupted,
+        &step,
+    )?;
+    bar.finish();
+    let passed = outcome.cells.iter().all(|cell| cell.passed) && !outcome.cells.is_empty();
+    let document = LossDocument {
+        schema: "pgclinic.drill-loss/1".into(),
+        tool: Tool::this(),
+        target: outcome.healthy.target,
+        level: Level::Full,
+        coverage: outcome.healthy.coverage,
+        server: format!("postgres (PostgreSQL) {}", installation.version),
+        seed: arguments.seed,
+        cells: outcome.cells,
+        not_run: outcome.not_run,
+        passed,
+        elapsed_s: 0.0,
+    };
+    Ok((Document::Loss(document), passed))
+}
+
 fn timed(mut document: Document, start: Instant) -> Document {
     let elapsed = start.elapsed().as_secs_f64();
     match &mut document {
         Document::Drill(drill) => drill.elapsed_s = elapsed,
         Document::Blind(blind) => blind.elapsed_s = elapsed,
+        Document::Loss(loss) => loss.elapsed_s = elapsed,
         Document::Check(_)
         | Document::Inspect(_)
         | Document::Measure(_)

@@ -112,7 +112,7 @@ pub(crate) fn check_at(
 }
 
 /// No bar, no interruption: a drill looks between two steps.
-struct Unwatched;
+pub(crate) struct Unwatched;
 
 impl Progress for Unwatched {
     fn expect(&self, _bytes: u64) {}

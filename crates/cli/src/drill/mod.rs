@@ -11,6 +11,7 @@ pub(crate) mod bench_copy;
 pub(crate) mod blind;
 pub(crate) mod crew;
 pub(crate) mod judge;
+pub(crate) mod loss;
 pub(crate) mod master;
 pub(crate) mod matrix;
 pub(crate) mod oracle;

@@ -8,6 +8,7 @@ mod diff;
 mod drill;
 mod experiment;
 mod inspect;
+mod loss;
 mod measure;
 pub(crate) mod state;
 
@@ -32,6 +33,7 @@ pub use experiment::{
     MetricSummary, NoiseFloor, PlanSummary, PublishedAnswer, PublishedLine, RunSummary, RunWord,
     Side, Slope,
 };
+pub use loss::{LossCell, LossDocument};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use measure::{
     Counters, Figure, Growth, LimitAhead, MEASURE_SCHEMA, MeasureDocument, MeasureHint,

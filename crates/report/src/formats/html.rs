@@ -11,6 +11,7 @@ pub(crate) mod escape;
 mod experiment;
 mod finding;
 mod inspect;
+mod loss;
 mod map;
 mod markdown;
 mod measure;
@@ -40,6 +41,7 @@ impl Format for Html {
             Document::Inspect(document) => inspect::render(document, options, out),
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
+            Document::Loss(document) => loss::render(document, out),
             Document::Measure(document) => measure::render(document, out),
             Document::CatalogCost(document) => catalog_cost::render(document, out),
             Document::Diff(document) => diff::render(document, out),

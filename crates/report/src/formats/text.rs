@@ -7,6 +7,7 @@ mod diff;
 mod drill;
 mod experiment;
 mod inspect;
+mod loss;
 mod measure;
 mod salvage;
 mod sheet;
@@ -40,6 +41,7 @@ impl Format for Text {
             Document::Inspect(document) => inspect::render(document, &mut sheet),
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
+            Document::Loss(document) => loss::render(document, &mut sheet),
             Document::Measure(document) => measure::render(document, &mut sheet),
             Document::CatalogCost(document) => catalog_cost::render(document, &mut sheet),
             Document::Diff(document) => diff::render(document, &mut sheet),

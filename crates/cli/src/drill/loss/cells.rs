@@ -1,0 +1,345 @@
+//! What is hurt and how: every witness with every way to lose it.
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
+use pgclinic_format::Fork;
+
+/// How something is lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Hurt {
+    /// One page, or a whole small file, is all zero.
+    Zeroed,
+    /// Every fifth page is.
+    ZeroedFifth,
+    /// One page, or a small file, is noise.
+    Garbage,
+    /// The last quarter is gone, one page at least.
+    Truncated,
+    /// The file or directory is not there.
+    Missing,
+    /// One page is what it was on an older day.
+    OldCopy,
+}
+
+impl Hurt {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Hurt::Zeroed => "zeroed",
+            Hurt::ZeroedFifth => "zeroed-fifth",
+            Hurt::Garbage => "garbage",
+            Hurt::Truncated => "truncated",
+            Hurt::Missing => "missing",
+            Hurt::OldCopy => "old-copy",
+        }
+    }
+}
+
+const OF_PAGES: &[Hurt] = &[
+    Hurt::Zeroed,
+    Hurt::ZeroedFifth,
+    Hurt::Garbage,
+    Hurt::Truncated,
+    Hurt::Missing,
+    Hurt::OldCopy,
+];
+const OF_FILES: &[Hurt] = &[Hurt::Zeroed, Hurt::Garbage, Hurt::Truncated, Hurt::Missing];
+const OF_DIRECTORIES: &[Hurt] = &[Hurt::Missing];
+
+/// What is hurt.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Object {
+    /// A fork of a relation of the database `postgres`, by schema and name.
+    Relation(&'static str, &'static str, Fork),
+    /// The TOAST table of such a relation.
+    ToastOf(&'static str, &'static str),
+    /// The index of that TOAST table.
+    ToastIndexOf(&'static str, &'static str),
+    /// A file by its path in the data directory.
+    File(&'static str),
+    /// The newest file of a directory, by name.
+    Newest(&'static str),
+    /// A directory by its path in the data directory.
+    Directory(&'static str),
+    /// The directory of the database `postgres`.
+    DatabaseDirectory,
+    /// A file in that directory.
+    DatabaseFile(&'static str),
+    /// The link of the only tablespace.
+    TablespaceLink,
+}
+
+/// When a check must not call the cluster healthy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    /// Whenever it was hurt.
+    Always,
+    /// Where rows are lost.
+    WithRows,
+}
+
+/// A thing that bears witness to others, or to itself.
+pub(super) struct Witness {
+    pub(super) name: &'static str,
+    pub(super) object: Object,
+    pub(super) seen: Seen,
+    /// How closely the loss is told: within one in a hundred where a unique key names every row.
+    pub(super) is_counted: bool,
+    /// Losses that nothing can see, and why.
+    pub(super) blind: &'static [(Hurt, &'static str)],
+}
+
+const NO_INDEX: &str = "the page is sound and the table has no index: nothing else names its rows";
+
+const fn catalog(name: &'static str, relation: &'static str) -> Witness {
+    witness(name, Object::Relation("pg_catalog", relation, Fork::Main), Seen::WithRows)
+}
+
+const fn table(name: &'static str, relation: &'static str) -> Witness {
+    witness(name, Object::Relation("shop", relation, Fork::Main), Seen::WithRows)
+}
+
+const fn keyed(name: &'static str, relation: &'static str) -> Witness {
+    Witness { is_counted: true, ..table(name, relation) }
+}
+
+const fn index(name: &'static str, schema: &'static str, relation: &'static str) -> Witness {
+    witness(name, Object::Relation(schema, relation, Fork::Main), Seen::Always)
+}
+
+const fn witness(name: &'static str, object: Object, seen: Seen) -> Witness {
+    Witness { name, object, seen, is_counted: false, blind: &[] }
+}
+
+/// All of them.
+pub(super) const WITNESSES: &[Witness] = &[
+    catalog("pg_class", "pg_class"),
+    catalog("pg_attribute", "pg_attribute"),
+    catalog("pg_type", "pg_type"),
+    catalog("pg_namespace", "pg_namespace"),
+    catalog("pg_index", "pg_index"),
+    catalog("pg_constraint", "pg_constraint"),
+    catalog("pg_attrdef", "pg_attrdef"),
+    catalog("pg_proc", "pg_proc"),
+    catalog("pg_database", "pg_database"),
+    catalog("pg_tablespace", "pg_tablespace"),
+    catalog("pg_authid", "pg_authid"),
+    index("pg_class-index-oid", "pg_catalog", "pg_class_oid_index"),
+    index("pg_class-index-name", "pg_catalog", "pg_class_relname_nsp_index"),
+    index("pg_attribute-index", "pg_catalog", "pg_attribute_relid_attnum_index"),
+    keyed("table-with-key", "customer"),
+    keyed("table-with-two-keys", "invoice"),
+    keyed("small-table", "small_7"),
+    keyed("table-in-a-tablespace", "distant"),
+    keyed("late-table", "late"),
+    table("table-with-toast", "document"),
+    table("partition", "reading_old"),
+    table("table-with-hash-index", "tag"),
+    table("table-with-gist-index", "area"),
+    Witness { blind: &[(Hurt::OldCopy, NO_INDEX)], ..table("table-without-index", "plain") },
+    witness("toast", Object::ToastOf("shop", "document"), Seen::WithRows),
+    witness("toast-index", Object::ToastIndexOf("shop", "document"), Seen::Always),
+    index("primary-key", "shop", "customer_pkey"),
+    index("hash-index", "shop", "tag_word_idx"),
+    index("gist-index", "shop", "area_place_idx"),
+    witness("visibility-map", Object::Relation("shop", "customer", Fork::Vm), Seen::WithRows),
+    witness("free-space-map", Object::Relation("shop", "customer", Fork::Fsm), Seen::WithRows),
+    witness("control-file", Object::File("global/pg_control"), Seen::Always),
+    witness("version-file", Object::File("PG_VERSION"), Seen::Always),
+    witness("relation-map", Object::DatabaseFile("pg_filenode.map"), Seen::Always),
+    witness("shared-relation-map", Object::File("global/pg_filenode.map"), Seen::Always),
+    witness("version-file-of-database", Object::DatabaseFile("PG_VERSION"), Seen::Always),
+    witness("pg_xact", Object::Newest("pg_xact"), Seen::Always),
+    witness("pg_multixact-offsets", Object::Newest("pg_multixact/offsets"), Seen::WithRows),
+    witness("pg_multixact-members", Object::Newest("pg_multixact/members"), Seen::WithRows),
+    witness("wal-segment", Object::Newest("pg_wal"), Seen::WithRows),
+    witness("pg_wal", Object::Directory("pg_wal"), Seen::Always),
+    witness("pg_xact-directory", Object::Directory("pg_xact"), Seen::Always),
+    witness("global", Object::Directory("global"), Seen::Always),
+    witness("database-directory", Object::DatabaseDirectory, Seen::Always),
+    witness("tablespace-link", Object::TablespaceLink, Seen::Always),
+];
+
+/// Where a cell hurts: paths from the data directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Site {
+    /// Pages of a file.
+    Pages { path: String, blocks: Vec<u64> },
+    /// The end of a file, from this length on.
+    Tail { path: String, len: u64 },
+    /// A whole small file.
+    File { path: String, len: u64 },
+    /// A file that goes.
+    Gone { path: String },
+    /// A directory that goes.
+    DirectoryGone { path: String },
+    /// A link that goes.
+    LinkGone { path: String },
+}
+
+/// One witness, hurt one way.
+pub(super) struct Cell {
+    pub(super) witness: &'static Witness,
+    pub(super) hurt: Hurt,
+    pub(super) site: Site,
+}
+
+/// Every cell of a cluster; what has no place is left out.
+pub(super) fn of(cluster: &Cluster, seed: u64) -> Vec<Cell> {
+    let database = cluster.databases.values();
+    let database = database.into_iter().find(|one| one.name.as_deref() == Some("postgres"));
+    let Some(database) = database.map(|database| database.oid) else {
+        return Vec::new();
+    };
+    let finder = Finder {
+        cluster,
+        database,
+        catalog: cluster.catalog(database),
+        shared: cluster.catalog(0),
+        seed,
+    };
+    WITNESSES.iter().flat_map(|witness| finder.cells(witness)).collect()
+}
+
+struct Finder<'a> {
+    cluster: &'a Cluster,
+    database: u32,
+    catalog: Catalog,
+    shared: Catalog,
+    seed: u64,
+}
+
+impl Finder<'_> {
+    fn cells(&self, witness: &'static Witness) -> Vec<Cell> {
+        let sites = match witness.object {
+            Object::Relation(schema, name, fork) => self.in_relation(schema, name, fork),
+            Object::ToastOf(schema, name) => self.in_toast(schema, name, Part::Table),
+            Object::ToastIndexOf(schema, name) => self.in_toast(schema, name, Part::Index),
+            Object::File(path) => self.in_file(path.into()),
+            Object::Newest(directory) => self.newest(directory).map_or_else(Vec::new, |path| self.in_file(path)),
+            Object::DatabaseFile(name) => self.in_file(format!("base/{}/{name}", self.database)),
+            Object::Directory(path) => directory(path.into()),
+            Object::DatabaseDirectory => directory(format!("base/{}", self.database)),
+            Object::TablespaceLink => self.tablespace_link(),
+        };
+        let cell = |(hurt, site)| Cell { witness, hurt, site };
+        sites.into_iter().map(cell).collect()
+    }
+
+    fn relation(&self, schema: &str, name: &str) -> Option<&Relation> {
+        let own = self.catalog.by_name(schema, name);
+        own.or_else(|| self.shared.by_name(schema, name))
+    }
+
+    fn in_relation(&self, schema: &str, name: &str, fork: Fork) -> Vec<(Hurt, Site)> {
+        let relation = self.relation(schema, name);
+        relation.map_or_else(Vec::new, |relation| self.in_fork(relation, fork))
+    }
+
+    fn in_toast(&self, schema: &str, name: &str, part: Part) -> Vec<(Hurt, Site)> {
+        let Some(table) = self.relation(schema, name) else {
+            return Vec::new();
+        };
+        let toast = table.toast;
+        let relation = match part {
+            Part::Table => self.catalog.relations.get(&toast),
+            Part::Index => self.catalog.relations.values().find(|relation| {
+                relation.index.as_ref().is_some_and(|index| index.table == toast)
+            }),
+        };
+        relation.map_or_else(Vec::new, |relation| self.in_fork(relation, Fork::Main))
+    }
+
+    fn in_fork(&self, relation: &Relation, fork: Fork) -> Vec<(Hurt, Site)> {
+        let wanted = |files: &ForkFiles| {
+            files.filenode == relation.filenode && files.fork == fork && files.temporary.is_none()
+        };
+        let homes = self.cluster.homes.iter();
+        let homes = homes.filter(|home| {
+            home.tablespace == relation.tablespace
+                && (relation.shared || home.database == self.database)
+        });
+        let files = homes.filter_map(|home| self.cluster.files(home).ok()).flatten().find(wanted);
+        let Some(files) = files.filter(|files| files.bytes() > 0) else {
+            return Vec::new();
+        };
+        let page_bytes = u64::from(self.cluster.build.block_size);
+        let (path, blocks) = (files.path(0), files.bytes() / page_bytes);
+        OF_PAGES.iter().flat_map(|hurt| self.page_sites(*hurt, &path, blocks, page_bytes)).collect()
+    }
+
+    /// Of one page: the first, the last and one by the seed.
+    fn page_sites(&self, hurt: Hurt, path: &str, blocks: u64, page_bytes: u64) -> Vec<(Hurt, Site)> {
+        let path = || path.to_owned();
+        let pages = |blocks| (hurt, Site::Pages { path: path(), blocks });
+        match hurt {
+            Hurt::Zeroed | Hurt::Garbage | Hurt::OldCopy => {
+                let mut chosen = vec![0, self.seed % blocks, blocks - 1];
+                chosen.dedup();
+                chosen.into_iter().map(|block| pages(vec![block])).collect()
+            }
+            Hurt::ZeroedFifth => vec![pages((0..blocks).step_by(5).collect())],
+            Hurt::Truncated => {
+                let len = (blocks - blocks.div_ceil(4)) * page_bytes;
+                vec![(hurt, Site::Tail { path: path(), len })]
+            }
+            Hurt::Missing => vec![(hurt, Site::Gone { path: path() })],
+        }
+    }
+
+    fn in_file(&self, path: String) -> Vec<(Hurt, Site)> {
+        let Ok(len) = self.cluster.source().len(&path) else {
+            return Vec::new();
+        };
+        let site = |hurt: &Hurt| {
+            let path = path.clone();
+            let site = match hurt {
+                Hurt::Truncated => Site::Tail { path, len: len / 2 },
+                Hurt::Missing => Site::Gone { path },
+                _ => Site::File { path, len },
+            };
+            (*hurt, site)
+        };
+        OF_FILES.iter().map(site).collect()
+    }
+
+    fn newest(&self, directory: &str) -> Option<String> {
+        let entries = self.cluster.source().list(directory).ok()?;
+        let names = entries.into_iter().map(|entry| entry.name);
+        let plain = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        plain.max().map(|name| format!("{directory}/{name}"))
+    }
+
+    fn tablespace_link(&self) -> Vec<(Hurt, Site)> {
+        let mut homes = self.cluster.homes.iter();
+        let home = homes.find(|home| home.folder.starts_with("pg_tblspc/"));
+        let link = home.and_then(|home| home.folder.splitn(3, '/').nth(1));
+        let path = link.map(|link| format!("pg_tblspc/{link}"));
+        let site = path.map(|path| (Hurt::Missing, Site::LinkGone { path }));
+        site.into_iter().collect()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Table,
+    Index,
+}
+
+fn directory(path: String) -> Vec<(Hurt, Site)> {
+    let site = |hurt: &Hurt| (*hurt, Site::DirectoryGone { path: path.clone() });
+    OF_DIRECTORIES.iter().map(site).collect()
+}
+
+impl Site {
+    /// In words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Site::Pages { path, blocks } => match blocks.as_slice() {
+                [one] => format!("{path}, block {one}"),
+                many => format!("{path}, {} blocks", many.len()),
+            },
+            Site::Tail { path, len } => format!("{path}, from byte {len} on"),
+            Site::File { path, .. } | Site::Gone { path } => path.clone(),
+            Site::DirectoryGone { path } | Site::LinkGone { path } => path.clone(),
+        }
+    }
+}

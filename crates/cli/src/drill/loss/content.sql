@@ -1,0 +1,27 @@
+CREATE SCHEMA shop;
+CREATE TABLE shop.customer (id int PRIMARY KEY, name text NOT NULL, born date);
+INSERT INTO shop.customer SELECT i, 'customer ' || i, date '1970-01-01' + i % 9000 FROM generate_series(1, 12000) i;
+CREATE TABLE shop.invoice (id bigint PRIMARY KEY, customer int REFERENCES shop.customer, amount numeric(12,2), note text UNIQUE);
+INSERT INTO shop.invoice SELECT i, 1 + i % 12000, i * 1.25, 'invoice number ' || i FROM generate_series(1, 15000) i;
+CREATE TABLE shop.plain (a int, b text);
+INSERT INTO shop.plain SELECT i, md5(i::text) FROM generate_series(1, 6000) i;
+CREATE TABLE shop.document (id int PRIMARY KEY, body text);
+ALTER TABLE shop.document ALTER COLUMN body SET STORAGE EXTERNAL;
+INSERT INTO shop.document SELECT i, repeat(md5(i::text), 150) FROM generate_series(1, 300) i;
+CREATE TABLE shop.reading (at timestamp, sensor int, value float8) PARTITION BY RANGE (at);
+CREATE TABLE shop.reading_old PARTITION OF shop.reading FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE shop.reading_new PARTITION OF shop.reading FOR VALUES FROM ('2021-01-01') TO ('2022-01-01');
+CREATE INDEX ON shop.reading (at);
+INSERT INTO shop.reading SELECT timestamp '2020-06-01' + i * interval '1 hour', i % 7, i / 8.0 FROM generate_series(1, 8000) i;
+CREATE TABLE shop.tag (word text);
+CREATE INDEX ON shop.tag USING hash (word);
+INSERT INTO shop.tag SELECT md5(i::text) FROM generate_series(1, 4000) i;
+CREATE TABLE shop.area (id int, place box);
+CREATE INDEX ON shop.area USING gist (place);
+INSERT INTO shop.area SELECT i, box(point(i, i), point(i + 2, i + 3)) FROM generate_series(1, 3000) i;
+CREATE TABLE shop.distant (id int PRIMARY KEY, word text) TABLESPACE apart;
+INSERT INTO shop.distant SELECT i, 'word ' || i FROM generate_series(1, 3000) i;
+DO $$ BEGIN FOR i IN 1..60 LOOP
+  EXECUTE format('CREATE TABLE shop.small_%s (id int PRIMARY KEY, word text)', i);
+  EXECUTE format('INSERT INTO shop.small_%s SELECT g, md5(g::text) FROM generate_series(1, 100) g', i);
+END LOOP; END $$;

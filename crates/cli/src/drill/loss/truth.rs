@@ -1,0 +1,117 @@
+//! What the server gives of every table, and what a salvage wrote of it: lines of CSV, compared as sets that know how often a line is
+//! in them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use pgclinic_rows::encoded;
+use pgclinic_servers::{ConnectOptions, Server};
+
+use crate::exit::Failure;
+
+/// The tables that users made, by the name that a statement takes.
+const TABLES: &str = "SELECT quote_ident(nspname) || '.' || quote_ident(relname), nspname, relname FROM pg_class \
+     JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname !~ '^pg_' \
+     AND nspname <> 'information_schema' ORDER BY 1";
+
+/// Settings under which the server prints values as a salvage does.
+const SETTINGS: &[(&str, &str)] = &[
+    ("DateStyle", "ISO"),
+    ("IntervalStyle", "postgres"),
+    ("TimeZone", "UTC"),
+    ("extra_float_digits", "1"),
+];
+
+/// How often each line is there.
+pub(super) type Lines = HashMap<Vec<u8>, u64>;
+
+/// The lines of every table by its file below the destination, without the ending.
+#[derive(Default)]
+pub(super) struct Truth {
+    tables: BTreeMap<String, Lines>,
+}
+
+/// What was written, beside the truth.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Comparison {
+    pub(super) rows: u64,
+    pub(super) written: u64,
+    pub(super) wrong: u64,
+}
+
+impl Truth {
+    /// Reads every table of every database of a running server.
+    pub(super) fn read(server: &Server) -> Result<Self, Failure> {
+        let mut truth = Truth::default();
+        let mut first = server.connect("postgres")?;
+        let databases = first.query(
+            "SELECT datname FROM pg_database WHERE datallowconn AND datname !~ '^template' ORDER BY 1",
+        )?;
+        for database in databases.into_iter().flatten().flatten() {
+            truth.read_database(server, &database)?;
+        }
+        Ok(truth)
+    }
+
+    fn read_database(&mut self, server: &Server, database: &str) -> Result<(), Failure> {
+        let settings = SETTINGS.iter();
+        let settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let options = ConnectOptions {
+            settings: settings.collect(),
+            ..ConnectOptions::default()
+        };
+        let mut session = server.connect_with(database, &options)?;
+        for table in session.query(TABLES)? {
+            let [Some(quoted), Some(schema), Some(name)] = table.as_slice() else {
+                continue;
+            };
+            let mut bytes = Vec::new();
+            session.copy_out(&format!("COPY {quoted} TO STDOUT (FORMAT csv)"), &mut |data| {
+                bytes.extend_from_slice(data);
+            })?;
+            let file = format!("{}/{}.{}", encoded(database), encoded(schema), encoded(name));
+            self.tables.insert(file, lines_of(&bytes));
+        }
+        Ok(())
+    }
+
+    /// Holds what a salvage wrote into this directory against it.
+    pub(super) fn compared_with(&self, written: &Path) -> Comparison {
+        let mut sum = Comparison::default();
+        for (file, lines) in &self.tables {
+            sum.rows += lines.values().sum::<u64>();
+            let bytes = std::fs::read(written.join(format!("{file}.csv"))).unwrap_or_default();
+            let rows = bytes.splitn(2, |byte| *byte == b'\n').nth(1);
+            for (line, times) in lines_of(rows.unwrap_or_default()) {
+                let there = lines.get(&line).copied().unwrap_or(0);
+                sum.written += times.min(there);
+                sum.wrong += times.saturating_sub(there);
+            }
+        }
+        sum
+    }
+}
+
+fn lines_of(bytes: &[u8]) -> Lines {
+    let mut lines = Lines::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        *lines.entry(line.to_vec()).or_default() += 1;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_counts_as_often_as_it_is_there() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(scratch.path().join("d")).expect("a directory");
+        std::fs::write(scratch.path().join("d/s.t.csv"), "a\n1\n1\n3\n").expect("a file");
+        let tables = BTreeMap::from([("d/s.t".to_owned(), lines_of(b"1\n2\n1\n1\n"))]);
+        let seen = Truth { tables }.compared_with(scratch.path());
+        let expected = Comparison { rows: 4, written: 2, wrong: 1 };
+        assert_eq!(seen, expected);
+    }
+}
