@@ -27,6 +27,8 @@ pub trait PageCheck: Sync {
     }
     /// Looks at the page. Pages of zeros only are never handed out.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings);
+    /// Of a page of zeros only, says whether it should have been another.
+    fn check_zeroed(&self, _cx: &PageCx<'_>, _out: &mut Findings) {}
 }
 
 /// A check of what is no page and belongs to no database: control file, maps, folders.

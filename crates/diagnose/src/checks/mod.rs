@@ -17,6 +17,7 @@ registry! {
     pub static PAGE_CHECKS: [PageCheck] = [
         checksum_mismatch::ChecksumMismatch,
         new_page_with_content::NewPageWithContent,
+        first_page_zeroed::FirstPageZeroed,
         invalid_page_flags::InvalidPageFlags,
         lower_inside_header::LowerInsideHeader,
         lower_beyond_upper::LowerBeyondUpper,

@@ -55,15 +55,6 @@ Copy the cluster first. Take the page from a backup or a standby. Which rows are
 indexes: their entries that lead to this block.",
 };
 
-/// What is said of a page of zeros, which no check is handed.
-pub(crate) fn zeroed(cx: &PageCx<'_>, out: &mut Findings) {
-    let bits = cx.fork.heap.visibility().map_or(0, |map| map.of(cx.block));
-    if bits != 0 {
-        let message = "the page is all zeros, and the visibility map has a bit set for it";
-        out.add(Draft::new(&ZEROED_PAGE_MARKED_VISIBLE, message).fact("map_bits", bits));
-    }
-}
-
 /// See [`VISIBILITY_MAP_WRONG`] and [`ZEROED_PAGE_MARKED_VISIBLE`].
 pub struct VisibilityMapWrong;
 
@@ -78,6 +69,14 @@ impl PageCheck for VisibilityMapWrong {
 
     fn passes_plain_rows_only(&self) -> bool {
         true
+    }
+
+    fn check_zeroed(&self, cx: &PageCx<'_>, out: &mut Findings) {
+        let bits = cx.fork.heap.visibility().map_or(0, |map| map.of(cx.block));
+        if bits != 0 {
+            let message = "the page is all zeros, and the visibility map has a bit set for it";
+            out.add(Draft::new(&ZEROED_PAGE_MARKED_VISIBLE, message).fact("map_bits", bits));
+        }
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {

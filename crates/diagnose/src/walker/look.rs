@@ -3,7 +3,7 @@
 use crate::btree::Faces;
 use crate::causes;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
-use crate::checks::{PAGE_CHECKS, visibility_map_wrong};
+use crate::checks::PAGE_CHECKS;
 use crate::consequences;
 use crate::document::{Finding, Kind, Level, Place};
 use crate::findings::{Draft, Findings};
@@ -158,15 +158,15 @@ impl<'a> Looker<'a> {
         self.keep(page, &cx, notes)
     }
 
-    /// No check is handed a page of zeros, but the visibility map may know that it was another.
+    /// No check is handed a page of zeros, but some know when it must be another.
     fn zeroed(&self, page: Page<'_>, block: BlockNo, notes: &mut Notes) -> Seen {
         let cx = PageCx {
             fork: self.fork,
             block,
             checksum: Checksum::Off,
         };
-        if self.fork.level >= Level::Structure {
-            visibility_map_wrong::zeroed(&cx, &mut notes.findings);
+        for check in &self.all {
+            check.check_zeroed(&cx, &mut notes.findings);
         }
         if notes.findings.is_quiet() {
             return Seen::Zeroed;

@@ -129,6 +129,7 @@ registry! {
         zeroed_first_sector::ZeroedFirstSector,
         zeroed_4096::Zeroed4096,
         zeroed_page::ZeroedPage,
+        first_page_zeroed::FirstPageZeroed,
         flipped_bit::FlippedBit,
         text_over_header::TextOverHeader,
         text_over_rows::TextOverRows,

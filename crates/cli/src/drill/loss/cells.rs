@@ -90,23 +90,44 @@ pub(super) struct Witness {
 const NO_INDEX: &str = "the page is sound and the table has no index: nothing else names its rows";
 
 const fn catalog(name: &'static str, relation: &'static str) -> Witness {
-    witness(name, Object::Relation("pg_catalog", relation, Fork::Main), Seen::WithRows)
+    witness(
+        name,
+        Object::Relation("pg_catalog", relation, Fork::Main),
+        Seen::WithRows,
+    )
 }
 
 const fn table(name: &'static str, relation: &'static str) -> Witness {
-    witness(name, Object::Relation("shop", relation, Fork::Main), Seen::WithRows)
+    witness(
+        name,
+        Object::Relation("shop", relation, Fork::Main),
+        Seen::WithRows,
+    )
 }
 
 const fn keyed(name: &'static str, relation: &'static str) -> Witness {
-    Witness { is_counted: true, ..table(name, relation) }
+    Witness {
+        is_counted: true,
+        ..table(name, relation)
+    }
 }
 
 const fn index(name: &'static str, schema: &'static str, relation: &'static str) -> Witness {
-    witness(name, Object::Relation(schema, relation, Fork::Main), Seen::Always)
+    witness(
+        name,
+        Object::Relation(schema, relation, Fork::Main),
+        Seen::Always,
+    )
 }
 
 const fn witness(name: &'static str, object: Object, seen: Seen) -> Witness {
-    Witness { name, object, seen, is_counted: false, blind: &[] }
+    Witness {
+        name,
+        object,
+        seen,
+        is_counted: false,
+        blind: &[],
+    }
 }
 
 /// All of them.
@@ -123,8 +144,16 @@ pub(super) const WITNESSES: &[Witness] = &[
     catalog("pg_tablespace", "pg_tablespace"),
     catalog("pg_authid", "pg_authid"),
     index("pg_class-index-oid", "pg_catalog", "pg_class_oid_index"),
-    index("pg_class-index-name", "pg_catalog", "pg_class_relname_nsp_index"),
-    index("pg_attribute-index", "pg_catalog", "pg_attribute_relid_attnum_index"),
+    index(
+        "pg_class-index-name",
+        "pg_catalog",
+        "pg_class_relname_nsp_index",
+    ),
+    index(
+        "pg_attribute-index",
+        "pg_catalog",
+        "pg_attribute_relid_attnum_index",
+    ),
     keyed("table-with-key", "customer"),
     keyed("table-with-two-keys", "invoice"),
     keyed("small-table", "small_7"),
@@ -134,27 +163,74 @@ pub(super) const WITNESSES: &[Witness] = &[
     table("partition", "reading_old"),
     table("table-with-hash-index", "tag"),
     table("table-with-gist-index", "area"),
-    Witness { blind: &[(Hurt::OldCopy, NO_INDEX)], ..table("table-without-index", "plain") },
+    Witness {
+        blind: &[(Hurt::OldCopy, NO_INDEX)],
+        ..table("table-without-index", "plain")
+    },
     witness("toast", Object::ToastOf("shop", "document"), Seen::WithRows),
-    witness("toast-index", Object::ToastIndexOf("shop", "document"), Seen::Always),
+    witness(
+        "toast-index",
+        Object::ToastIndexOf("shop", "document"),
+        Seen::Always,
+    ),
     index("primary-key", "shop", "customer_pkey"),
     index("hash-index", "shop", "tag_word_idx"),
     index("gist-index", "shop", "area_place_idx"),
-    witness("visibility-map", Object::Relation("shop", "customer", Fork::Vm), Seen::WithRows),
-    witness("free-space-map", Object::Relation("shop", "customer", Fork::Fsm), Seen::WithRows),
-    witness("control-file", Object::File("global/pg_control"), Seen::Always),
+    witness(
+        "visibility-map",
+        Object::Relation("shop", "customer", Fork::Vm),
+        Seen::WithRows,
+    ),
+    witness(
+        "free-space-map",
+        Object::Relation("shop", "customer", Fork::Fsm),
+        Seen::WithRows,
+    ),
+    witness(
+        "control-file",
+        Object::File("global/pg_control"),
+        Seen::Always,
+    ),
     witness("version-file", Object::File("PG_VERSION"), Seen::Always),
-    witness("relation-map", Object::DatabaseFile("pg_filenode.map"), Seen::Always),
-    witness("shared-relation-map", Object::File("global/pg_filenode.map"), Seen::Always),
-    witness("version-file-of-database", Object::DatabaseFile("PG_VERSION"), Seen::Always),
+    witness(
+        "relation-map",
+        Object::DatabaseFile("pg_filenode.map"),
+        Seen::Always,
+    ),
+    witness(
+        "shared-relation-map",
+        Object::File("global/pg_filenode.map"),
+        Seen::Always,
+    ),
+    witness(
+        "version-file-of-database",
+        Object::DatabaseFile("PG_VERSION"),
+        Seen::Always,
+    ),
     witness("pg_xact", Object::Newest("pg_xact"), Seen::Always),
-    witness("pg_multixact-offsets", Object::Newest("pg_multixact/offsets"), Seen::WithRows),
-    witness("pg_multixact-members", Object::Newest("pg_multixact/members"), Seen::WithRows),
+    witness(
+        "pg_multixact-offsets",
+        Object::Newest("pg_multixact/offsets"),
+        Seen::WithRows,
+    ),
+    witness(
+        "pg_multixact-members",
+        Object::Newest("pg_multixact/members"),
+        Seen::WithRows,
+    ),
     witness("wal-segment", Object::Newest("pg_wal"), Seen::WithRows),
     witness("pg_wal", Object::Directory("pg_wal"), Seen::Always),
-    witness("pg_xact-directory", Object::Directory("pg_xact"), Seen::Always),
+    witness(
+        "pg_xact-directory",
+        Object::Directory("pg_xact"),
+        Seen::Always,
+    ),
     witness("global", Object::Directory("global"), Seen::Always),
-    witness("database-directory", Object::DatabaseDirectory, Seen::Always),
+    witness(
+        "database-directory",
+        Object::DatabaseDirectory,
+        Seen::Always,
+    ),
     witness("tablespace-link", Object::TablespaceLink, Seen::Always),
 ];
 
@@ -185,7 +261,9 @@ pub(super) struct Cell {
 /// Every cell of a cluster; what has no place is left out.
 pub(super) fn of(cluster: &Cluster, seed: u64) -> Vec<Cell> {
     let database = cluster.databases.values();
-    let database = database.into_iter().find(|one| one.name.as_deref() == Some("postgres"));
+    let database = database
+        .into_iter()
+        .find(|one| one.name.as_deref() == Some("postgres"));
     let Some(database) = database.map(|database| database.oid) else {
         return Vec::new();
     };
@@ -196,7 +274,10 @@ pub(super) fn of(cluster: &Cluster, seed: u64) -> Vec<Cell> {
         shared: cluster.catalog(0),
         seed,
     };
-    WITNESSES.iter().flat_map(|witness| finder.cells(witness)).collect()
+    WITNESSES
+        .iter()
+        .flat_map(|witness| finder.cells(witness))
+        .collect()
 }
 
 struct Finder<'a> {
@@ -214,13 +295,19 @@ impl Finder<'_> {
             Object::ToastOf(schema, name) => self.in_toast(schema, name, Part::Table),
             Object::ToastIndexOf(schema, name) => self.in_toast(schema, name, Part::Index),
             Object::File(path) => self.in_file(path.into()),
-            Object::Newest(directory) => self.newest(directory).map_or_else(Vec::new, |path| self.in_file(path)),
+            Object::Newest(directory) => self
+                .newest(directory)
+                .map_or_else(Vec::new, |path| self.in_file(path)),
             Object::DatabaseFile(name) => self.in_file(format!("base/{}/{name}", self.database)),
             Object::Directory(path) => directory(path.into()),
             Object::DatabaseDirectory => directory(format!("base/{}", self.database)),
             Object::TablespaceLink => self.tablespace_link(),
         };
-        let cell = |(hurt, site)| Cell { witness, hurt, site };
+        let cell = |(hurt, site)| Cell {
+            witness,
+            hurt,
+            site,
+        };
         sites.into_iter().map(cell).collect()
     }
 
@@ -242,7 +329,10 @@ impl Finder<'_> {
         let relation = match part {
             Part::Table => self.catalog.relations.get(&toast),
             Part::Index => self.catalog.relations.values().find(|relation| {
-                relation.index.as_ref().is_some_and(|index| index.table == toast)
+                relation
+                    .index
+                    .as_ref()
+                    .is_some_and(|index| index.table == toast)
             }),
         };
         relation.map_or_else(Vec::new, |relation| self.in_fork(relation, Fork::Main))
@@ -257,19 +347,39 @@ impl Finder<'_> {
             home.tablespace == relation.tablespace
                 && (relation.shared || home.database == self.database)
         });
-        let files = homes.filter_map(|home| self.cluster.files(home).ok()).flatten().find(wanted);
+        let files = homes
+            .filter_map(|home| self.cluster.files(home).ok())
+            .flatten()
+            .find(wanted);
         let Some(files) = files.filter(|files| files.bytes() > 0) else {
             return Vec::new();
         };
         let page_bytes = u64::from(self.cluster.build.block_size);
         let (path, blocks) = (files.path(0), files.bytes() / page_bytes);
-        OF_PAGES.iter().flat_map(|hurt| self.page_sites(*hurt, &path, blocks, page_bytes)).collect()
+        OF_PAGES
+            .iter()
+            .flat_map(|hurt| self.page_sites(*hurt, &path, blocks, page_bytes))
+            .collect()
     }
 
     /// Of one page: the first, the last and one by the seed.
-    fn page_sites(&self, hurt: Hurt, path: &str, blocks: u64, page_bytes: u64) -> Vec<(Hurt, Site)> {
+    fn page_sites(
+        &self,
+        hurt: Hurt,
+        path: &str,
+        blocks: u64,
+        page_bytes: u64,
+    ) -> Vec<(Hurt, Site)> {
         let path = || path.to_owned();
-        let pages = |blocks| (hurt, Site::Pages { path: path(), blocks });
+        let pages = |blocks| {
+            (
+                hurt,
+                Site::Pages {
+                    path: path(),
+                    blocks,
+                },
+            )
+        };
         match hurt {
             Hurt::Zeroed | Hurt::Garbage | Hurt::OldCopy => {
                 let mut chosen = vec![0, self.seed % blocks, blocks - 1];

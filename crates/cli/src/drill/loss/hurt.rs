@@ -32,7 +32,12 @@ pub(super) struct Bench<'a> {
 
 impl Bench<'_> {
     /// Hurts it. Nothing where there is no older page, or it is the same.
-    pub(super) fn hurt(&self, hurt: Hurt, site: &Site, page_bytes: usize) -> Result<Option<Kept>, Failure> {
+    pub(super) fn hurt(
+        &self,
+        hurt: Hurt,
+        site: &Site,
+        page_bytes: usize,
+    ) -> Result<Option<Kept>, Failure> {
         let at = |path: &String| self.pgdata.join(path);
         match site {
             Site::Pages { path, blocks } => return self.hurt_pages(hurt, path, blocks, page_bytes),
@@ -47,13 +52,21 @@ impl Bench<'_> {
                 let link = at(path);
                 let target = fs::read_link(&link)?;
                 fs::remove_file(&link)?;
-                return Ok(Some(Kept { link: Some((link, target)) }));
+                return Ok(Some(Kept {
+                    link: Some((link, target)),
+                }));
             }
         }
         Ok(Some(Kept::NOTHING))
     }
 
-    fn hurt_pages(&self, hurt: Hurt, path: &str, blocks: &[u64], page_bytes: usize) -> Result<Option<Kept>, Failure> {
+    fn hurt_pages(
+        &self,
+        hurt: Hurt,
+        path: &str,
+        blocks: &[u64],
+        page_bytes: usize,
+    ) -> Result<Option<Kept>, Failure> {
         let file = open(&self.pgdata.join(path))?;
         for block in blocks {
             let offset = block * page_bytes as u64;

@@ -32,13 +32,20 @@ pub(crate) struct Patients {
 impl Patients {
     /// Makes and fills them.
     pub(crate) fn make(installation: &Installation, run_as: &RunAs) -> Result<Self, Failure> {
-        let make = || Maker { installation, run_as };
+        let make = || Maker {
+            installation,
+            run_as,
+        };
         let stopped = make().stopped()?;
         let older = stopped.scratch.path().join("older").join("data");
         let truth = make().truth(&stopped)?;
         let crashed = make().crashed(&stopped)?;
         let crashed_truth = make().truth(&crashed)?;
-        let patient = |state, master, truth| Patient { state, master, truth };
+        let patient = |state, master, truth| Patient {
+            state,
+            master,
+            truth,
+        };
         Ok(Patients {
             all: vec![
                 patient("stopped", stopped, truth),
@@ -67,7 +74,10 @@ impl Maker<'_> {
         let apart = scratch.folder("apart")?;
         let mut server = self.start(&pgdata)?;
         let mut session = server.connect("postgres")?;
-        session.execute(&format!("CREATE TABLESPACE apart LOCATION '{}'", apart.display()))?;
+        session.execute(&format!(
+            "CREATE TABLESPACE apart LOCATION '{}'",
+            apart.display()
+        ))?;
         session.execute(CONTENT)?;
         session.execute("VACUUM (ANALYZE)")?;
         session.execute("CREATE DATABASE second TEMPLATE postgres")?;

@@ -32,8 +32,8 @@ use crate::exit::Failure;
 
 use cells::{Cell, Hurt, Seen};
 use hurt::Bench;
-pub(crate) use masters::Patients;
 use masters::Patient;
+pub(crate) use masters::Patients;
 use truth::Comparison;
 
 /// Which cells are run.
@@ -119,15 +119,29 @@ fn chosen(cells: Vec<Cell>, share: Share) -> Vec<Cell> {
 
 impl Ward<'_> {
     fn not_run(&self, cell: &Cell) -> NotRun {
-        let Cell { witness, hurt, site } = cell;
+        let Cell {
+            witness,
+            hurt,
+            site,
+        } = cell;
         let state = self.patient.state;
         NotRun {
-            injury: format!("{} {}, {state}, {}", witness.name, hurt.name(), site.words()),
+            injury: format!(
+                "{} {}, {state}, {}",
+                witness.name,
+                hurt.name(),
+                site.words()
+            ),
             why: "there is no older page, or it is the same".into(),
         }
     }
 
-    fn run(&self, cell: &Cell, copy: &mut BenchCopy, page_bytes: usize) -> Result<Option<LossCell>, Failure> {
+    fn run(
+        &self,
+        cell: &Cell,
+        copy: &mut BenchCopy,
+        page_bytes: usize,
+    ) -> Result<Option<LossCell>, Failure> {
         copy.refresh()?;
         let bench = Bench {
             pgdata: &copy.pgdata,
@@ -194,19 +208,33 @@ impl Ward<'_> {
 /// What was promised and does not hold.
 fn failures(cell: &LossCell, witness: &cells::Witness, hurt: Hurt) -> Vec<String> {
     let mut failures = Vec::new();
-    let must_be_seen = cell.lost > 0 || cell.wrong > 0 || witness.seen == Seen::Always && cell.state == "stopped";
+    let must_be_seen =
+        cell.lost > 0 || cell.wrong > 0 || witness.seen == Seen::Always && cell.state == "stopped";
     if must_be_seen && cell.verdict == Verdict::Healthy {
         failures.push("the check calls it healthy".to_owned());
     }
     if (cell.lost > 0 || cell.wrong > 0) && cell.outcome == "whole" {
-        failures.push(format!("the salvage calls it whole; {} rows are lost and {} are wrong", cell.lost, cell.wrong));
+        failures.push(format!(
+            "the salvage calls it whole; {} rows are lost and {} are wrong",
+            cell.lost, cell.wrong
+        ));
     }
     if cell.wrong > cell.marked {
-        failures.push(format!("{} rows are not the server's, and {} are marked", cell.wrong, cell.marked));
+        failures.push(format!(
+            "{} rows are not the server's, and {} are marked",
+            cell.wrong, cell.marked
+        ));
     }
     let off = cell.lost.abs_diff(cell.predicted);
-    if witness.is_counted && cell.state == "stopped" && hurt != Hurt::OldCopy && off * 100 > cell.lost {
-        failures.push(format!("{} rows are lost, and the salvage says {}", cell.lost, cell.predicted));
+    if witness.is_counted
+        && cell.state == "stopped"
+        && hurt != Hurt::OldCopy
+        && off * 100 > cell.lost
+    {
+        failures.push(format!(
+            "{} rows are lost, and the salvage says {}",
+            cell.lost, cell.predicted
+        ));
     }
     failures
 }
@@ -220,14 +248,20 @@ struct Said {
 impl Said {
     fn of(checked: Result<CheckDocument, Failure>) -> Self {
         let Ok(document) = checked else {
-            return Said { verdict: Verdict::Incomplete, rules: Vec::new() };
+            return Said {
+                verdict: Verdict::Incomplete,
+                rules: Vec::new(),
+            };
         };
         let damage = document.findings.iter();
         let damage = damage.filter(|finding| finding.severity == Severity::Damage);
         let mut rules: Vec<String> = damage.map(|finding| finding.rule.clone()).collect();
         rules.sort();
         rules.dedup();
-        Said { verdict: document.verdict, rules }
+        Said {
+            verdict: document.verdict,
+            rules,
+        }
     }
 }
 
@@ -242,7 +276,10 @@ fn rescue(pgdata: &Path, folder: &Path) -> Rescued {
     match rescued(pgdata, folder) {
         Ok(account) => Rescued {
             outcome: format!("{:?}", account.outcome).to_lowercase(),
-            marked: account.totals.partial + account.totals.carved + account.totals.mended + account.totals.uncertain,
+            marked: account.totals.partial
+                + account.totals.carved
+                + account.totals.mended
+                + account.totals.uncertain,
             predicted: account.totals.lost,
         },
         Err(failure) => Rescued {

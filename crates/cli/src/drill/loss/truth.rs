@@ -66,10 +66,18 @@ impl Truth {
                 continue;
             };
             let mut bytes = Vec::new();
-            session.copy_out(&format!("COPY {quoted} TO STDOUT (FORMAT csv)"), &mut |data| {
-                bytes.extend_from_slice(data);
-            })?;
-            let file = format!("{}/{}.{}", encoded(database), encoded(schema), encoded(name));
+            session.copy_out(
+                &format!("COPY {quoted} TO STDOUT (FORMAT csv)"),
+                &mut |data| {
+                    bytes.extend_from_slice(data);
+                },
+            )?;
+            let file = format!(
+                "{}/{}.{}",
+                encoded(database),
+                encoded(schema),
+                encoded(name)
+            );
             self.tables.insert(file, lines_of(&bytes));
         }
         Ok(())
@@ -111,7 +119,11 @@ mod tests {
         std::fs::write(scratch.path().join("d/s.t.csv"), "a\n1\n1\n3\n").expect("a file");
         let tables = BTreeMap::from([("d/s.t".to_owned(), lines_of(b"1\n2\n1\n1\n"))]);
         let seen = Truth { tables }.compared_with(scratch.path());
-        let expected = Comparison { rows: 4, written: 2, wrong: 1 };
+        let expected = Comparison {
+            rows: 4,
+            written: 2,
+            wrong: 1,
+        };
         assert_eq!(seen, expected);
     }
 }

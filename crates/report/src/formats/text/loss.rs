@@ -16,7 +16,12 @@ pub(super) fn render(document: &LossDocument, sheet: &mut Sheet<'_>) -> io::Resu
     sheet.text(2, &format!("{about}; level {}", document.level.name()))?;
     matrix(&document.cells, sheet)?;
     for entry in &document.not_run {
-        sheet.entry(2, "-", 2, &clean(&format!("{}: not run: {}", entry.injury, entry.why)))?;
+        sheet.entry(
+            2,
+            "-",
+            2,
+            &clean(&format!("{}: not run: {}", entry.injury, entry.why)),
+        )?;
     }
     for cell in document.cells.iter().filter(|cell| !cell.passed) {
         failure(cell, sheet)?;
@@ -38,7 +43,14 @@ pub(super) fn render(document: &LossDocument, sheet: &mut Sheet<'_>) -> io::Resu
 
 fn matrix(cells: &[LossCell], sheet: &mut Sheet<'_>) -> io::Result<()> {
     let header = [
-        "witness", "hurt", "state", "rows lost", "predicted", "check", "salvage", "passed",
+        "witness",
+        "hurt",
+        "state",
+        "rows lost",
+        "predicted",
+        "check",
+        "salvage",
+        "passed",
     ];
     let rows = cells.iter().map(|cell| {
         let passed = match (&cell.blind, cell.passed) {
