@@ -22,6 +22,9 @@ use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
 use crate::world::World;
 
+/// Blind shots of each kind where nobody says how many.
+const SHOTS: usize = 10;
+
 /// What is rehearsed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum WardName {
@@ -54,14 +57,14 @@ struct Arguments {
     /// Random shots instead of declared injuries
     #[arg(long)]
     blind: bool,
-    /// Blind shots of each kind, with and without checksums
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "blind")]
-    shots: usize,
+    /// Blind shots of each kind, with and without checksums [default: 10]; with --ward loss, random losses of each state instead of all
+    #[arg(long, value_name = "N")]
+    shots: Option<usize>,
     /// What is rehearsed
     #[arg(long, value_name = "NAME", value_enum, default_value = "injuries", conflicts_with_all = ["blind", "injury", "large"])]
     ward: WardName,
     /// One cell in ten of the ward loss, always the same
-    #[arg(long)]
+    #[arg(long, conflicts_with = "shots")]
     tenth: bool,
     /// Where the HTML report goes
     #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
@@ -94,6 +97,9 @@ impl Command for Drill {
         refuse_early(&arguments.report, REPORT, &[])?;
         if arguments.tenth && arguments.ward != WardName::Loss {
             return Err(Failure::new("--tenth belongs to --ward loss"));
+        }
+        if arguments.shots.is_some() && !arguments.blind && arguments.ward != WardName::Loss {
+            return Err(Failure::new("--shots belongs to --blind or --ward loss"));
         }
         let (installation, run_as) = installation(&arguments, world)?;
         if arguments.ward == WardName::Loss {
@@ -330,7 +336,7 @@ fn blind_drill(
     cluster: &pgclinic_cluster::Cluster,
     world: &mut World<'_>,
 ) -> Result<(Document, bool), Failure> {
-    let shots = blind::aim(cluster, arguments.seed, arguments.shots);
+    let shots = blind::aim(cluster, arguments.seed, arguments.shots.unwrap_or(SHOTS));
     let bar = Bar::of_steps(
         &arguments.output,
         world.terminal,
@@ -370,9 +376,10 @@ fn loss_drill(
     world: &mut World<'_>,
 ) -> Result<(Document, bool), Failure> {
     let patients = loss::Patients::make(installation, run_as)?;
-    let share = match arguments.tenth {
-        true => loss::Share::Tenth,
-        false => loss::Share::All,
+    let share = match (arguments.shots, arguments.tenth) {
+        (Some(count), _) => loss::Share::Random(count),
+        (None, true) => loss::Share::Tenth,
+        (None, false) => loss::Share::All,
     };
     let bar = Bar::of_steps(
         &arguments.output,

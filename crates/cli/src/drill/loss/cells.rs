@@ -18,6 +18,10 @@ pub(super) enum Hurt {
     Missing,
     /// One page is what it was on an older day.
     OldCopy,
+    /// Some bytes are noise.
+    Bytes,
+    /// 512 bytes are noise.
+    Sector,
 }
 
 impl Hurt {
@@ -29,6 +33,8 @@ impl Hurt {
             Hurt::Truncated => "truncated",
             Hurt::Missing => "missing",
             Hurt::OldCopy => "old-copy",
+            Hurt::Bytes => "bytes",
+            Hurt::Sector => "sector",
         }
     }
 }
@@ -130,8 +136,11 @@ const fn witness(name: &'static str, object: Object, seen: Seen) -> Witness {
     }
 }
 
+/// Whatever a random loss hits.
+pub(super) static RANDOM: Witness = witness("random", Object::File(""), Seen::WithRows);
+
 /// All of them.
-pub(super) const WITNESSES: &[Witness] = &[
+pub(super) static WITNESSES: &[Witness] = &[
     catalog("pg_class", "pg_class"),
     catalog("pg_attribute", "pg_attribute"),
     catalog("pg_type", "pg_type"),
@@ -241,6 +250,8 @@ pub(super) enum Site {
     Pages { path: String, blocks: Vec<u64> },
     /// The end of a file, from this length on.
     Tail { path: String, len: u64 },
+    /// Bytes of a file.
+    Bytes { path: String, offset: u64, len: u64 },
     /// A whole small file.
     File { path: String, len: u64 },
     /// A file that goes.
@@ -392,6 +403,7 @@ impl Finder<'_> {
                 vec![(hurt, Site::Tail { path: path(), len })]
             }
             Hurt::Missing => vec![(hurt, Site::Gone { path: path() })],
+            Hurt::Bytes | Hurt::Sector => Vec::new(),
         }
     }
 
@@ -448,6 +460,7 @@ impl Site {
                 many => format!("{path}, {} blocks", many.len()),
             },
             Site::Tail { path, len } => format!("{path}, from byte {len} on"),
+            Site::Bytes { path, offset, len } => format!("{path}, {len} bytes from {offset} on"),
             Site::File { path, .. } | Site::Gone { path } => path.clone(),
             Site::DirectoryGone { path } | Site::LinkGone { path } => path.clone(),
         }

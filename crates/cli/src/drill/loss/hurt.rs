@@ -42,6 +42,10 @@ impl Bench<'_> {
         match site {
             Site::Pages { path, blocks } => return self.hurt_pages(hurt, path, blocks, page_bytes),
             Site::Tail { path, len } => open(&at(path))?.set_len(*len)?,
+            Site::Bytes { path, offset, len } => {
+                let bytes = self.bytes(hurt, usize::try_from(*len)?);
+                open(&at(path))?.write_all_at(&bytes, *offset)?;
+            }
             Site::File { path, len } => {
                 let len = usize::try_from(*len)?;
                 fs::write(at(path), self.bytes(hurt, len))?;
@@ -97,7 +101,7 @@ impl Bench<'_> {
     fn bytes(&self, hurt: Hurt, len: usize) -> Vec<u8> {
         let mut noise = fastrand::Rng::with_seed(self.seed);
         match hurt {
-            Hurt::Garbage => (0..len).map(|_| noise.u8(..)).collect(),
+            Hurt::Garbage | Hurt::Bytes | Hurt::Sector => (0..len).map(|_| noise.u8(..)).collect(),
             _ => vec![0; len],
         }
     }

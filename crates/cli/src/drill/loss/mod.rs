@@ -12,12 +12,14 @@
 mod cells;
 mod hurt;
 mod masters;
+mod shots;
 mod truth;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::document::{LossCell, NotRun, Verdict};
 use pgclinic_diagnose::{CheckDocument, Level, Selection, Severity};
 use pgclinic_rows::forms::form_named;
@@ -43,6 +45,8 @@ pub(crate) enum Share {
     All,
     /// One in ten, always the same.
     Tenth,
+    /// So many random losses instead of the matrix.
+    Random(usize),
 }
 
 /// Everything that was tried.
@@ -71,7 +75,7 @@ pub(crate) fn run(
     let (mut cells, mut not_run, mut healthy) = (Vec::new(), Vec::new(), None);
     for patient in &patients.all {
         let cluster = master::open(&patient.master.pgdata)?;
-        let tasks = chosen(cells::of(&cluster, seed), share);
+        let tasks = chosen(&cluster, seed, share);
         let undamaged = master::check(&patient.master.pgdata, 0)?;
         healthy.get_or_insert(undamaged);
         let ward = Ward {
@@ -105,15 +109,16 @@ pub(crate) fn count(patients: &Patients, share: Share, seed: u64) -> Result<usiz
     let mut sum = 0;
     for patient in &patients.all {
         let cluster = master::open(&patient.master.pgdata)?;
-        sum += chosen(cells::of(&cluster, seed), share).len();
+        sum += chosen(&cluster, seed, share).len();
     }
     Ok(sum)
 }
 
-fn chosen(cells: Vec<Cell>, share: Share) -> Vec<Cell> {
+fn chosen(cluster: &Cluster, seed: u64, share: Share) -> Vec<Cell> {
     match share {
-        Share::All => cells,
-        Share::Tenth => cells.into_iter().step_by(10).collect(),
+        Share::All => cells::of(cluster, seed),
+        Share::Tenth => cells::of(cluster, seed).into_iter().step_by(10).collect(),
+        Share::Random(count) => shots::of(cluster, seed, count),
     }
 }
 
