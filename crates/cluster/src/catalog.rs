@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, MultiXactId, Oid, Xid};
 
+use pgclinic_source::Presence;
+
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
@@ -107,10 +109,9 @@ impl Catalog {
             types: TypeRows::default(),
         };
         let Some(home) = readable_home(cluster, database) else {
-            catalog.troubles.push(Trouble::new(
-                format!("catalogs of database {database}"),
-                "their folder is missing",
-            ));
+            let why = why_without_home(cluster, database);
+            let what = format!("catalogs of database {database}");
+            catalog.troubles.push(Trouble::new(what, why));
             return catalog;
         };
         let mut reader = Reader {
@@ -153,6 +154,20 @@ fn readable_home(cluster: &Cluster, database: Oid) -> Option<Home> {
                 .is_empty()
         })
         .cloned()
+}
+
+/// Why a database has no directory with catalogs: what stands in its place was told when the directories were listed.
+fn why_without_home(cluster: &Cluster, database: Oid) -> String {
+    let end = format!("/{database}");
+    let mut troubles = cluster.troubles.iter();
+    let own = troubles.find(|trouble| {
+        let is_directory = trouble.what == "base" || trouble.what.ends_with(&end);
+        is_directory && database != 0
+    });
+    own.map_or_else(
+        || "their folder is missing".into(),
+        |trouble| trouble.why.clone(),
+    )
 }
 
 /// The folder of the shared relations.
@@ -216,7 +231,12 @@ impl Reader<'_> {
     ) {
         let cluster = self.cluster;
         if files.segments.is_empty() {
-            self.trouble(name, format!("its file {} is missing", files.path(0)));
+            let path = files.path(0);
+            let why = match Presence::of_file(cluster.source.as_ref(), &path) {
+                Presence::Unreadable(error) => error.to_string(),
+                Presence::Missing | Presence::There(_) => format!("its file {path} is missing"),
+            };
+            self.trouble(name, why);
         }
         let mut rows = HeapRows::new(
             cluster.source.as_ref(),

@@ -37,6 +37,7 @@ use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
 use crate::neighbours::Neighbours;
 use crate::places::file_place;
+use crate::unreachable::tell_relations;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
@@ -274,6 +275,7 @@ fn check_database(
     first.troubles(&catalog.troubles);
     let (forks, troubles) = forks_of(cluster, catalog);
     first.unlisted(&troubles);
+    tell_relations(cluster, catalog, &troubles, &mut first.coverage);
     let view = DatabaseCx {
         cluster,
         catalog,
