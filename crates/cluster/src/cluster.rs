@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
 use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
-use pgclinic_source::{Clock, Presence, Source, SourceErrorKind, read_all};
+use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
 use crate::chain::Link;
@@ -579,8 +579,13 @@ impl Cluster {
 
     /// What was asked for so far, is there or may be there, and could not be reached, by path: every run tells it at its end.
     pub fn unreadable(&self) -> Vec<Trouble> {
-        let failures = self.source.unreadable();
-        failures.iter().map(Trouble::from).collect()
+        // Settings may lie outside of the data directory, where a copy of it leads nowhere.
+        let lies_elsewhere = |error: &SourceError| {
+            error.kind == SourceErrorKind::Dangling && error.path.ends_with(".conf")
+        };
+        let failures = self.source.unreadable().into_iter();
+        let failures = failures.filter(|error| !lies_elsewhere(error));
+        failures.map(|error| Trouble::from(&error)).collect()
     }
 
     /// The segments of one fork, asked one by one; empty when the file is not there. At one that is out of reach it ends too,

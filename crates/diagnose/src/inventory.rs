@@ -106,6 +106,8 @@ impl<'a> Inventory<'a> {
             relation.kind.has_storage()
                 && relation.filenode != 0
                 && relation.persistence != Persistence::Temporary
+                // Such an extension may keep its bytes elsewhere.
+                && relation.unknown_storage().is_none()
         })
     }
 

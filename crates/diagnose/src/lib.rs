@@ -50,6 +50,7 @@ mod toast;
 #[cfg(test)]
 mod trial;
 mod tuples;
+mod unknown_storage;
 mod unreachable;
 mod update_chains;
 mod visibility_bits;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Entry, EntryKind, Result, Source, SourceError, SourceErrorKind};
+use crate::{Entry, EntryKind, Result, Source, SourceError};
 
 /// Paths that are kept; more of them are only counted.
 const KEPT_MAX: usize = 1000;
@@ -84,8 +84,7 @@ impl AccessLog {
     }
 
     fn keep(&self, error: &SourceError) {
-        // A link that leads nowhere is left to who knows what it stands for, as a `postgresql.conf` that lies elsewhere.
-        if !error.is_out_of_reach() || error.kind == SourceErrorKind::Dangling {
+        if !error.is_out_of_reach() {
             return;
         }
         let mut kept = self.lock();
@@ -107,7 +106,7 @@ impl AccessLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Memory;
+    use crate::{Memory, SourceErrorKind};
 
     #[test]
     fn absent_is_not_out_of_reach() {

@@ -22,6 +22,7 @@ use crate::document::{
     NotChecked, Sections, Tool,
 };
 use crate::inventory::Inventory;
+use crate::unknown_storage;
 use crate::unreachable::tell_relations;
 use crate::walker::{Progress, Selection, fork_cx, target_of};
 
@@ -148,6 +149,8 @@ fn measure_database(
     tell_missing(&view, options, &mut document.coverage);
     let chosen = forks.iter().filter(|files| is_measured(files));
     let chosen = chosen.filter(|files| options.selection.takes_dependent(files, &catalog));
+    let coverage = &mut document.coverage;
+    let chosen = chosen.filter(|files| !is_unknown(&view, files, coverage));
     let jobs: Vec<Job<'_>> = chosen
         .map(|files| fork_cx(&view, files, Level::Pages))
         .map(|fork| Job::new(fork, &catalog, options))
@@ -252,6 +255,21 @@ fn whole_database(
         database_oid: view.catalog.database,
         sections,
     })
+}
+
+/// Nothing can be told of its pages, which is told.
+pub(super) fn is_unknown(
+    view: &DatabaseCx<'_>,
+    files: &ForkFiles,
+    coverage: &mut Coverage,
+) -> bool {
+    let relation = view
+        .catalog
+        .by_file(files.home.tablespace, files.filenode);
+    let why = relation.and_then(|own| unknown_storage::why(view, files, own));
+    let is_unknown = why.is_some();
+    coverage.not_checked.extend(why);
+    is_unknown
 }
 
 /// Main forks that outlive the server's next start.
