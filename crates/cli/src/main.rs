@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgclinic_cli::{Terminal, World, run};
 use pgclinic_servers::Passwords;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 fn main() -> ExitCode {
+    raise_open_files();
     let interrupted = Arc::new(AtomicBool::new(false));
     if let Err(error) = watch_signals(Arc::clone(&interrupted)) {
         let _unheard = writeln!(stderr(), "pgclinic: cannot watch for signals: {error}");
@@ -32,6 +34,19 @@ fn main() -> ExitCode {
     };
     let exit = run(std::env::args_os().collect(), &mut world);
     ExitCode::from(exit.code())
+}
+
+/// Open files are a budget like memory: what the machine allows at most is what this process may have. Where that is refused, the limit
+/// stays as it is, and sources keep to it.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some() && limit.current != limit.maximum {
+        let raised = Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        };
+        let _refused = setrlimit(Resource::Nofile, raised);
+    }
 }
 
 /// The first signal asks politely; the second ends the program, its servers and its folders.

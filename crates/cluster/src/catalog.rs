@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, MultiXactId, Oid, Xid};
 
+use pgclinic_source::Presence;
+
+use crate::access_methods::{self, MethodRow, PG_AM, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
@@ -56,6 +59,8 @@ pub struct Catalog {
     pub relations: BTreeMap<Oid, Relation>,
     /// What could not be read.
     pub troubles: Vec<Trouble>,
+    /// Some access method of the database makes encrypted relations.
+    pub encrypts: bool,
     by_file: HashMap<(Oid, Oid), Oid>,
     collations: BTreeMap<Oid, Collation>,
     sequences: BTreeMap<Oid, SequenceBounds>,
@@ -100,6 +105,7 @@ impl Catalog {
             database_name: known.and_then(|database| database.name.clone()),
             relations: BTreeMap::new(),
             troubles: Vec::new(),
+            encrypts: false,
             by_file: HashMap::new(),
             collations: BTreeMap::new(),
             sequences: BTreeMap::new(),
@@ -107,10 +113,9 @@ impl Catalog {
             types: TypeRows::default(),
         };
         let Some(home) = readable_home(cluster, database) else {
-            catalog.troubles.push(Trouble::new(
-                format!("catalogs of database {database}"),
-                "their folder is missing",
-            ));
+            let why = why_without_home(cluster, database);
+            let what = format!("catalogs of database {database}");
+            catalog.troubles.push(Trouble::new(what, why));
             return catalog;
         };
         let mut reader = Reader {
@@ -155,6 +160,20 @@ fn readable_home(cluster: &Cluster, database: Oid) -> Option<Home> {
         .cloned()
 }
 
+/// Why a database has no directory with catalogs: what stands in its place was told when the directories were listed.
+fn why_without_home(cluster: &Cluster, database: Oid) -> String {
+    let end = format!("/{database}");
+    let mut troubles = cluster.troubles.iter();
+    let own = troubles.find(|trouble| {
+        let is_directory = trouble.what == "base" || trouble.what.ends_with(&end);
+        is_directory && database != 0
+    });
+    own.map_or_else(
+        || "their folder is missing".into(),
+        |trouble| trouble.why.clone(),
+    )
+}
+
 /// The folder of the shared relations.
 fn global() -> Home {
     Home {
@@ -179,6 +198,7 @@ impl Reader<'_> {
         self.resolve_mapped(&mut catalog.relations);
         self.name_schemas(&mut catalog.relations);
         attach_toast_owners(&mut catalog.relations);
+        catalog.encrypts = self.read_access_methods(&mut catalog.relations);
         if depth == Depth::Names {
             return;
         }
@@ -216,7 +236,12 @@ impl Reader<'_> {
     ) {
         let cluster = self.cluster;
         if files.segments.is_empty() {
-            self.trouble(name, format!("its file {} is missing", files.path(0)));
+            let path = files.path(0);
+            let why = match Presence::of_file(cluster.source.as_ref(), &path) {
+                Presence::Unreadable(error) => error.to_string(),
+                Presence::Missing | Presence::There(_) => format!("its file {path} is missing"),
+            };
+            self.trouble(name, why);
         }
         let mut rows = HeapRows::new(
             cluster.source.as_ref(),
@@ -392,6 +417,48 @@ impl Reader<'_> {
         for schema in nameless {
             self.trouble("pg_namespace", format!("schema {schema} has no name"));
         }
+    }
+
+    /// Names access methods, finds what belongs to tables of those that are not known here, and says whether some encrypt.
+    fn read_access_methods(&mut self, relations: &mut BTreeMap<Oid, Relation>) -> bool {
+        let Some(filenode) = relations.get(&PG_AM).map(|own| own.filenode) else {
+            return false;
+        };
+        let names = ColumnNames::built_in(&PG_AM_COLUMNS);
+        let (oid, name) = (names.index("oid"), names.index("amname"));
+        let handler = names.index("amhandler");
+        let mut methods = HashMap::new();
+        self.rows("pg_am", filenode, &names.layouts, |row| {
+            if let (Some(oid), Some(name), Some(handler)) =
+                (row.u32(oid), row.name(name), row.u32(handler))
+            {
+                methods.insert(oid, MethodRow { name, handler });
+            }
+        });
+        access_methods::name_methods(relations, &methods);
+        if relations
+            .values()
+            .any(|relation| relation.unknown_storage().is_some())
+        {
+            let tables = self.tables_of_indexes(relations);
+            access_methods::spread(relations, &tables);
+        }
+        access_methods::encrypts(&methods)
+    }
+
+    /// The table of each index. The first columns of `pg_index` are read by themselves, as names may be all that is asked for.
+    fn tables_of_indexes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, Oid> {
+        let mut tables = HashMap::new();
+        let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) else {
+            return tables;
+        };
+        let names = ColumnNames::built_in(&PG_INDEX_COLUMNS);
+        self.rows("pg_index", filenode, &names.layouts, |row| {
+            if let (Some(index), Some(table)) = (row.u32(0), row.u32(1)) {
+                tables.insert(index, table);
+            }
+        });
+        tables
     }
 
     fn read_classes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, OpClass> {
@@ -590,6 +657,10 @@ impl ClassPlaces {
             kind: RelKind::from_letter(row.u8(self.kind)?),
             persistence: Persistence::from_letter(row.u8(self.persistence)?),
             access_method: AccessMethod::from_oid(row.u32(self.am)?),
+            foreign_method: access_methods::unnamed(
+                row.u32(self.am)?,
+                RelKind::from_letter(row.u8(self.kind)?),
+            ),
             filenode: row.u32(self.filenode)?,
             tablespace: if own_tablespace == 0 {
                 default_tablespace

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
 use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
-use pgclinic_source::{Clock, Source, SourceErrorKind, read_all};
+use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
 use crate::chain::Link;
@@ -26,6 +26,7 @@ use crate::words::Words;
 
 /// `DATABASE_RELATION_ID`.
 const PG_DATABASE: Oid = 1262;
+const CONTROL_FILE: &str = "global/pg_control";
 /// How often a look that met a file on its way is taken anew.
 pub(crate) const LOOKS_MAX: usize = 4;
 
@@ -527,7 +528,8 @@ impl Cluster {
 
     /// The forks in one folder.
     pub fn files(&self, home: &Home) -> Result<Vec<ForkFiles>, Trouble> {
-        list_folder(self.source.as_ref(), home).map_err(|error| Trouble::new(&home.folder, error))
+        list_folder(self.source.as_ref(), home, self.build.segment_bytes)
+            .map_err(|error| Trouble::new(&home.folder, error))
     }
 
     /// What `postgresql.auto.conf` or `postgresql.conf` says of a setting, in lower case.
@@ -554,12 +556,11 @@ impl Cluster {
     /// The folder of a database's own catalogs.
     pub(crate) fn catalog_home(&self, database: Oid) -> Option<&Home> {
         let mut own = self.homes.iter().filter(|home| home.database == database);
-        let map = |home: &&Home| {
-            self.source
-                .len(&format!("{}/pg_filenode.map", home.folder))
-                .is_ok()
+        let may_have_a_map = |home: &&Home| {
+            let path = format!("{}/pg_filenode.map", home.folder);
+            !Presence::of_file(self.source.as_ref(), &path).is_missing()
         };
-        own.clone().find(map).or_else(|| own.next())
+        own.clone().find(may_have_a_map).or_else(|| own.next())
     }
 
     /// The relation map in a folder.
@@ -576,7 +577,19 @@ impl Cluster {
         map.and_then(|map| map.filenode(catalog)).unwrap_or(catalog)
     }
 
-    /// The segments of one fork, asked one by one; empty when the file is not there.
+    /// What was asked for so far, is there or may be there, and could not be reached, by path: every run tells it at its end.
+    pub fn unreadable(&self) -> Vec<Trouble> {
+        // Settings may lie outside of the data directory, where a copy of it leads nowhere.
+        let lies_elsewhere = |error: &SourceError| {
+            error.kind == SourceErrorKind::Dangling && error.path.ends_with(".conf")
+        };
+        let failures = self.source.unreadable().into_iter();
+        let failures = failures.filter(|error| !lies_elsewhere(error));
+        failures.map(|error| Trouble::from(&error)).collect()
+    }
+
+    /// The segments of one fork, asked one by one; empty when the file is not there. At one that is out of reach it ends too,
+    /// and [`Cluster::unreadable`] has its name.
     pub(crate) fn fork_files(&self, home: &Home, filenode: Oid, fork: Fork) -> ForkFiles {
         let mut files = ForkFiles {
             home: home.clone(),
@@ -657,14 +670,21 @@ pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError
     let text = match read_all(source, "PG_VERSION", 64) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
         Err(error) if error.kind == SourceErrorKind::NotFound => {
-            return match source.len("global/pg_control") {
-                Ok(_) => Ok(None),
-                Err(_) => Err(OpenError::NoCluster {
+            return match Presence::of_file(source, CONTROL_FILE) {
+                Presence::There(_) => Ok(None),
+                Presence::Missing => Err(OpenError::NoCluster {
                     missing: "PG_VERSION",
                 }),
+                Presence::Unreadable(error) => Err(error.into()),
             };
         }
-        Err(error) => return Err(error.into()),
+        // The control file tells the major as well.
+        Err(error) => {
+            return match Presence::of_file(source, CONTROL_FILE) {
+                Presence::There(_) => Ok(None),
+                _ => Err(error.into()),
+            };
+        }
     };
     match text.parse::<u16>() {
         Ok(major) if Layout::of_major(major).is_some() => Ok(Some(major)),
@@ -674,12 +694,14 @@ pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError
 }
 
 pub(crate) fn read_control(source: &dyn Source) -> Result<ControlState, OpenError> {
-    let bytes = match read_all(source, "global/pg_control", FILE_BYTES as u64 * 2) {
+    let bytes = match read_all(source, CONTROL_FILE, FILE_BYTES as u64 * 2) {
         Ok(bytes) => bytes,
         Err(error) if error.kind == SourceErrorKind::NotFound => {
-            return match source.list("base") {
-                Ok(_) => Ok(ControlState::Unreadable(error.to_string())),
-                Err(_) => Err(OpenError::NoCluster {
+            return match Presence::of_directory(source, "base") {
+                Presence::There(_) | Presence::Unreadable(_) => {
+                    Ok(ControlState::Unreadable(error.to_string()))
+                }
+                Presence::Missing => Err(OpenError::NoCluster {
                     missing: "global/pg_control",
                 }),
             };

@@ -81,6 +81,16 @@ pub struct Trouble {
     pub why: String,
 }
 
+impl From<&SourceError> for Trouble {
+    fn from(error: &SourceError) -> Self {
+        let what = match error.path.as_str() {
+            "" => "the root directory",
+            path => path,
+        };
+        Trouble::new(what, error)
+    }
+}
+
 impl Trouble {
     pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
         Trouble {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_source::{EntryKind, Source, SourceError};
+use pgclinic_source::{EntryKind, Presence, Source, SourceError};
 
 use crate::error::Trouble;
 use crate::file_name::{RelationFileName, fork_path, segment_path};
@@ -62,6 +62,23 @@ impl ForkFiles {
         }
     }
 
+    /// Where nothing of the fork can be read it stays without segments.
+    fn add_others(&mut self, source: &dyn Source, others: &[u32], segment_bytes: u64) {
+        if !self.segments.is_empty() {
+            for number in others {
+                let len = match Presence::of_file(source, &self.path(*number)) {
+                    Presence::There(len) => len,
+                    Presence::Missing | Presence::Unreadable(_) => segment_bytes,
+                };
+                self.segments.push(Segment {
+                    number: *number,
+                    len,
+                });
+            }
+        }
+        self.segments.sort_by_key(|segment| segment.number);
+    }
+
     /// Bytes in all segments.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.len).sum()
@@ -83,37 +100,50 @@ impl ForkFiles {
     }
 }
 
-/// The files of one folder, sorted by filenode and fork.
-pub(crate) fn list_folder(source: &dyn Source, home: &Home) -> Result<Vec<ForkFiles>, SourceError> {
-    let mut forks: BTreeMap<(Oid, Fork, Option<String>), Vec<Segment>> = BTreeMap::new();
+/// Segments of a fork that were listed, and the numbers of those that are no regular files.
+#[derive(Default)]
+struct Listed {
+    segments: Vec<Segment>,
+    others: Vec<u32>,
+}
+
+/// The files of one folder, sorted by filenode and fork. Beside segments that can be read, one that is no regular file counts with
+/// the length of a full one: it is there, and who reads it learns why it cannot be.
+pub(crate) fn list_folder(
+    source: &dyn Source,
+    home: &Home,
+    segment_bytes: u64,
+) -> Result<Vec<ForkFiles>, SourceError> {
+    let mut forks: BTreeMap<(Oid, Fork, Option<String>), Listed> = BTreeMap::new();
     for entry in source.list(&home.folder)? {
         let Some(name) = RelationFileName::parse(&entry.name) else {
             continue;
         };
         let stem = entry.name.split('.').next().unwrap_or_default();
         let temporary = name.temporary.then(|| stem.to_owned());
-        let segment = Segment {
-            number: name.segment,
-            len: entry.len,
-        };
-        let segments = forks
-            .entry((name.filenode, name.fork, temporary))
-            .or_default();
-        if entry.kind == EntryKind::File {
-            segments.push(segment);
+        let number = name.segment;
+        let key = (name.filenode, name.fork, temporary);
+        let listed = forks.entry(key).or_default();
+        match entry.kind {
+            EntryKind::File => listed.segments.push(Segment {
+                number,
+                len: entry.len,
+            }),
+            EntryKind::Folder | EntryKind::Other => listed.others.push(number),
         }
     }
     let files = forks
         .into_iter()
-        .map(|((filenode, fork, temporary), mut segments)| {
-            segments.sort_by_key(|segment| segment.number);
-            ForkFiles {
+        .map(|((filenode, fork, temporary), listed)| {
+            let mut files = ForkFiles {
                 home: home.clone(),
                 filenode,
                 fork,
                 temporary,
-                segments,
-            }
+                segments: listed.segments,
+            };
+            files.add_others(source, &listed.others, segment_bytes);
+            files
         });
     Ok(files.collect())
 }
@@ -150,6 +180,14 @@ pub(crate) fn homes(
     homes
 }
 
+/// Of a name that is there and no directory.
+fn why_no_directory(source: &dyn Source, path: &str) -> String {
+    match Presence::of_directory(source, path) {
+        Presence::Unreadable(error) => error.to_string(),
+        Presence::Missing | Presence::There(_) => "the link leads nowhere".into(),
+    }
+}
+
 fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<Trouble>) -> Vec<Oid> {
     let entries = match source.list(folder) {
         Ok(entries) => entries,
@@ -165,13 +203,11 @@ fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<Troubl
         };
         match entry.kind {
             EntryKind::Folder => numbers.push(number),
-            EntryKind::Other => {
-                troubles.push(Trouble::new(
-                    format!("{folder}/{number}"),
-                    "the link leads nowhere",
-                ));
+            EntryKind::Other | EntryKind::File => {
+                let path = format!("{folder}/{number}");
+                let why = why_no_directory(source, &path);
+                troubles.push(Trouble::new(path, why));
             }
-            EntryKind::File => {}
         }
     }
     numbers.sort_unstable();

@@ -5,6 +5,7 @@
 //! cannot be read becomes a [`Trouble`], and the rest is used.
 #![forbid(unsafe_code)]
 
+mod access_methods;
 mod catalog;
 mod chain;
 mod charset;
@@ -44,7 +45,7 @@ pub use heap_rows::{HeapRows, RawRow};
 pub use index::{Index, OpClass};
 pub use manifest::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use multixact::{Member, MemberStatus, MultiXacts};
-pub use relation::{Column, Generated, Persistence, RelKind, Relation, quoted};
+pub use relation::{Column, ForeignMethod, Generated, Persistence, RelKind, Relation, quoted};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};

@@ -3,7 +3,7 @@
 //! The first start of a restored backup renames `backup_label` and leaves the manifest, which then means nothing any more.
 
 use pgclinic_format::backup_manifest::BackupManifest;
-use pgclinic_source::{Source, SourceErrorKind, read_all};
+use pgclinic_source::{Presence, Source, SourceErrorKind, read_all};
 
 use crate::cluster::Cluster;
 
@@ -45,7 +45,7 @@ impl ManifestState {
 impl Cluster {
     /// A base backup on which no server has started: `backup_manifest` and `backup_label` lie side by side.
     pub fn is_base_backup(&self) -> bool {
-        self.labelled && self.source.len(MANIFEST).is_ok()
+        self.labelled && !Presence::of_file(self.source.as_ref(), MANIFEST).is_missing()
     }
 
     /// The files come from a base backup, with a manifest or without: main forks of unlogged relations are not among them.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_source::{Clock, Entry, Range, Result, Source, SourceSpec};
+use pgclinic_source::{Clock, Entry, Range, Result, Source, SourceError, SourceSpec};
 
 use crate::cluster::Build;
 use crate::file_name::RelationFileName;
@@ -146,6 +146,10 @@ impl Source for ReadAgain {
 
     fn prefetch(&self, ranges: &[Range]) {
         self.under.prefetch(ranges);
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.under.unreadable()
     }
 }
 

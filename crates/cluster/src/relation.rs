@@ -116,6 +116,16 @@ pub struct Column {
     pub has_missing: bool,
 }
 
+/// An access method that is none of the server's own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForeignMethod {
+    /// `amname`, or its OID as text where `pg_am` cannot be read.
+    pub name: String,
+    /// It is a table's: how its bytes lie, and whether they lie in its files at all, only its extension knows, also of indexes
+    /// and TOAST values of such a table. An index's pages have the server's headers at least.
+    pub is_of_table: bool,
+}
+
 /// A relation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Relation {
@@ -131,6 +141,8 @@ pub struct Relation {
     pub persistence: Persistence,
     /// Access method, if it is one that can be read here.
     pub access_method: Option<AccessMethod>,
+    /// The access method, of its own or of the table that it belongs to, whose pages are not known here.
+    pub foreign_method: Option<ForeignMethod>,
     /// Number of its files, through the relation map for mapped catalogs; 0 when there are none.
     pub filenode: Oid,
     /// OID of the tablespace that holds its files.
@@ -167,9 +179,18 @@ impl Relation {
         format!("{}.{}", self.schema, self.name)
     }
 
+    /// The access method of the table, where nothing is known of its files.
+    pub fn unknown_storage(&self) -> Option<&str> {
+        let foreign = self.foreign_method.as_ref();
+        foreign
+            .filter(|method| method.is_of_table)
+            .map(|method| method.name.as_str())
+    }
+
     /// How its pages are laid out.
     pub fn page_method(&self) -> Option<AccessMethod> {
         match self.kind {
+            _ if self.foreign_method.is_some() => None,
             RelKind::Sequence => Some(AccessMethod::Sequence),
             RelKind::Table | RelKind::Toast | RelKind::MaterializedView => self.access_method,
             RelKind::Index => self

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pgclinic_format::Xid;
-use pgclinic_source::Source;
+use pgclinic_source::{Presence, Source};
 
 /// Pages in one file of an SLRU.
 pub(crate) const PAGES_PER_FILE: u64 = 32;
@@ -95,7 +95,7 @@ impl TransactionLog {
 
     /// Its folder is not there.
     pub fn is_absent(&self) -> bool {
-        self.pages.source.list(self.pages.folder).is_err()
+        Presence::of_directory(self.pages.source.as_ref(), self.pages.folder).is_missing()
     }
 
     /// What became of `xid`; nothing when the log does not tell.

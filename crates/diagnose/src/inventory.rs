@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation};
 use pgclinic_format::{ControlFile, Fork, Oid, RelationMap};
 
+use pgclinic_source::Presence;
+
 use crate::check::DatabaseCx;
 use crate::document::{NotChecked, Place};
 use crate::findings::Findings;
@@ -46,10 +48,30 @@ pub(crate) fn filled_home<'a>(cx: &DatabaseCx<'a>) -> Option<&'a Home> {
     let source = cx.cluster.source();
     let holds = |home: &Home| {
         let small = ["PG_VERSION", "pg_filenode.map"];
-        let is_there = |name: &str| source.len(&format!("{}/{name}", home.folder)).is_ok();
-        cx.forks.iter().any(|files| files.home == *home) || small.into_iter().any(is_there)
+        // A directory that cannot be reached may hold all of it.
+        let may_be_there = |name: &str| {
+            let path = format!("{}/{name}", home.folder);
+            !Presence::of_file(source.as_ref(), &path).is_missing()
+        };
+        cx.forks.iter().any(|files| files.home == *home) || small.into_iter().any(may_be_there)
     };
     default_home(cx.cluster, cx.catalog.database).filter(|home| holds(home))
+}
+
+/// OID of `pg_default`.
+const DEFAULT_TABLESPACE: Oid = 1663;
+
+/// The directory in which a database has its files of a tablespace, whether or not it is there.
+pub(crate) fn directory_of(cluster: &Cluster, database: Oid, tablespace: Oid) -> String {
+    let layout = cluster.layout;
+    match (database, tablespace) {
+        (0, _) => "global".into(),
+        (_, DEFAULT_TABLESPACE) => format!("base/{database}"),
+        _ => format!(
+            "pg_tblspc/{tablespace}/PG_{}_{}/{database}",
+            layout.major, layout.catalog_version
+        ),
+    }
 }
 
 /// A database's forks by the relations they belong to.
@@ -84,6 +106,8 @@ impl<'a> Inventory<'a> {
             relation.kind.has_storage()
                 && relation.filenode != 0
                 && relation.persistence != Persistence::Temporary
+                // Such an extension may keep its bytes elsewhere.
+                && relation.unknown_storage().is_none()
         })
     }
 
@@ -103,14 +127,18 @@ impl<'a> Inventory<'a> {
 
     /// Where a fork of a relation is or should be.
     pub fn place(&self, relation: &Relation, home: &Home, fork: Fork) -> Place {
-        let files = ForkFiles {
+        self.place_of(&self.files(relation, home, fork), 0)
+    }
+
+    /// The names of a fork's files, whether or not they are there.
+    pub fn files(&self, relation: &Relation, home: &Home, fork: Fork) -> ForkFiles {
+        ForkFiles {
             home: home.clone(),
             filenode: relation.filenode,
             fork,
             temporary: None,
             segments: Vec::new(),
-        };
-        self.place_of(&files, 0)
+        }
     }
 
     /// Where a segment is.

@@ -50,6 +50,8 @@ mod toast;
 #[cfg(test)]
 mod trial;
 mod tuples;
+mod unknown_storage;
+mod unreachable;
 mod update_chains;
 mod visibility_bits;
 mod wal_breaks;

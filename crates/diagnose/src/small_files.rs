@@ -12,10 +12,9 @@ pub(crate) const PREPARED_BYTES_MAX: u64 = 64 << 20;
 /// The files of prepared transactions, with the transaction in their names.
 pub(crate) fn prepared(cluster: &Cluster) -> Vec<(String, Xid)> {
     let entries = cluster.source().list("pg_twophase").unwrap_or_default();
-    let files = entries
+    // One that is no regular file is there all the same: who reads it learns why it cannot be.
+    entries
         .into_iter()
-        .filter(|entry| entry.kind == EntryKind::File);
-    files
         .filter_map(|entry| {
             let xid = two_phase::xid_of_name(&entry.name, cluster.layout.major)?;
             Some((format!("pg_twophase/{}", entry.name), xid))
@@ -36,7 +35,7 @@ pub(crate) fn slots(cluster: &Cluster) -> Vec<String> {
     let entries = cluster.source().list("pg_replslot").unwrap_or_default();
     let folders = entries
         .into_iter()
-        .filter(|entry| entry.kind == EntryKind::Folder && !entry.name.ends_with(".tmp"));
+        .filter(|entry| entry.kind != EntryKind::File && !entry.name.ends_with(".tmp"));
     folders
         .map(|entry| format!("pg_replslot/{}/state", entry.name))
         .collect()

@@ -7,6 +7,7 @@
 //! `src/backend/access/transam/multixact.c`.
 
 use pgclinic_cluster::{Cluster, Database};
+use pgclinic_source::Presence;
 
 use crate::inventory::is_settled;
 
@@ -39,7 +40,8 @@ pub(crate) struct StatusLimits {
 pub(crate) fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
     let control = cluster.control.trusted()?;
     let recovered = cluster.recovered();
-    if recovered.is_none() && cluster.source().len("backup_label").is_ok() {
+    let label = Presence::of_file(cluster.source().as_ref(), "backup_label");
+    if recovered.is_none() && !label.is_missing() {
         return None;
     }
     let checkpoint = &control.checkpoint;

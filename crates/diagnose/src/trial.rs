@@ -153,6 +153,7 @@ fn relation() -> Relation {
         kind: RelKind::Table,
         persistence: Persistence::Permanent,
         access_method: Some(AccessMethod::Heap),
+        foreign_method: None,
         filenode: 16384,
         tablespace: 1663,
         shared: false,

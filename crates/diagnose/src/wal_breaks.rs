@@ -71,6 +71,10 @@ pub(crate) fn place_of(recovery: &Recovery, at: Lsn) -> Place {
 pub(crate) fn in_recovery(cluster: &Cluster) -> Option<Break> {
     let (recovery, replay) = (cluster.recovery()?, cluster.replay()?);
     cluster.wal_survey()?;
+    // What is there and cannot be read is a gap in what was looked at, and no break.
+    if !replay.troubles.is_empty() {
+        return None;
+    }
     let control = cluster.control.trusted()?;
     let (start, end) = (recovery.start, replay.end);
     let before_checkpoint = end.record <= start.checkpoint && start.redo <= start.checkpoint;

@@ -56,6 +56,21 @@ impl AccessMethod {
         })
     }
 
+    /// The access method of this function, as `pg_am.amhandler` has it: whatever an access method is called, its handler decides how
+    /// its pages look. Truth: `src/include/catalog/pg_proc.dat`.
+    pub fn from_handler(function: u32) -> Option<Self> {
+        Some(match function {
+            3 => AccessMethod::Heap,
+            330 => AccessMethod::Btree,
+            331 => AccessMethod::Hash,
+            332 => AccessMethod::Gist,
+            333 => AccessMethod::Gin,
+            334 => AccessMethod::Spgist,
+            335 => AccessMethod::Brin,
+            _ => return None,
+        })
+    }
+
     /// The name in `pg_am`, or `sequence`.
     pub fn name(self) -> &'static str {
         match self {

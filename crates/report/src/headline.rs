@@ -127,7 +127,11 @@ fn coverage(document: &CheckDocument) -> String {
     if coverage.bytes_seen == 0 {
         return format!("checked nothing in {time}");
     }
-    let percent = words::percent(coverage.bytes_checked, coverage.bytes_seen);
+    let percent = match words::percent(coverage.bytes_checked, coverage.bytes_seen) {
+        // How much lies in a directory that cannot be listed is not known.
+        all if all == "100" && coverage.directories_unreadable > 0 => "less than 100".into(),
+        percent => percent,
+    };
     let bytes = words::bytes(coverage.bytes_seen);
     match (&document.since, coverage.pages_unchanged) {
         (None, 0) => format!("checked {percent} % of {bytes} in {time}"),

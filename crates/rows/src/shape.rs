@@ -120,7 +120,7 @@ impl Table {
     ) -> Result<Self, String> {
         match relation.page_method() {
             Some(AccessMethod::Heap) => {}
-            _ => return Err("its access method is none that can be read here".into()),
+            _ => return Err(why_unknown(relation)),
         }
         let unknown = || "its columns are unknown: pg_attribute does not give all of them";
         let columns = relation.columns.as_ref().ok_or_else(unknown)?;
@@ -381,5 +381,15 @@ fn bytes_of(layout: ColumnLayout) -> TypeInfo {
         len: layout.attlen,
         align: layout.attalign,
         ..pgclinic_format::datum::builtin(17).expect("bytea is built in")
+    }
+}
+
+/// Why the rows of a table cannot be found in its files.
+fn why_unknown(relation: &Relation) -> String {
+    match relation.unknown_storage() {
+        Some(name) => {
+            format!("it is stored by the access method {name}, whose pages are not known here")
+        }
+        None => "its access method is none that can be read here".into(),
     }
 }

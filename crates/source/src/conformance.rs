@@ -192,28 +192,38 @@ fn check_read(source: &dyn Source, path: &str, content: &[u8], offset: u64, want
 }
 
 fn check_absent(source: &dyn Source) {
-    for path in ["no-such-file", "no/such/file", "16384/below-a-file"] {
-        assert_eq!(
-            kind(source.len(path)),
-            SourceErrorKind::NotFound,
-            "length of {path}"
-        );
-        assert_eq!(
-            kind(source.read_at(path, 0, &mut [0])),
-            SourceErrorKind::NotFound,
-            "reading {path}"
-        );
-        assert_eq!(
-            kind(source.list(path)),
-            SourceErrorKind::NotFound,
-            "listing of {path}"
-        );
+    for path in ["no-such-file", "no/such/file"] {
+        let absent = SourceErrorKind::NotFound;
+        assert_eq!(kind(source.len(path)), absent, "length of {path}");
+        let read = source.read_at(path, 0, &mut [0]);
+        assert_eq!(kind(read), absent, "reading {path}");
+        assert_eq!(kind(source.list(path)), absent, "listing of {path}");
     }
+    check_below_a_file(source);
     source.prefetch(&[Range {
         path: "no-such-file".to_owned(),
         offset: u64::MAX,
         len: u64::MAX,
     }]);
+}
+
+/// Where a file stands in the place of a directory, nothing is there; a disk says that more exactly than an archive.
+fn check_below_a_file(source: &dyn Source) {
+    let path = "16384/below-a-file";
+    let answers = [
+        kind(source.len(path)),
+        kind(source.read_at(path, 0, &mut [0])),
+        kind(source.list(path)),
+    ];
+    for answer in answers {
+        assert!(
+            matches!(
+                answer,
+                SourceErrorKind::NotFound | SourceErrorKind::NotRegular
+            ),
+            "{path}: {answer:?}"
+        );
+    }
 }
 
 fn check_refused(source: &dyn Source) {

@@ -13,7 +13,8 @@ use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::footprints::Footprints;
 use crate::open_files::OpenFiles;
-use crate::{Entry, Range, Result, Source, SourceError, SourceSpec, folder, path};
+use crate::error::open_files_max;
+use crate::{AccessLog, Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, folder, path};
 
 /// A folder of the operating system. Only regular files are opened, never for writing, and links are followed.
 ///
@@ -22,6 +23,7 @@ pub struct DataDirectory {
     spec: SourceSpec,
     root: OwnedFd,
     open_files: OpenFiles,
+    log: AccessLog,
     /// Where the page cache is somebody else's.
     footprints: Option<Footprints>,
 }
@@ -36,7 +38,8 @@ impl DataDirectory {
         Ok(Self {
             spec,
             root,
-            open_files: OpenFiles::default(),
+            open_files: OpenFiles::within_limit(open_files_max()),
+            log: AccessLog::default(),
             footprints: None,
         })
     }
@@ -55,13 +58,44 @@ impl DataDirectory {
         if let Some(file) = self.open_files.get(path) {
             return Ok(file);
         }
-        let (file, identity) = folder::open_file(&self.root, path)?;
+        let (file, identity) = self.within_limit(|| folder::open_file(&self.root, path))?;
         if self.footprints.is_some() {
             Footprints::prepare(&file);
         }
         let file = Arc::new(file);
         self.open_files.keep(path, identity, &file);
         Ok(file)
+    }
+}
+
+/// Tries while other threads hold the last open files, which each does for one read only.
+const TRIES_MAX: usize = 1000;
+
+impl DataDirectory {
+    /// Opens by `open`; at the limit on open files, idle ones are closed and it is tried again.
+    fn within_limit<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
+        for _ in 1..TRIES_MAX {
+            match open() {
+                Err(error) if error.kind == SourceErrorKind::Exhausted => {
+                    if !self.open_files.close_idle() {
+                        std::thread::yield_now();
+                    }
+                }
+                answer => return answer,
+            }
+        }
+        open()
+    }
+
+    fn read(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let file = self.file(path)?;
+        let len = u64::try_from(buf.len()).unwrap_or(u64::MAX);
+        let mut read = || read_full(&file, offset, buf);
+        let read = match &self.footprints {
+            None => read(),
+            Some(footprints) => footprints.reading((&file, path), (offset, len), read),
+        };
+        read.map_err(|error| SourceError::from_io(path, &error))
     }
 }
 
@@ -72,25 +106,19 @@ impl Source for DataDirectory {
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
         path::check(folder)?;
-        folder::list(&self.root, folder)
+        self.log
+            .note(self.within_limit(|| folder::list(&self.root, folder)))
     }
 
     fn len(&self, path: &str) -> Result<u64> {
         path::check(path)?;
-        let (len, identity) = folder::stat_file(&self.root, path)?;
+        let (len, identity) = self.log.note(folder::stat_file(&self.root, path))?;
         self.open_files.forget_unless(path, identity);
         Ok(len)
     }
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let file = self.file(path)?;
-        let len = u64::try_from(buf.len()).unwrap_or(u64::MAX);
-        let mut read = || read_full(&file, offset, buf);
-        let read = match &self.footprints {
-            None => read(),
-            Some(footprints) => footprints.reading((&file, path), (offset, len), read),
-        };
-        read.map_err(|error| SourceError::from_io(path, &error))
+        self.log.note(self.read(path, offset, buf))
     }
 
     fn prefetch(&self, ranges: &[Range]) {
@@ -111,6 +139,10 @@ impl Source for DataDirectory {
                 let _ = fadvise(&*file, range.offset, Some(len), Advice::WillNeed);
             }
         }
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.log.failures()
     }
 }
 

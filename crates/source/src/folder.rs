@@ -27,7 +27,7 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd> {
 pub(crate) fn open_file(root: &OwnedFd, path: &str) -> Result<(File, Identity)> {
     stat_file(root, path)?;
     let file = open_quietly(root, Path::new(path), OFlags::NONBLOCK)
-        .map_err(|errno| trouble(path, errno))?;
+        .map_err(|errno| file_trouble(root, path, errno))?;
     let seen = fstat(&file).map_err(|errno| trouble(path, errno))?;
     must_be_file(path, &seen)?;
     Ok((File::from(file), identity(&seen)))
@@ -37,7 +37,7 @@ pub(crate) fn open_file(root: &OwnedFd, path: &str) -> Result<(File, Identity)> 
 pub(crate) fn stat_file(root: &OwnedFd, path: &str) -> Result<(u64, Identity)> {
     let name = if path.is_empty() { "." } else { path };
     let seen = retry_on_intr(|| statat(root, name, AtFlags::empty()))
-        .map_err(|errno| trouble(path, errno))?;
+        .map_err(|errno| file_trouble(root, path, errno))?;
     must_be_file(path, &seen)?;
     Ok((length(&seen), identity(&seen)))
 }
@@ -82,6 +82,8 @@ fn entry(opened: &OwnedFd, folder: &str, found: &rustix::fs::DirEntry) -> Result
         Ok(seen) => Ok(Some(described(name, &seen))),
         // A link that leads nowhere has its name still; who reads it learns why.
         Err(_) if found.file_type() == FileType::Symlink => other(name),
+        // Not every file system says in a listing what is a link.
+        Err(Errno::LOOP) => other(name),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => {
             let path = if folder.is_empty() {
@@ -154,6 +156,19 @@ fn must_be_file(path: &str, seen: &Stat) -> Result<()> {
         _ => "something else",
     };
     Err(SourceError::not_regular(path, what))
+}
+
+/// The same for a file: a link that leads nowhere is not a name that is absent, as a disk may only not be mounted here.
+fn file_trouble(root: &OwnedFd, path: &str, errno: Errno) -> SourceError {
+    let own = || retry_on_intr(|| statat(root, path, AtFlags::SYMLINK_NOFOLLOW));
+    match errno {
+        Errno::NOENT if own().is_ok() => SourceError::new(
+            path,
+            SourceErrorKind::Dangling,
+            "it is a symbolic link that leads nowhere",
+        ),
+        _ => trouble(path, errno),
+    }
 }
 
 fn trouble(path: &str, errno: Errno) -> SourceError {

@@ -5,6 +5,7 @@
 //! What a source means by its bytes is decided above, in the cluster crate.
 #![forbid(unsafe_code)]
 
+mod access;
 mod chain;
 mod chunks;
 pub mod conformance;
@@ -25,6 +26,7 @@ mod source;
 mod spec;
 pub mod tar;
 
+pub use access::{AccessLog, Presence};
 pub use chain::{BackupChain, ChainShape};
 pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{Entry, Result, Source, SourceSpec};
+use crate::{Entry, Result, Source, SourceError, SourceSpec};
 
 /// Bytes that were not read for this long may be read at once later.
 const BURST: Duration = Duration::from_millis(100);
@@ -102,5 +102,9 @@ impl Source for Limit {
         let count = self.under.read_at(path, offset, buf)?;
         self.pace.pay(u64::try_from(count).unwrap_or(u64::MAX));
         Ok(count)
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.under.unreadable()
     }
 }

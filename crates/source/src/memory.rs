@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::{Entry, EntryKind, Result, Source, SourceError, SourceSpec, path};
+use crate::{
+    AccessLog, Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec, path,
+};
 
 type Files = BTreeMap<String, Arc<[u8]>>;
 
@@ -12,6 +14,8 @@ type Files = BTreeMap<String, Arc<[u8]>>;
 pub struct Memory {
     spec: SourceSpec,
     files: RwLock<Files>,
+    refused: RwLock<BTreeMap<String, SourceErrorKind>>,
+    log: AccessLog,
 }
 
 impl Memory {
@@ -20,6 +24,8 @@ impl Memory {
         Self {
             spec: SourceSpec::Memory { name: name.into() },
             files: RwLock::default(),
+            refused: RwLock::default(),
+            log: AccessLog::default(),
         }
     }
 
@@ -48,6 +54,21 @@ impl Memory {
         self.files_mut().remove(path).is_some()
     }
 
+    /// From now on the path, and all below it, is there and cannot be read; a listing still shows what lies in it as files.
+    pub fn make_unreadable(&self, path: impl Into<String>, kind: SourceErrorKind) {
+        let mut refused = self.refused.write().unwrap_or_else(PoisonError::into_inner);
+        refused.insert(path.into(), kind);
+    }
+
+    fn must_be_readable(&self, path: &str) -> Result<()> {
+        let refused = self.refused.read().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = refused.iter();
+        let own = refused.find(|(own, _)| *own == path || path::below(path, own).is_some());
+        self.log.note(own.map_or(Ok(()), |(_, kind)| {
+            Err(SourceError::new(path, *kind, "it was made unreadable"))
+        }))
+    }
+
     fn files(&self) -> RwLockReadGuard<'_, Files> {
         self.files.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -58,6 +79,7 @@ impl Memory {
 
     fn file(&self, path: &str) -> Result<Arc<[u8]>> {
         path::check(path)?;
+        self.must_be_readable(path)?;
         let files = self.files();
         if let Some(bytes) = files.get(path) {
             return Ok(Arc::clone(bytes));
@@ -90,6 +112,7 @@ impl Source for Memory {
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
         path::check(folder)?;
+        self.must_be_readable(folder)?;
         let files = self.files();
         if files.contains_key(folder) {
             return Err(SourceError::not_folder(folder));
@@ -137,6 +160,10 @@ impl Source for Memory {
             to.copy_from_slice(from);
         }
         Ok(count)
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.log.failures()
     }
 }
 

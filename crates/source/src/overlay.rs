@@ -241,6 +241,10 @@ impl Source for Overlay {
     fn prefetch(&self, ranges: &[Range]) {
         self.under.prefetch(ranges);
     }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.under.unreadable()
+    }
 }
 
 fn length(bytes: &[u8]) -> u64 {

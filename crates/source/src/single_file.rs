@@ -103,6 +103,10 @@ impl Source for SingleFile {
     fn prefetch(&self, ranges: &[Range]) {
         self.beside.prefetch(ranges);
     }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.beside.unreadable()
+    }
 }
 
 #[cfg(test)]

@@ -58,6 +58,11 @@ pub trait Source: Send + Sync {
 
     /// Says what will be read soon. Advice only: it may do nothing, and errors appear when the bytes are read.
     fn prefetch(&self, _ranges: &[Range]) {}
+
+    /// What it was asked for, and is there or may be there, and could not be reached. A decorator hands on what lies below.
+    fn unreadable(&self) -> Vec<SourceError> {
+        Vec::new()
+    }
 }
 
 /// The bytes of a whole small file; a file longer than `limit` bytes is refused.

@@ -15,6 +15,7 @@ use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_report::Document;
 use pgclinic_servers::Target as Server;
+use pgclinic_source::{Presence, Source};
 
 use crate::args::{ChainArgs, ForkName, RunningArgs, SelectionArgs};
 use crate::commands::Command;
@@ -184,7 +185,12 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
             }
         }
     }
-    one_of(found, arguments)
+    let hidden = cluster.unreadable();
+    match hidden.first().filter(|_| found.is_empty()) {
+        // Where it would stand is out of reach: nobody can say that it does not exist.
+        Some(trouble) => Err(Failure::new(&trouble.why)),
+        None => one_of(found, arguments),
+    }
 }
 
 fn one_of(mut found: Vec<Found>, arguments: &Arguments) -> Result<Found, Failure> {
@@ -267,6 +273,26 @@ struct More<'a> {
     target: Target,
 }
 
+/// A file that is out of reach has its own reason; one that can be read is too short.
+fn not_read(source: &dyn Source, fork: &ForkCx<'_>, (block, segment): (u32, u32)) -> Failure {
+    let path = fork.files.path(segment);
+    let why = match Presence::of_file(source, &path) {
+        Presence::Unreadable(error) => Some(error),
+        Presence::There(_) | Presence::Missing => {
+            let mut failures = source.unreadable().into_iter();
+            failures.find(|error| error.path == path)
+        }
+    };
+    let first = fork.files.path(0);
+    Failure::new(match why {
+        Some(error) => format!("block {block}: {error}"),
+        None => format!(
+            "block {block} cannot be read: {first} has {} blocks, from 0",
+            fork.blocks
+        ),
+    })
+}
+
 fn taken_apart(
     fork: &ForkCx<'_>,
     more: More<'_>,
@@ -276,13 +302,10 @@ fn taken_apart(
     let source = fork
         .source
         .ok_or_else(|| Failure::new("there is nothing to read from"))?;
-    let bytes = read_block(source, fork.files, fork.build, block).ok_or_else(|| {
-        Failure::new(format!(
-            "block {block} cannot be read: {} has {} blocks, from 0",
-            fork.files.path(0),
-            fork.blocks
-        ))
-    })?;
+    let segment =
+        u32::try_from(u64::from(block) / fork.build.segment_blocks().max(1)).unwrap_or(u32::MAX);
+    let bytes = read_block(source, fork.files, fork.build, block)
+        .ok_or_else(|| not_read(source, fork, (block, segment)))?;
     let page = Page::parse(&bytes).ok_or_else(|| Failure::new("the page has no valid size"))?;
     let kind = match fork.fork() {
         Fork::Fsm => PageKind::FreeSpaceMap,
@@ -309,8 +332,6 @@ fn taken_apart(
         .and_then(|number| number.parse().ok())
         .unwrap_or(0);
     let findings = check_page(&bytes, block, fork, identifier);
-    let segment =
-        u32::try_from(u64::from(block) / fork.build.segment_blocks().max(1)).unwrap_or(u32::MAX);
     let len = bytes.len() as u64;
     Ok(InspectDocument {
         schema: "pgclinic.inspect/1".into(),

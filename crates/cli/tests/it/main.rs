@@ -2,6 +2,8 @@
 
 mod common;
 
+mod access;
+mod access_methods;
 mod as_pg_amcheck;
 mod as_pg_verifybackup;
 mod bad_input;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgclinic_format::wal::{History, HistoryFault, Shape};
-use pgclinic_source::{EntryKind, Source, SourceErrorKind, read_all};
+use pgclinic_source::{Entry, Presence, Source, SourceErrorKind, read_all};
 
 use crate::error::Trouble;
 
@@ -46,12 +46,10 @@ impl WalFiles {
                 return files;
             }
         };
-        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::File) {
+        for entry in &entries {
             if let Some((timeline, number)) = shape.parse_name(&entry.name) {
-                let file = WalFile {
-                    timeline,
-                    len: entry.len,
-                };
+                let len = files.len_of(source, shape, entry);
+                let file = WalFile { timeline, len };
                 files.segments.entry(number).or_default().push(file);
             } else if let Some(timeline) = history_name(&entry.name) {
                 files.read_history(source, timeline);
@@ -61,6 +59,19 @@ impl WalFiles {
             timelines.sort_by_key(|file| file.timeline);
         }
         files
+    }
+
+    /// A segment out of reach is there all the same: it is taken for a full one, and who reads it learns why it cannot be.
+    fn len_of(&mut self, source: &dyn Source, shape: &Shape, entry: &Entry) -> u64 {
+        match Presence::of_entry(source, "pg_wal", entry) {
+            Presence::There(len) => len,
+            // It went while the names were read.
+            Presence::Missing => 0,
+            Presence::Unreadable(error) => {
+                self.troubles.push(Trouble::from(&error));
+                u64::from(shape.segment_bytes)
+            }
+        }
     }
 
     fn read_history(&mut self, source: &dyn Source, timeline: u32) {

@@ -6,7 +6,7 @@ use pgclinic_format::backup_label::BackupLabel;
 use pgclinic_format::control_file::State;
 use pgclinic_format::wal::Shape;
 use pgclinic_format::{ControlFile, Layout, Lsn};
-use pgclinic_source::{Source, SourceErrorKind, read_all};
+use pgclinic_source::{Presence, Source, SourceErrorKind, read_all};
 
 use crate::wal::files::{Timelines, WalFiles};
 use crate::wal::pages::SegmentPages;
@@ -99,7 +99,12 @@ impl Recovery {
             control.blcksz,
         )?;
         let files = Arc::new(WalFiles::list(source, &shape));
-        let there = |path: &str| source.len(path).is_ok();
+        // The server only asks whether something has the name.
+        let there = |path: &str| match Presence::of_file(source, path) {
+            Presence::There(_) => true,
+            Presence::Missing => false,
+            Presence::Unreadable(error) => error.kind != SourceErrorKind::Dangling,
+        };
         let signal = there("standby.signal") || there("recovery.signal");
         let start = match &label {
             LabelState::Read(label) => Start {

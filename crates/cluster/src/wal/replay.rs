@@ -275,7 +275,8 @@ impl Replay {
             }
             (StartKind::Backup, _) => self.backup_ended,
         };
-        if !whole || recovery.files.is_unreadable {
+        // WAL that is there and out of reach may hold more, as that of an archive may.
+        if !whole || recovery.files.is_unreadable || !self.troubles.is_empty() {
             return Stop::Elsewhere;
         }
         match goes_on(source, recovery, self.end) {

@@ -2,10 +2,11 @@
 //! older segments.
 
 use pgclinic_format::control_file::{Checkpoint, State};
-use pgclinic_format::wal::{Event, PageFault, PageHeader, WalEnd, WalPages, WalReader};
+use pgclinic_format::wal::{Event, PageFault, PageHeader, Record, WalEnd, WalPages, WalReader};
 use pgclinic_format::{ControlFile, Lsn, MultiXactId};
 use pgclinic_source::Source;
 
+use crate::error::Trouble;
 use crate::wal::recovery::Recovery;
 
 /// Breaks of older WAL that are told.
@@ -23,6 +24,8 @@ pub enum CheckpointState {
     },
     /// Its segment is not there.
     NoSegment,
+    /// Its segment, or one that the record reaches into, is there and cannot be read.
+    Unreadable(Trouble),
     /// No record.
     NoRecord(WalEnd),
     /// A record of something else.
@@ -120,10 +123,14 @@ impl WalSurvey {
             };
             chain.bytes += reader.pages().bytes_read;
             let Some(end) = broken else { break };
+            let is_out_of_reach = !reader.pages().troubles.is_empty();
             number = shape
                 .segment_number(end.at.max(Lsn(begin)))
                 .saturating_add(1);
-            chain.breaks.push(end);
+            // What cannot be read is no break: the source keeps its name for the end of the run.
+            if !is_out_of_reach {
+                chain.breaks.push(end);
+            }
         }
         chain
     }
@@ -163,23 +170,23 @@ fn read_checkpoint(source: &dyn Source, recovery: &Recovery) -> CheckpointState 
         return CheckpointState::NoSegment;
     }
     let mut reader = WalReader::new(recovery.pages(source), *shape, start.checkpoint);
-    let record = match reader.read() {
-        Ok(record) if record.lsn == start.checkpoint => record,
-        Ok(record) => {
-            return CheckpointState::Other {
-                manager: record.header.manager,
-                info: record.header.info,
-            };
-        }
-        Err(end) => return CheckpointState::NoRecord(end),
-    };
-    match Event::of(&record, shape.major) {
+    match reader.read() {
+        Ok(record) => state_of(&record, start.checkpoint, shape.major),
+        Err(end) => match reader.pages().troubles.first() {
+            Some(trouble) => CheckpointState::Unreadable(trouble.clone()),
+            None => CheckpointState::NoRecord(end),
+        },
+    }
+}
+
+fn state_of(record: &Record<'_>, checkpoint: Lsn, major: u16) -> CheckpointState {
+    match Event::of(record, major) {
         Event::Checkpoint {
-            checkpoint,
+            checkpoint: found,
             shutdown,
             ..
-        } => CheckpointState::Found {
-            checkpoint,
+        } if record.lsn == checkpoint => CheckpointState::Found {
+            checkpoint: found,
             shutdown,
         },
         _ => CheckpointState::Other {

@@ -55,9 +55,6 @@ impl ClusterCheck for BackupFileMissing {
                 Err(error) if error.kind == SourceErrorKind::NotFound => {
                     format!("the file is missing; it had {} bytes", file.size)
                 }
-                Err(error) if error.kind == SourceErrorKind::NotRegular => {
-                    format!("{}; the file had {} bytes", error.why, file.size)
-                }
                 // What may not be read is no damage; the sums tell.
                 Ok(_) | Err(_) => continue,
             };

@@ -4,7 +4,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::LabelState;
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
+use crate::document::{Kind, Level, NotChecked};
 use crate::findings::{Draft, Findings};
 use crate::places::file_place;
 use crate::rule::{Rule, Severity};
@@ -47,7 +47,13 @@ impl ClusterCheck for BackupLabelCheck {
         };
         let (message, refused) = match &recovery.label {
             LabelState::None => return,
-            LabelState::Unreadable(why) => (format!("backup_label cannot be read: {why}"), false),
+            LabelState::Unreadable(why) => {
+                return out.not_checked(NotChecked {
+                    what: "backup_label".into(),
+                    why: why.clone(),
+                    inherent: false,
+                });
+            }
             LabelState::Wrong(line) => (
                 format!("line {line} of backup_label is not as the server writes it"),
                 true,

@@ -69,7 +69,8 @@ impl ClusterCheck for CheckpointRecordMissing {
         };
         let at = start.checkpoint;
         let (message, found) = match &survey.checkpoint {
-            CheckpointState::NoSegment => return,
+            // What is out of reach is told with what was not checked.
+            CheckpointState::NoSegment | CheckpointState::Unreadable(_) => return,
             CheckpointState::NoRecord(end) => (
                 format!("{end}; {whose} says that a checkpoint stands there"),
                 false,

@@ -55,12 +55,8 @@ impl ClusterCheck for ControlFileUnreadable {
             2 * FILE_BYTES as u64,
         );
         let draft = match (&bytes, &cluster.control) {
-            // What may not be read is no damage.
-            (Err(error), _)
-                if matches!(error.kind, SourceErrorKind::Denied | SourceErrorKind::Io) =>
-            {
-                None
-            }
+            // What is there and out of reach is no damage.
+            (Err(error), _) if error.is_out_of_reach() => None,
             (Err(error), _) => Some(unread(error)),
             (Ok(bytes), ControlState::Fault(fault)) => Some(not_understood(bytes, fault)),
             (Ok(bytes), _) if bytes.len() != FILE_BYTES => Some(odd_length(bytes.len())),

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::Database;
 use pgclinic_format::Oid;
+use pgclinic_source::Presence;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, default_home, filled_home, is_remade, is_settled};
+use crate::inventory::{Inventory, default_home, directory_of, filled_home, is_remade, is_settled};
 use crate::rule::{Rule, Severity};
-
-/// OID of `pg_default`.
-const DEFAULT_TABLESPACE: Oid = 1663;
 
 /// The rule.
 pub static MISSING_DATABASE_FOLDER: Rule = Rule {
@@ -63,7 +61,8 @@ impl DatabaseCheck for MissingDatabaseFolder {
             .filter(|known| known.name.is_some() && !known.invalid);
         match named {
             Some(known) if filled_home(database).is_none() => {
-                if !is_remade(cluster, oid) {
+                let folder = folder_of(database, known.tablespace);
+                if !is_remade(cluster, oid) && !is_out_of_reach(database, &folder) {
                     out.add(lost_database(database, known));
                 }
             }
@@ -113,6 +112,9 @@ fn lost_tablespaces(cx: &DatabaseCx<'_>, out: &mut Findings) {
         *lost.entry(relation.tablespace).or_default() += 1;
     }
     for (tablespace, relations) in lost {
+        if is_out_of_reach(cx, &folder_of(cx, tablespace)) {
+            continue;
+        }
         let link = format!("pg_tblspc/{tablespace}");
         let trouble = cx
             .cluster
@@ -135,14 +137,13 @@ fn lost_tablespaces(cx: &DatabaseCx<'_>, out: &mut Findings) {
 }
 
 fn folder_of(cx: &DatabaseCx<'_>, tablespace: Oid) -> String {
-    let (layout, database) = (cx.cluster.layout, cx.catalog.database);
-    match tablespace {
-        DEFAULT_TABLESPACE => format!("base/{database}"),
-        _ => format!(
-            "pg_tblspc/{tablespace}/PG_{}_{}/{database}",
-            layout.major, layout.catalog_version
-        ),
-    }
+    directory_of(cx.cluster, cx.catalog.database, tablespace)
+}
+
+/// It is there, or may be: what cannot be reached is told with what was not checked.
+fn is_out_of_reach(cx: &DatabaseCx<'_>, folder: &str) -> bool {
+    let presence = Presence::of_directory(cx.cluster.source().as_ref(), folder);
+    presence.trouble().is_some()
 }
 
 fn place(cx: &DatabaseCx<'_>, folder: String) -> Place {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Persistence, Relation};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_source::Presence;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
@@ -63,12 +64,7 @@ impl DatabaseCheck for MissingFile {
             let begins = main
                 .and_then(|files| files.segments.first())
                 .is_some_and(|first| first.number == 0);
-            // A link to a file serves the server; that it is not followed is told elsewhere.
-            let source = database.cluster.source();
-            let linked = main.is_some_and(|files| {
-                files.segments.is_empty() && source.len(&files.path(0)).is_ok()
-            });
-            if !begins && !linked {
+            if !begins && is_absent(database, &inventory, relation) {
                 missing
                     .entry((relation.tablespace, relation.filenode))
                     .or_insert(relation);
@@ -96,4 +92,13 @@ impl DatabaseCheck for MissingFile {
             });
         }
     }
+}
+
+/// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole: both are told elsewhere.
+fn is_absent(cx: &DatabaseCx<'_>, inventory: &Inventory<'_>, relation: &Relation) -> bool {
+    let Some(home) = inventory.home(relation) else {
+        return true;
+    };
+    let path = inventory.place(relation, home, Fork::Main).path;
+    Presence::of_file(cx.cluster.source().as_ref(), &path).is_missing()
 }

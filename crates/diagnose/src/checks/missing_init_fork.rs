@@ -2,6 +2,7 @@
 
 use pgclinic_cluster::{Persistence, RelKind};
 use pgclinic_format::Fork;
+use pgclinic_source::Presence;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
@@ -66,6 +67,10 @@ impl DatabaseCheck for MissingInitFork {
             }
             let message = format!("unlogged {} has no init fork", relation.qualified_name());
             let place = inventory.place(relation, home, Fork::Init);
+            // Out of reach is not absent.
+            if !Presence::of_file(database.cluster.source().as_ref(), &place.path).is_missing() {
+                continue;
+            }
             out.add(Draft::new(&MISSING_INIT_FORK, message).place(place));
         }
     }

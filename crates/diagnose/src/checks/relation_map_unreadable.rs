@@ -5,7 +5,7 @@
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
-use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_source::read_all;
 
 use crate::check::ClusterCheck;
 use crate::document::{Kind, Level, Place};
@@ -92,10 +92,8 @@ fn unreadable(cluster: &Cluster, home: &Home) -> Option<Draft> {
     let expected = cluster.layout.relation_map_bytes;
     let bytes = match read_all(cluster.source().as_ref(), &path, 4096) {
         Ok(bytes) => bytes,
-        // What may not be read is no damage.
-        Err(error) if matches!(error.kind, SourceErrorKind::Denied | SourceErrorKind::Io) => {
-            return None;
-        }
+        // What is there and out of reach is told with what was not checked.
+        Err(error) if error.is_out_of_reach() => return None,
         Err(error) => {
             let draft = Draft::new(&RELATION_MAP_UNREADABLE, error.to_string());
             let words =
@@ -108,9 +106,8 @@ fn unreadable(cluster: &Cluster, home: &Home) -> Option<Draft> {
             };
             // A folder without anything is told by `missing-database-folder`.
             is_there("").then_some(())?;
-            let missing = error.kind == SourceErrorKind::NotFound;
             // A database's folder is looked at for its version first.
-            let said = missing && (home.database == 0 || is_there("PG_VERSION"));
+            let said = error.is_absent() && (home.database == 0 || is_there("PG_VERSION"));
             return Some(if said {
                 draft.server_says(words)
             } else {

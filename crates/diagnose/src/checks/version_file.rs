@@ -5,7 +5,7 @@
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::{Kind, Level, Place};
+use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{filled_home, is_settled};
 use crate::rule::{Rule, Severity};
@@ -65,8 +65,14 @@ impl DatabaseCheck for VersionFile {
             Err(error) if error.kind == SourceErrorKind::NotFound => {
                 "PG_VERSION is missing".to_owned()
             }
-            // What may not be read is no damage; the ledger counts it.
-            Err(_) => return,
+            // What is there and out of reach is no damage.
+            Err(error) => {
+                return out.not_checked(NotChecked {
+                    what: path,
+                    why: error.to_string(),
+                    inherent: false,
+                });
+            }
         };
         let draft = Draft::new(&VERSION_FILE, missing).place(place(database, path));
         let words = || {

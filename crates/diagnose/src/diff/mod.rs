@@ -144,6 +144,9 @@ pub fn diff_clusters(
         relation_maps::compare(sides, bystander, &mut document);
         status::compare(sides, &mut document);
     }
+    for (name, cluster) in [("A", a), ("B", b)] {
+        tell_unreadable(name, cluster, &mut document.coverage);
+    }
     document.interrupted = progress.is_interrupted();
     tell_the_rest(&mut document.coverage);
     document.verdict = verdict(&document);
@@ -241,6 +244,21 @@ fn tell_troubles(name: &str, cluster: &Cluster, coverage: &mut DiffCoverage) {
     }
     for trouble in &cluster.troubles {
         tell(trouble.what.clone(), trouble.why.clone());
+    }
+}
+
+/// What was asked for on the way and could not be reached.
+fn tell_unreadable(name: &str, cluster: &Cluster, coverage: &mut DiffCoverage) {
+    for trouble in cluster.unreadable() {
+        let own = format!("{} of {name}", trouble.what);
+        let mut told = coverage.not_checked.iter();
+        if !told.any(|gap| !gap.inherent && (gap.what == own || gap.what == trouble.what)) {
+            coverage.not_checked.push(NotChecked {
+                what: own,
+                why: trouble.why,
+                inherent: false,
+            });
+        }
     }
 }
 

@@ -41,6 +41,14 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    fn a(&self) -> Option<&ForkFiles> {
+        self.a.as_ref()
+    }
+
+    fn b(&self) -> Option<&ForkFiles> {
+        self.b.as_ref()
+    }
+
     /// The files of one of them, for its names.
     pub(crate) fn any(&self) -> Option<&ForkFiles> {
         self.a.as_ref().or(self.b.as_ref())
@@ -105,12 +113,31 @@ pub(crate) fn pairs(
         match (&pair.a, &pair.b) {
             (None, _) => !hidden_a.has(folder),
             (_, None) => !hidden_b.has(folder),
-            (Some(_), Some(_)) => true,
+            (Some(a), Some(b)) => !a.segments.is_empty() && !b.segments.is_empty(),
         }
     };
+    for (name, side) in [("A", Pair::a as fn(&Pair) -> Option<&ForkFiles>), ("B", Pair::b)] {
+        let own = all.values().filter(|pair| asked(pair)).filter_map(side);
+        tell_no_files(name, own, coverage);
+    }
     all.into_values()
         .filter(|pair| asked(pair) && can_be_compared(pair))
         .collect()
+}
+
+/// Forks of which a copy has the name and nothing that can be read.
+fn tell_no_files<'f>(
+    name: &str,
+    forks: impl Iterator<Item = &'f ForkFiles>,
+    coverage: &mut DiffCoverage,
+) {
+    for files in forks.filter(|files| files.segments.is_empty()) {
+        coverage.not_checked.push(NotChecked {
+            what: format!("{} of {name}", files.path(0)),
+            why: "it is no regular file".into(),
+            inherent: false,
+        });
+    }
 }
 
 fn key(files: &ForkFiles) -> (String, Oid, Fork) {
@@ -130,10 +157,10 @@ fn forks(
             Ok(files) => forks.extend(files.into_iter().filter(|own| own.temporary.is_none())),
             Err(trouble) => {
                 hidden.0.push(home.folder.clone());
+                // A server at work drops databases; one that is there and out of reach is told at the end.
                 coverage.not_checked.push(NotChecked {
                     what: trouble.what,
                     why: trouble.why,
-                    // A server at work drops databases.
                     inherent: cluster.is_running(),
                 });
             }

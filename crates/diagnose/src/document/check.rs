@@ -295,6 +295,9 @@ pub struct Coverage {
     pub pages_unchanged: u64,
     /// Relations.
     pub relations: u64,
+    /// Directories of relations that are there and cannot be reached: how many bytes lie in them is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub directories_unreadable: u64,
     /// What was not checked, and why.
     pub not_checked: Vec<NotChecked>,
     /// What lies beyond the level that was asked for; it does not change the verdict.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_source::{BufferPool, Chunk, ChunkReader, Range, Source, for_each_chunk};
+use pgclinic_source::{
+    BufferPool, Chunk, ChunkReader, Presence, Range, Source, for_each_chunk,
+};
 
 use super::job::{Job, Tally};
 use super::key_order::KeyOrder;
@@ -19,6 +21,9 @@ use crate::document::{
     Counters, Coverage, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredDatabase, MeasuredRelation,
     NotChecked, Sections, Tool,
 };
+use crate::inventory::Inventory;
+use crate::unknown_storage;
+use crate::unreachable::tell_relations;
 use crate::walker::{Progress, Selection, fork_cx, target_of};
 
 /// Bytes of one read.
@@ -61,6 +66,7 @@ pub fn measure_cluster(
             }
         }
     }
+    crate::unreachable::tell(cluster, &mut document.coverage);
     document.interrupted = progress.is_interrupted();
     document
 }
@@ -134,13 +140,17 @@ fn measure_database(
         let (what, why) = (trouble.what.clone(), trouble.why.clone());
         leave_out(&mut document.coverage, what, why);
     }
+    tell_relations(cluster, &catalog, &troubles, &mut document.coverage);
     let view = DatabaseCx {
         cluster,
         catalog: &catalog,
         forks: &forks,
     };
+    tell_missing(&view, options, &mut document.coverage);
     let chosen = forks.iter().filter(|files| is_measured(files));
     let chosen = chosen.filter(|files| options.selection.takes_dependent(files, &catalog));
+    let coverage = &mut document.coverage;
+    let chosen = chosen.filter(|files| !is_unknown(&view, files, coverage));
     let jobs: Vec<Job<'_>> = chosen
         .map(|files| fork_cx(&view, files, Level::Pages))
         .map(|fork| Job::new(fork, &catalog, options))
@@ -153,6 +163,33 @@ fn measure_database(
         tell_database(&view, options, &measured, document);
     }
     document.relations.append(&mut measured);
+}
+
+/// Relations of which nothing can be measured: their file is not there, or is none that can be read. What recovery makes or
+/// removes proves nothing.
+fn tell_missing(view: &DatabaseCx<'_>, options: &MeasureOptions, coverage: &mut Coverage) {
+    let Some(inventory) = Inventory::comparable(view) else {
+        return;
+    };
+    let source = view.cluster.source().as_ref();
+    for relation in inventory.relations() {
+        let files = inventory.fork(relation, Fork::Main);
+        let begins = files.is_some_and(|files| !files.segments.is_empty());
+        let Some(home) = inventory.home(relation).filter(|_| !begins) else {
+            continue;
+        };
+        let own = inventory.files(relation, home, Fork::Main);
+        if !options.selection.takes_dependent(&own, view.catalog) {
+            continue;
+        }
+        let why = match Presence::of_file(source, &own.path(0)) {
+            Presence::Missing => "its file is missing".into(),
+            Presence::Unreadable(error) => error.to_string(),
+            Presence::There(_) => "it is a link, which is not followed".into(),
+        };
+        let what = format!("{} ({})", own.path(0), relation.qualified_name());
+        leave_out(coverage, what, why);
+    }
 }
 
 /// The forks in the folders of a database, and what cannot be listed.
@@ -218,6 +255,21 @@ fn whole_database(
         database_oid: view.catalog.database,
         sections,
     })
+}
+
+/// Nothing can be told of its pages, which is told.
+pub(super) fn is_unknown(
+    view: &DatabaseCx<'_>,
+    files: &ForkFiles,
+    coverage: &mut Coverage,
+) -> bool {
+    let relation = view
+        .catalog
+        .by_file(files.home.tablespace, files.filenode);
+    let why = relation.and_then(|own| unknown_storage::why(view, files, own));
+    let is_unknown = why.is_some();
+    coverage.not_checked.extend(why);
+    is_unknown
 }
 
 /// Main forks that outlive the server's next start.

@@ -217,6 +217,7 @@ impl Round<'_> {
         let chosen = chosen.filter(|files| options.selection.takes_dependent(files, catalog));
         let jobs: Vec<Job<'_>> = chosen
             .filter(is_wanted)
+            .filter(|files| !run::is_unknown(&cx, files, &mut document.coverage))
             .map(|files| ForkCx {
                 // Transactions are those of the catalogs.
                 cluster: Some(self.now.names()),

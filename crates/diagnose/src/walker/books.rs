@@ -240,7 +240,12 @@ impl Books {
     pub(crate) fn status_files(&mut self, cluster: &Cluster) {
         for log in StatusLog::ALL {
             match cluster.status_files(log) {
-                Ok(files) => files.iter().for_each(|file| self.file(cluster, &file.path)),
+                Ok(files) => {
+                    for file in &files {
+                        self.file(cluster, &file.path);
+                        self.troubles(file.trouble.as_slice());
+                    }
+                }
                 Err(trouble) => self.troubles(&[trouble]),
             }
         }

@@ -92,6 +92,13 @@ fn is_left_out(
     relation: Option<&Relation>,
     books: &mut Books,
 ) -> bool {
+    if let Some(relation) = relation
+        && let Some(why) = crate::unknown_storage::why(view, files, relation)
+    {
+        books.unread.insert(files.path(0));
+        books.not_checked(why);
+        return true;
+    }
     let running = view.cluster.is_running();
     let (what, why) = if files.temporary.is_some() && running {
         (
@@ -221,10 +228,17 @@ fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {
             inherent: job.is_running(),
         });
     } else if job.method.is_none() {
-        let why = "its access method belongs to an extension";
+        let foreign = job.relation.and_then(|own| own.foreign_method.as_ref());
+        let why = match foreign {
+            Some(method) => format!(
+                "its access method {} belongs to an extension",
+                method.name
+            ),
+            None => "its access method belongs to an extension".into(),
+        };
         books.not_checked(NotChecked {
             what: format!("contents of {name}"),
-            why: why.into(),
+            why,
             inherent: true,
         });
     }

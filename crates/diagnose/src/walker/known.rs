@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_cluster::{Cluster, RelationFileName, fork_path};
 use pgclinic_format::{Fork, Lsn};
+use pgclinic_source::Presence;
 
 use crate::check::ForkCx;
 use crate::checks::{is_comparison, is_of_a_page, level_of};
@@ -119,7 +120,8 @@ impl Known {
         }
         for own in &self.open {
             let path = own.path.as_ref();
-            if path.is_some_and(|path| cluster.source().len(path).is_err()) {
+            let source = cluster.source().as_ref();
+            if path.is_some_and(|path| Presence::of_file(source, path).is_missing()) {
                 continue;
             }
             let gap = left_open(&own.gap);
@@ -210,8 +212,11 @@ impl Now<'_> {
         if place.filenode.is_none() && place.kind != Kind::Wal {
             return true;
         }
-        let Ok(len) = self.cluster.source().len(&place.path) else {
-            return false;
+        let len = match Presence::of_file(self.cluster.source().as_ref(), &place.path) {
+            Presence::There(len) => len,
+            Presence::Missing => return false,
+            // Nobody can know that it is gone.
+            Presence::Unreadable(_) => return true,
         };
         let build = self.cluster.build;
         let inside = place.block.filter(|_| place.filenode.is_some());
@@ -229,7 +234,7 @@ impl Now<'_> {
         let mut homes = homes.filter(|home| home.database == of.database);
         homes.any(|home| {
             let path = fork_path(&home.folder, of.filenode, of.fork, 0);
-            self.cluster.source().len(&path).is_ok()
+            !Presence::of_file(self.cluster.source().as_ref(), &path).is_missing()
         })
     }
 }

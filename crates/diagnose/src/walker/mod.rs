@@ -37,6 +37,7 @@ use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
 use crate::neighbours::Neighbours;
 use crate::places::file_place;
+use crate::unreachable::tell_relations;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
@@ -274,6 +275,7 @@ fn check_database(
     first.troubles(&catalog.troubles);
     let (forks, troubles) = forks_of(cluster, catalog);
     first.unlisted(&troubles);
+    tell_relations(cluster, catalog, &troubles, &mut first.coverage);
     let view = DatabaseCx {
         cluster,
         catalog,
@@ -307,6 +309,18 @@ fn forks_of(cluster: &Cluster, catalog: &Catalog) -> (Vec<ForkFiles>, Vec<Troubl
     (forks, troubles)
 }
 
+/// Without those of relations whose storage is not known here: their lengths and names mean nothing. Nothing where all are known.
+fn known_forks(catalog: &Catalog, forks: &[ForkFiles]) -> Option<Vec<ForkFiles>> {
+    let is_unknown = |files: &&ForkFiles| {
+        let relation = catalog.by_file(files.home.tablespace, files.filenode);
+        relation.is_some_and(|own| own.unknown_storage().is_some())
+    };
+    forks.iter().any(|files| is_unknown(&files)).then(|| {
+        let known = forks.iter().filter(|files| !is_unknown(files));
+        known.cloned().collect()
+    })
+}
+
 fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item = &'a Home> {
     let database = catalog.database;
     let homes = cluster.homes.iter();
@@ -321,6 +335,11 @@ fn check_against_files(
     books: &mut Books,
 ) {
     let (cluster, catalog) = (view.cluster, view.catalog);
+    let known = known_forks(catalog, view.forks);
+    let view = &DatabaseCx {
+        forks: known.as_deref().unwrap_or(view.forks),
+        ..*view
+    };
     let mut findings = Findings::default();
     for check in DATABASE_CHECKS
         .iter()
@@ -331,10 +350,11 @@ fn check_against_files(
         if check.asks_recovered() {
             clusters.ask_again(known, &mut findings, |after, out| {
                 let (forks, _told_already) = forks_of(after, catalog);
+                let known = known_forks(catalog, &forks);
                 let view = DatabaseCx {
                     cluster: after,
                     catalog,
-                    forks: &forks,
+                    forks: known.as_deref().unwrap_or(&forks),
                 };
                 check.check(&view, out);
             });

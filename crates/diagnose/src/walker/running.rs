@@ -11,13 +11,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_source::Presence;
 use pgclinic_spill::Budget;
 
 use crate::check::{DatabaseCx, ForkCx};
 use crate::document::{CheckDocument, Finding, Level, NotChecked};
+use crate::unreachable::tell_relations;
 use crate::walker::again::{Again, Newer};
 use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
@@ -233,9 +235,16 @@ impl Run<'_> {
 
     /// A file of the database has bytes that were not looked at.
     fn has_grown(&self, view: &Cluster, database: Oid) -> bool {
-        let homes = view.homes.iter().filter(|home| home.database == database);
-        let mut files = homes.flat_map(|home| view.files(home).unwrap_or_default());
-        files.any(|files| files.temporary.is_none() && self.is_left(view, &files))
+        let mut homes = view.homes.iter().filter(|home| home.database == database);
+        let visited = self.visited.contains(&database);
+        homes.any(|home| match view.files(home) {
+            Ok(files) => {
+                let mut files = files.iter();
+                files.any(|files| files.temporary.is_none() && self.is_left(view, files))
+            }
+            // What cannot be listed is told once, by the look that comes to the database.
+            Err(_) => !visited && !is_gone(view, home),
+        })
     }
 
     fn is_left(&self, view: &Cluster, files: &ForkFiles) -> bool {
@@ -256,6 +265,7 @@ impl Run<'_> {
         if first {
             self.books.troubles(&catalog.troubles);
             self.books.unlisted(&troubles);
+            tell_relations(view, catalog, &troubles, &mut self.books.coverage);
             let cx = DatabaseCx {
                 cluster: view,
                 catalog,
@@ -461,5 +471,10 @@ fn whole_pages(view: &Cluster, bytes: u64) -> u64 {
 fn is_dropped(view: &Cluster, catalog: &Catalog) -> bool {
     let mut homes = view.homes.iter();
     let home = homes.find(|home| home.database == catalog.database);
-    home.is_some_and(|home| view.source().list(&home.folder).is_err()) && catalog.database != 0
+    home.is_some_and(|home| is_gone(view, home)) && catalog.database != 0
+}
+
+/// The directory is not there any more; one that is out of reach may be.
+fn is_gone(view: &Cluster, home: &Home) -> bool {
+    Presence::of_directory(view.source().as_ref(), &home.folder).is_missing()
 }

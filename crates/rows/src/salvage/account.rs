@@ -236,6 +236,9 @@ pub struct TableAccount {
     /// A server at work moved the table each time while it was read: what is missing is not known to be lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,
+    /// A file of it is there and could not be read: what is missing of the table may be whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_reach: bool,
     /// Where something was lost, the first 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<LossPlace>,
@@ -393,6 +396,7 @@ impl TableAccount {
         self.empty_pages += tally.empty_pages;
         self.changed_pages += tally.changed_pages;
         self.places_omitted += tally.places_omitted;
+        self.out_of_reach |= tally.out_of_reach;
         self.damaged_blocks.extend(tally.damaged_blocks);
         self.places.extend(tally.places);
         if self.places.len() > 2 * PLACES_MAX {
@@ -456,6 +460,8 @@ pub(crate) struct Tally {
     pub(crate) places_omitted: u64,
     /// Of the table itself, each perhaps more than once.
     pub(crate) damaged_blocks: Vec<u32>,
+    /// A file is there and could not be read.
+    pub(crate) out_of_reach: bool,
 }
 
 impl Tally {
@@ -551,11 +557,18 @@ impl Account {
             self.checks.iter().any(|check| check.broken > 0) || self.counts.iter().any(differs);
         // Tables of a server at work are of different moments, so that a key tells nothing for sure.
         let breaks = is_broken && self.source.is_none();
-        let is_hurt = |table: &TableAccount| !table.is_whole() && !table.unsettled;
+        let is_hurt = |table: &TableAccount| {
+            !table.is_whole() && !table.unsettled && !table.out_of_reach
+        };
+        let is_out_of_reach = self.tables.iter().any(|table| table.out_of_reach);
         let is_damaged = objects_lost || values_doubtful || breaks;
         self.outcome = if is_damaged || self.tables.iter().any(is_hurt) {
             Outcome::Damaged
-        } else if self.not_salvaged.iter().any(is_open) || self.interrupted || is_broken {
+        } else if self.not_salvaged.iter().any(is_open)
+            || self.interrupted
+            || is_broken
+            || is_out_of_reach
+        {
             Outcome::Incomplete
         } else {
             Outcome::Whole

@@ -10,7 +10,7 @@ use super::fitting;
 use super::folder::Folder;
 use super::lines::To;
 use super::plan::{Planned, account_of, not_salvaged};
-use super::{Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account};
+use super::{Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account, tell_unreadable};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::Table;
@@ -86,6 +86,7 @@ pub fn salvage_file(
     let style = &options.text.style;
     account.tables = to.write_tables(cluster, vec![planned], charset, style)?;
     account.interrupted = progress.is_interrupted();
+    tell_unreadable(cluster, &mut account);
     account.close();
     Ok(account)
 }

@@ -140,7 +140,7 @@ pub fn salvage(
         }
     }
     write_schema(cluster, options, &mut account)?;
-    closed(account)
+    closed(cluster, account)
 }
 
 /// Writes the schema where somebody asks for it.
@@ -161,12 +161,24 @@ fn write_schema(
     Ok(())
 }
 
-fn closed(mut account: Account) -> Result<Account, SalvageError> {
+fn closed(cluster: &Cluster, mut account: Account) -> Result<Account, SalvageError> {
+    tell_unreadable(cluster, &mut account);
     if account.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
     account.close();
     Ok(account)
+}
+
+/// Whatever was asked for on the way and could not be reached: nothing is whole before it is told.
+fn tell_unreadable(cluster: &Cluster, account: &mut Account) {
+    for trouble in cluster.unreadable() {
+        let mut told = account.not_salvaged.iter();
+        if !told.any(|gap| gap.what == trouble.what && !gap.inherent) {
+            let gap = not_salvaged(&trouble.what, &trouble.why);
+            account.not_salvaged.push(gap);
+        }
+    }
 }
 
 /// The account of a whole salvage is written: its folder holds no work any more that could be gone on with.

@@ -7,6 +7,7 @@ use pgclinic_diagnose::Selection;
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
+use pgclinic_source::Presence;
 
 use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
@@ -283,11 +284,23 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
     let whole = cluster.build.segment_blocks();
     for number in (0..=last).filter(|number| !is_there(*number)) {
         let block = u32::try_from(u64::from(number) * whole).unwrap_or(u32::MAX);
+        let path = files.path(number);
+        let presence = Presence::of_file(cluster.source().as_ref(), &path);
+        account.out_of_reach |= !presence.is_missing();
+        let why = match presence {
+            Presence::Missing => format!("the file {path} is missing"),
+            Presence::There(_) => format!("{path} is a link, which is not followed"),
+            Presence::Unreadable(error) => error.to_string(),
+        };
         account.places.push(LossPlace {
             in_toast,
-            ..LossPlace::page(block, format!("the file {} is missing", files.path(number)))
+            ..LossPlace::page(block, why)
         });
     }
+    account.out_of_reach |= files.segments.iter().any(|segment| {
+        let read = cluster.source().read_at(&files.path(segment.number), 0, &mut [0]);
+        read.is_err_and(|error| error.is_out_of_reach())
+    });
     let short = files
         .segments
         .iter()

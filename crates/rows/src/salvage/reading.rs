@@ -5,6 +5,7 @@ use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_source::SourceError;
 
 use super::account::{LossPlace, Tally};
 use super::crew::Crew;
@@ -35,6 +36,8 @@ pub(super) fn read_piece(
     let source = crew.cluster.source();
     let read = source.read_at(&piece.path, piece.offset, &mut buffer);
     let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
+    let is_out_of_reach = read.as_ref().is_err_and(SourceError::is_out_of_reach);
+    tally.out_of_reach |= is_out_of_reach;
     let mut lose = |from: usize, pages: usize, why: String| {
         tally.damaged_pages += pages as u64;
         let behind = u32::try_from(from / page_bytes).unwrap_or(0);

@@ -95,7 +95,7 @@ pub(super) fn salvage(
     run.tell_open(&mut account);
     tell_changed(&mut account);
     account.interrupted |= progress.is_interrupted();
-    closed(account)
+    closed(cluster, account)
 }
 
 struct Run<'a> {

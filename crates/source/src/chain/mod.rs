@@ -251,6 +251,11 @@ impl Source for BackupChain {
             }
         }
     }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        let links = self.links.iter();
+        links.flat_map(|link| link.unreadable()).collect()
+    }
 }
 
 fn length(bytes: &[u8]) -> u64 {

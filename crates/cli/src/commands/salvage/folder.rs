@@ -50,7 +50,7 @@ fn homes(source: &dyn Source, path: &Path) -> Result<Vec<Home>, Failure> {
     for above in ["base", ""] {
         let entries = match source.list(above) {
             Ok(entries) => entries,
-            Err(_) if !above.is_empty() => continue,
+            Err(error) if error.is_absent() && !above.is_empty() => continue,
             Err(error) => return Err(error.into()),
         };
         let slash = if above.is_empty() { "" } else { "/" };

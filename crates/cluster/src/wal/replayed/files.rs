@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pgclinic_source::{
-    Entry, EntryKind, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec,
+    Entry, EntryKind, Presence, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec,
 };
 
 /// A file that recovery changes.
@@ -16,6 +16,8 @@ pub(crate) struct ChangedFile {
     pub(crate) len: Option<u64>,
     /// Bytes of the file below that still count.
     pub(crate) from_below: u64,
+    /// What lies below is there and cannot be reached: nothing is known of the file, whatever recovery does to some of its pages.
+    pub(crate) unreadable: Option<SourceError>,
 }
 
 /// The changed files by path.
@@ -45,6 +47,7 @@ impl ChangedFiles {
                 .collect(),
             len: Some(bytes.len() as u64),
             from_below: 0,
+            unreadable: None,
         };
         let by_path = files.iter().map(|(path, own)| (path.clone(), held(own)));
         ChangedFiles {
@@ -56,11 +59,16 @@ impl ChangedFiles {
     /// The file, as it lies below until it is changed.
     pub(crate) fn file(&mut self, source: &dyn Source, path: &str) -> &mut ChangedFile {
         self.by_path.entry(path.to_owned()).or_insert_with(|| {
-            let len = source.len(path).ok();
+            let (len, unreadable) = match Presence::of_file(source, path) {
+                Presence::There(len) => (Some(len), None),
+                Presence::Missing => (None, None),
+                Presence::Unreadable(error) => (None, Some(error)),
+            };
             ChangedFile {
                 pages: BTreeMap::new(),
                 len,
                 from_below: len.unwrap_or(0),
+                unreadable,
             }
         })
     }
@@ -167,6 +175,9 @@ impl ReplayedSource {
                 false => Ok(None),
             };
         };
+        if let Some(error) = &file.unreadable {
+            return Err(error.clone());
+        }
         let len = file.len.ok_or_else(|| Self::not_found(path))?;
         Ok(Some((file, len)))
     }
@@ -229,6 +240,7 @@ impl Source for ReplayedSource {
                     };
                     entries.insert(name.to_owned(), entry);
                 }
+                None if file.unreadable.is_some() => {}
                 None => drop(entries.remove(name)),
             }
         }
@@ -271,6 +283,10 @@ impl Source for ReplayedSource {
 
     fn prefetch(&self, ranges: &[Range]) {
         self.under.prefetch(ranges);
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.under.unreadable()
     }
 }
 

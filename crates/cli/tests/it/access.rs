@@ -1,0 +1,279 @@
+//! What is there and cannot be read is neither damage nor health: every thing, in every way of being out of reach, with the exit
+//! code of every verb that looks at it.
+
+use crate::common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{check_json, pgclinic, text, told};
+use pgclinic_diagnose::Verdict;
+use pgclinic_servers::{Checksums, Scratch};
+use pgclinic_testkit::{TempCopy, clinic, copy_of, open, run_as, seed, server};
+
+/// A way of being there and out of reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Directory,
+    Fifo,
+    Socket,
+    LinkLoop,
+    Dangling,
+}
+
+const ALL: [Way; 5] = [
+    Way::Directory,
+    Way::Fifo,
+    Way::Socket,
+    Way::LinkLoop,
+    Way::Dangling,
+];
+
+impl Way {
+    fn put(self, path: &Path) {
+        match self {
+            Way::Directory => fs::create_dir(path).expect("a directory"),
+            Way::Fifo => {
+                let made = Command::new("mkfifo").arg(path).status();
+                assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+            }
+            Way::Socket => drop(UnixListener::bind(path).expect("a socket")),
+            Way::LinkLoop => {
+                let name = path.file_name().expect("a name");
+                symlink(name, path).expect("a link");
+            }
+            Way::Dangling => symlink("/no/such/file", path).expect("a link"),
+        }
+    }
+}
+
+/// Takes the place of a file or directory, and gives it back.
+struct InPlaceOf {
+    path: PathBuf,
+    kept: Option<PathBuf>,
+}
+
+impl InPlaceOf {
+    fn put(pgdata: &Path, path: &str, way: Way, scratch: &Scratch) -> Self {
+        let path = pgdata.join(path);
+        let kept = scratch.path().join("kept");
+        let was_there = fs::symlink_metadata(&path).is_ok();
+        if was_there {
+            fs::rename(&path, &kept).expect("on one file system");
+        }
+        way.put(&path);
+        InPlaceOf {
+            path,
+            kept: was_there.then_some(kept),
+        }
+    }
+}
+
+impl Drop for InPlaceOf {
+    fn drop(&mut self) {
+        let is_directory = fs::symlink_metadata(&self.path).is_ok_and(|own| own.is_dir());
+        let gone = match is_directory {
+            true => fs::remove_dir(&self.path),
+            false => fs::remove_file(&self.path),
+        };
+        assert!(gone.is_ok() || std::thread::panicking(), "{gone:?}");
+        if let Some(kept) = &self.kept {
+            let back = fs::rename(kept, &self.path);
+            assert!(back.is_ok() || std::thread::panicking(), "{back:?}");
+        }
+    }
+}
+
+/// Exit codes of `check`, `salvage` and `measure`; `None` where a verb has no need of the thing.
+type Codes = [Option<u8>; 3];
+
+fn codes(pgdata: &Path, scratch: &Scratch) -> [u8; 3] {
+    let to = scratch.path().join("rows");
+    let _absent = fs::remove_dir_all(&to);
+    let rows = text(&to).to_owned();
+    [
+        pgclinic(&["check", text(pgdata)]).exit,
+        pgclinic(&["salvage", text(pgdata), "--to", &rows]).exit,
+        pgclinic(&["measure", text(pgdata)]).exit,
+    ]
+}
+
+fn copy() -> TempCopy {
+    copy_of(&seed(&server(15), Checksums::On))
+}
+
+fn first_wal_segment(pgdata: &Path) -> String {
+    let control = open(pgdata).control.trusted().cloned();
+    let control = control.expect("a sound control file");
+    let number = control.checkpoint_lsn.0 / u64::from(control.xlog_seg_size);
+    let per_log = (1u64 << 32) / u64::from(control.xlog_seg_size);
+    let timeline = control.checkpoint.timeline;
+    let (log, segment) = (number / per_log, number % per_log);
+    format!("pg_wal/{timeline:08X}{log:08X}{segment:08X}")
+}
+
+fn file_of_docs(pgdata: &Path) -> (String, String) {
+    let cluster = open(pgdata);
+    let catalog = clinic(&cluster);
+    let docs = catalog.by_name("public", "docs").expect("a table of the seed");
+    let directory = format!("base/{}", catalog.database);
+    let file = format!("{directory}/{}", docs.filenode);
+    (directory, file)
+}
+
+fn first_tablespace(pgdata: &Path) -> String {
+    let links = fs::read_dir(pgdata.join("pg_tblspc")).expect("a directory");
+    let name = links.filter_map(Result::ok).next().expect("a tablespace");
+    format!("pg_tblspc/{}", name.file_name().to_string_lossy())
+}
+
+#[test]
+fn nothing_out_of_reach_is_damage_or_health() {
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let pgdata = &copy.pgdata;
+    assert_eq!(codes(pgdata, &scratch), [0, 0, 0], "as the server left it");
+    let (directory, docs) = file_of_docs(pgdata);
+    let in_database = |name: &str| format!("{directory}/{name}");
+    let every = [Some(3); 3];
+    let only_check = [Some(3), None, None];
+    let things: [(String, Codes); 12] = [
+        ("global/pg_control".into(), every),
+        ("global/pg_filenode.map".into(), every),
+        ("PG_VERSION".into(), every),
+        (in_database("PG_VERSION"), only_check),
+        (in_database("pg_filenode.map"), every),
+        (docs.clone(), every),
+        ("backup_label".into(), every),
+        ("pg_xact/0000".into(), only_check),
+        ("pg_multixact/offsets/0000".into(), only_check),
+        ("pg_multixact/members/0000".into(), only_check),
+        ("pg_twophase/00000300".into(), only_check),
+        (first_wal_segment(pgdata), only_check),
+    ];
+    let directories: [(String, Codes); 6] = [
+        (directory.clone(), every),
+        (first_tablespace(pgdata), every),
+        ("global".into(), [None, None, None]),
+        ("pg_multixact".into(), only_check),
+        ("pg_twophase".into(), only_check),
+        ("pg_wal".into(), only_check),
+    ];
+    let of_files = things.iter().flat_map(|own| ALL.map(|way| (own, way)));
+    // A directory that leads nowhere is absent to the server too, and so is one where another stands in its place.
+    let ways = [Way::Fifo, Way::Socket, Way::LinkLoop];
+    let of_directories = directories.iter().flat_map(|own| ways.map(|way| (own, way)));
+    let mut wrong = Vec::new();
+    for ((path, expected), way) in of_files.chain(of_directories) {
+        let _put = InPlaceOf::put(pgdata, path, way, &scratch);
+        let codes = codes(pgdata, &scratch);
+        let met = expected.iter().zip(codes);
+        let is_met = |(expected, code): (&Option<u8>, u8)| expected.is_none_or(|own| own == code);
+        if !met.clone().all(is_met) || codes.contains(&1) {
+            wrong.push(format!("{path} as {way:?}: {codes:?}, not {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(codes(pgdata, &scratch), [0, 0, 0], "everything was put back");
+}
+
+#[test]
+fn a_gap_names_its_path_and_its_reason() {
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let pgdata = &copy.pgdata;
+    let segment = first_wal_segment(pgdata);
+    for (path, way, why) in [
+        ("pg_multixact/offsets/0000", Way::Fifo, "it is a FIFO"),
+        ("global/pg_filenode.map", Way::LinkLoop, "in a circle"),
+        (segment.as_str(), Way::Directory, "it is a folder"),
+        ("pg_twophase", Way::Socket, "not a folder"),
+        ("backup_label", Way::Dangling, "leads nowhere"),
+    ] {
+        let _put = InPlaceOf::put(pgdata, path, way, &scratch);
+        let document = check_json(pgdata, 3);
+        assert_eq!(document.verdict, Verdict::Incomplete);
+        let mut gaps = document.coverage.not_checked.iter();
+        let gap = gaps.find(|gap| gap.what == path && !gap.inherent);
+        assert!(
+            gap.is_some_and(|gap| gap.why.contains(why)),
+            "{path}: {}",
+            told(&document)
+        );
+    }
+}
+
+#[test]
+fn a_directory_of_a_database_out_of_reach_lowers_what_was_checked() {
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let pgdata = &copy.pgdata;
+    let (directory, _) = file_of_docs(pgdata);
+    let _put = InPlaceOf::put(pgdata, &directory, Way::LinkLoop, &scratch);
+    let ran = pgclinic(&["check", text(pgdata)]).exits(3);
+    assert!(ran.first_line().starts_with("INCOMPLETE"), "{}", ran.out);
+    assert!(
+        ran.first_line().contains("checked less than 100 %"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains(&directory), "{}", ran.out);
+}
+
+#[test]
+fn relations_of_a_tablespace_out_of_reach_are_counted() {
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let pgdata = &copy.pgdata;
+    let tablespace = first_tablespace(pgdata);
+    let _put = InPlaceOf::put(pgdata, &tablespace, Way::LinkLoop, &scratch);
+    let document = check_json(pgdata, 3);
+    let mut gaps = document.coverage.not_checked.iter();
+    let counted = gaps.any(|gap| gap.what.contains(" relations in pg_tblspc/"));
+    assert!(counted, "{}", told(&document));
+}
+
+#[test]
+fn a_missing_file_is_a_gap_of_a_measurement() {
+    let copy = copy();
+    let (_, docs) = file_of_docs(&copy.pgdata);
+    fs::remove_file(copy.pgdata.join(&docs)).expect("a file");
+    let ran = pgclinic(&["measure", text(&copy.pgdata)]).exits(3);
+    assert!(ran.out.contains(&docs), "{}", ran.out);
+}
+
+#[test]
+fn few_open_files_are_a_limit_and_no_damage() {
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let pgdata = text(&copy.pgdata);
+    let to = scratch.path().join("few");
+    let verbs: [&[&str]; 3] = [
+        &["check", pgdata, "--level", "full"],
+        &["salvage", pgdata, "--to", text(&to)],
+        &["measure", pgdata],
+    ];
+    for arguments in verbs {
+        let mut limited = Command::new("prlimit");
+        limited.args(["--nofile=20:20", env!("CARGO_BIN_EXE_pgclinic")]);
+        let ran = limited.args(arguments).output().expect("prlimit runs");
+        let out = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let err = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let code = ran.status.code();
+        assert_eq!(code, Some(0), "{arguments:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn a_directory_out_of_reach_beside_a_running_server_is_a_gap() {
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (directory, _) = file_of_docs(&copy.pgdata);
+    let server = copy.start().expect("a server");
+    let put = InPlaceOf::put(&copy.pgdata, &directory, Way::LinkLoop, &scratch);
+    let ran = pgclinic(&["check", text(&copy.pgdata)]);
+    let measured = pgclinic(&["measure", text(&copy.pgdata)]);
+    drop(put);
+    drop(server);
+    assert_eq!(ran.exit, 3, "{}", ran.out);
+    assert!(ran.first_line().contains("less than 100 %"), "{}", ran.out);
+    assert!(ran.out.contains(&directory), "{}", ran.out);
+    assert_eq!(measured.exit, 3, "{}", measured.out);
+}

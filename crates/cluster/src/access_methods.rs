@@ -1,0 +1,99 @@
+//! `pg_am`: whose handler reads a relation's pages.
+//!
+//! The built-in handlers have fixed OIDs; any other is an extension's, as of columnar and encrypted tables.
+//! Truth: `src/include/catalog/pg_am.h`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::layout::CatalogColumn;
+use pgclinic_format::{ColumnLayout, Oid};
+
+use crate::relation::{ForeignMethod, RelKind, Relation};
+
+/// OID of `pg_am`.
+pub(crate) const PG_AM: Oid = 2601;
+/// How the access methods of pg_tde, whose relations are encrypted, begin.
+const ENCRYPTING: &str = "tde_heap";
+
+const fn column(name: &'static str, attlen: i16) -> CatalogColumn {
+    CatalogColumn {
+        name,
+        layout: ColumnLayout {
+            attlen,
+            attalign: 4,
+        },
+    }
+}
+
+/// The columns of `pg_am` up to the handler, the same in all majors.
+pub(crate) const PG_AM_COLUMNS: [CatalogColumn; 3] = [
+    column("oid", 4),
+    column("amname", 64),
+    column("amhandler", 4),
+];
+/// The columns of `pg_index` up to the table, the same in all majors.
+pub(crate) const PG_INDEX_COLUMNS: [CatalogColumn; 2] =
+    [column("indexrelid", 4), column("indrelid", 4)];
+
+/// A row of `pg_am`.
+pub(crate) struct MethodRow {
+    pub(crate) name: String,
+    pub(crate) handler: u32,
+}
+
+/// What `pg_class.relam` says before `pg_am` was read.
+pub(crate) fn unnamed(relam: Oid, kind: RelKind) -> Option<ForeignMethod> {
+    let is_known = relam == 0 || AccessMethod::from_oid(relam).is_some();
+    (!is_known).then(|| ForeignMethod {
+        name: relam.to_string(),
+        is_of_table: kind != RelKind::Index,
+    })
+}
+
+/// Some method makes encrypted relations.
+pub(crate) fn encrypts(methods: &HashMap<Oid, MethodRow>) -> bool {
+    let mut methods = methods.values();
+    methods.any(|method| method.name.starts_with(ENCRYPTING))
+}
+
+/// Puts names and built-in handlers in the place of OIDs.
+pub(crate) fn name_methods(
+    relations: &mut BTreeMap<Oid, Relation>,
+    methods: &HashMap<Oid, MethodRow>,
+) {
+    for relation in relations.values_mut() {
+        let Some(foreign) = relation.foreign_method.as_mut() else {
+            continue;
+        };
+        let known = foreign.name.parse().ok();
+        let Some(method) = known.and_then(|oid: Oid| methods.get(&oid)) else {
+            continue;
+        };
+        foreign.name.clone_from(&method.name);
+        if let Some(built_in) = AccessMethod::from_handler(method.handler) {
+            relation.access_method = Some(built_in);
+            relation.foreign_method = None;
+        }
+    }
+}
+
+/// Indexes and TOAST relations of such tables, and the indexes of these, are as unknown as the tables.
+pub(crate) fn spread(relations: &mut BTreeMap<Oid, Relation>, tables: &HashMap<Oid, Oid>) {
+    let of_table = |relations: &BTreeMap<Oid, Relation>, oid: Oid| {
+        let own = relations.get(&oid)?.foreign_method.clone();
+        own.filter(|method| method.is_of_table)
+    };
+    let toasts: Vec<(Oid, Oid)> = relations
+        .values()
+        .filter(|relation| relation.toast_of != 0)
+        .map(|relation| (relation.oid, relation.toast_of))
+        .collect();
+    let indexes = tables.iter().map(|(index, table)| (*index, *table));
+    for (part, owner) in toasts.into_iter().chain(indexes) {
+        let method = of_table(relations, owner);
+        if let (Some(method), Some(relation)) = (method, relations.get_mut(&part)) {
+            relation.foreign_method = Some(method);
+        }
+    }
+}
