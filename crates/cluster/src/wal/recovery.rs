@@ -99,8 +99,7 @@ impl Recovery {
             control.blcksz,
         )?;
         let files = Arc::new(WalFiles::list(source, &shape));
-        let there = |path: &str| source.len(path).is_ok();
-        let signal = there("standby.signal") || there("recovery.signal");
+        let signal = is_signalled(source);
         let start = match &label {
             LabelState::Read(label) => Start {
                 kind: StartKind::Backup,
@@ -138,6 +137,12 @@ impl Recovery {
             self.timelines.clone(),
         )
     }
+}
+
+/// The server is told to recover from an archive or to follow another server.
+pub(crate) fn is_signalled(source: &dyn Source) -> bool {
+    let there = |path: &str| source.len(path).is_ok();
+    there("standby.signal") || there("recovery.signal")
 }
 
 fn start_of(control: &ControlFile, signal: bool) -> Start {
