@@ -56,6 +56,21 @@ impl DirectoryState {
     }
 }
 
+/// A directory that no row of `pg_database` names. An interrupted CREATE or DROP DATABASE leaves one behind.
+pub(super) fn unnamed(cluster: &Cluster, oid: Oid) -> Option<NotChecked> {
+    let mut others = cluster.databases.values();
+    let names_are_known = others.any(|database| database.name.is_some());
+    let own = cluster.databases.get(&oid)?;
+    if own.name.is_some() || !names_are_known {
+        return None;
+    }
+    let why = "no row of pg_database names it: its tables are written under its number";
+    Some(NotChecked {
+        inherent: true,
+        ..not_salvaged(&format!("the directory of database {oid}"), why)
+    })
+}
+
 /// What recovery may still do about it.
 fn open_question(cluster: &Cluster, oid: Oid) -> Option<&'static str> {
     match cluster.recovered() {

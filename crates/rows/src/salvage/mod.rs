@@ -633,7 +633,10 @@ fn choice_of(options: &SalvageOptions) -> ColumnChoice {
 /// No file is left of a database, which the account then says.
 fn is_gone(cluster: &Cluster, database: Oid, account: &mut Account) -> bool {
     match DirectoryState::of(cluster, database) {
-        DirectoryState::There => return false,
+        DirectoryState::There => {
+            account.not_salvaged.extend(lost_databases::unnamed(cluster, database));
+            return false;
+        }
         DirectoryState::Lost(lost) => account.lost_databases.push(lost),
         DirectoryState::Unknown(gap) => account.not_salvaged.push(gap),
     }

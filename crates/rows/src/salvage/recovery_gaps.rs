@@ -4,6 +4,7 @@ use pgclinic_cluster::{Cluster, ControlState};
 use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
+use pgclinic_source::SourceErrorKind;
 
 use super::account::{Account, ReplayAccount};
 use super::plan::not_salvaged;
@@ -21,7 +22,32 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
         true => wal_gap(replay),
         false => None,
     };
-    control.into_iter().chain(wal).collect()
+    let status = status_gaps(cluster);
+    control.into_iter().chain(wal).chain(status).collect()
+}
+
+/// Directories that every cluster has, and what is not known without them.
+fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
+    const DIRECTORIES: [(&str, &str); 4] = [
+        ("pg_xact", "which transactions committed, but where rows say it themselves"),
+        ("pg_multixact/offsets", "what became of rows that several transactions share"),
+        ("pg_multixact/members", "what became of rows that several transactions share"),
+        ("pg_twophase", "prepared transactions: what they changed counts as not committed"),
+    ];
+    if cluster.is_running() || cluster.is_partial {
+        return Vec::new();
+    }
+    let is_missing = |path: &str| {
+        let listed = cluster.source().list(path);
+        listed.is_err_and(|error| error.kind == SourceErrorKind::NotFound)
+    };
+    let missing = DIRECTORIES.iter().filter(|(path, _)| is_missing(path));
+    let gap = |(path, lost): &(&str, &str)| NotChecked {
+        // It is empty in most clusters, and copies may leave empty directories out.
+        inherent: *path == "pg_twophase",
+        ..not_salvaged(lost, &format!("the directory {path} is missing"))
+    };
+    missing.map(gap).collect()
 }
 
 /// A control file that cannot be trusted is named, with what the write-ahead log says in its place. Only the checkpoint of a shutdown at
