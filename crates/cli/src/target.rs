@@ -570,24 +570,12 @@ pub(crate) fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMet
     };
     let size = sizes.iter().find(fits).copied().unwrap_or(8192);
     let block_size = u32::try_from(size).unwrap_or(8192);
-    let build = Build {
-        block_size,
-        toast_chunk: toast_chunk(block_size),
-        ..Build::USUAL
-    };
+    let build = Build::of_blocks(block_size);
     let mut pages = head
         .chunks_exact(size)
         .filter_map(Page::parse)
         .filter(|page| !page.is_new());
     (build, pages.find_map(AccessMethod::guess))
-}
-
-/// `TOAST_MAX_CHUNK_SIZE`: four rows fill a page, each with its header, the two numbers and the length in front of the data.
-fn toast_chunk(block_size: u32) -> u32 {
-    const PAGE_AND_POINTERS: u32 = 24 + 4 * 4;
-    const ROW: u32 = 24 + 4 + 4 + 4;
-    let row = block_size.saturating_sub(PAGE_AND_POINTERS) / 4 / 8 * 8;
-    row.saturating_sub(ROW)
 }
 
 impl BareFile {

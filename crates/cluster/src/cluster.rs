@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
-use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
+use pgclinic_format::{
+    ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, Page, RelationMap, Xid,
+};
 use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
@@ -21,7 +23,7 @@ use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
 use crate::visibility::{RowState, row_state};
-use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey};
+use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_from_wal};
 use crate::words::Words;
 
 /// `DATABASE_RELATION_ID`.
@@ -29,6 +31,9 @@ const PG_DATABASE: Oid = 1262;
 const CONTROL_FILE: &str = "global/pg_control";
 /// How often a look that met a file on its way is taken anew.
 pub(crate) const LOOKS_MAX: usize = 4;
+
+/// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
+pub const CHECKPOINT_BYTES: u64 = 256;
 
 /// What could be made of `global/pg_control`.
 #[derive(Clone, PartialEq, Debug)]
@@ -71,6 +76,17 @@ impl Build {
         segment_bytes: 1 << 30,
         toast_chunk: 1996,
     };
+
+    /// Pages of so many bytes, in segments of 1 GB.
+    pub fn of_blocks(block_size: u32) -> Build {
+        // `TOAST_MAX_CHUNK_SIZE` in `src/include/access/heaptoast.h`: four chunks to a page.
+        let chunk_row = (block_size.saturating_sub(40) / 4) & !7;
+        Build {
+            block_size,
+            toast_chunk: chunk_row.saturating_sub(36),
+            ..Build::USUAL
+        }
+    }
 
     fn of(control: &ControlFile) -> Option<Build> {
         let sound = (1024..=32768).contains(&control.blcksz)
@@ -190,6 +206,8 @@ pub struct Cluster {
     pub known_sums: Option<BTreeMap<String, (Algorithm, Vec<u8>)>>,
     /// A part of its files is known not to be there, as of an archive that was cut: one that is missing, or short, proves nothing.
     pub is_partial: bool,
+    /// Where the control file cannot be trusted, what WAL says in its place.
+    from_wal: Option<ControlFile>,
     is_replayed: bool,
     replayed_to: Option<Lsn>,
     /// Of a server at work, the files of `pg_xact` that it writes to, as they were before the end of its WAL was looked for.
@@ -282,11 +300,15 @@ impl Cluster {
         let layout = choose_layout(major, &control)?;
         refuse_other_names(&control)?;
         let mut troubles = Vec::new();
-        let trusted = control.trusted();
-        let build = trusted.and_then(Build::of).unwrap_or(Build::USUAL);
+        let build = build_of(source.as_ref(), &control);
+        let from_wal = match (control.trusted(), running) {
+            (None, false) => control_from_wal(source.as_ref(), layout, build, label),
+            _ => None,
+        };
         let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
         let labelled = *label != LabelState::None;
-        let settled = trusted
+        let known = control.trusted().or(from_wal.as_ref());
+        let settled = known
             .filter(|control| control.is_shut_down() && !labelled && !running)
             .map(|control| &control.checkpoint);
         let next_multi =
@@ -301,6 +323,7 @@ impl Cluster {
             troubles,
             running,
             labelled,
+            from_wal: from_wal.clone(),
             ..Cluster::unknown(source, layout, control, build)
         };
         cluster.databases = cluster.read_databases();
@@ -381,6 +404,7 @@ impl Cluster {
             wal_is_elsewhere: false,
             known_sums: None,
             is_partial: false,
+            from_wal: None,
             is_replayed: false,
             replayed_to: None,
             status_before: BTreeMap::new(),
@@ -429,6 +453,15 @@ impl Cluster {
         self.replayed_to
     }
 
+    /// Where all write-ahead log ends that there is, if nothing says that some is missing: no page can have been changed later. `None`
+    /// where the control file alone tells that nothing is to be recovered, so that nobody asks for WAL.
+    pub fn wal_end(&self) -> Option<Lsn> {
+        let is_settled = !self.needs_recovery();
+        let settled = self.control_from_wal().filter(|_| is_settled);
+        let settled = settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
+        self.replayed_to.or(settled.map(Lsn))
+    }
+
     /// Its catalogs and status files are those that a complete recovery leaves.
     pub fn recovered(&self) -> Option<&Recovered> {
         self.recovered.as_ref()
@@ -445,7 +478,21 @@ impl Cluster {
         let begun = |control: &ControlFile| {
             control.state != State::ShutDown || self.labelled || self.running
         };
-        self.control.trusted().is_some_and(begun)
+        match self.known_control() {
+            Some(control) => begun(control),
+            None => self.labelled && !self.is_partial,
+        }
+    }
+
+    /// The control file; where it cannot be trusted, what the write-ahead log says of recovery in its place.
+    fn known_control(&self) -> Option<&ControlFile> {
+        self.control.trusted().or_else(|| self.control_from_wal())
+    }
+
+    /// Where the control file cannot be trusted: identifier, checkpoint and state as the write-ahead log has them, and no other
+    /// field. Nothing where no checkpoint is in `pg_wal`: then whether recovery is due is unknown.
+    pub fn control_from_wal(&self) -> Option<&ControlFile> {
+        self.from_wal.as_ref().filter(|_| !self.is_partial)
     }
 
     /// A server is at work on the files, as whoever opened the cluster knew.
@@ -460,23 +507,22 @@ impl Cluster {
         }
     }
 
-    /// Where recovery would begin, and what lies in `pg_wal`. `None` without a control file to
-    /// trust.
+    /// Where recovery would begin, and what lies in `pg_wal`. `None` where neither the control file nor WAL tells.
     pub fn recovery(&self) -> Option<&Recovery> {
         let plan = || {
             let source = self.source.as_ref();
             let label = self.server().label(source);
-            Recovery::plan(source, self.layout, self.control.trusted()?, label)
+            Recovery::plan(source, self.layout, self.known_control()?, label)
         };
         self.recovery.get_or_init(plan).as_ref()
     }
 
     /// What recovery would do, read once from the WAL that is there. `None` for a cluster that
-    /// needs no recovery, and without a control file to trust.
+    /// needs no recovery, and where nothing tells where it begins.
     pub fn replay(&self) -> Option<&Replay> {
         let read = || {
             let recovery = self.recovery().filter(|_| self.needs_recovery())?;
-            let control = self.control.trusted()?;
+            let control = self.known_control()?;
             let source = self.source.as_ref();
             Some(match self.running {
                 true => Replay::read_to_the_present(source, recovery, control),
@@ -486,8 +532,8 @@ impl Cluster {
         self.replay.get_or_init(read).as_ref()
     }
 
-    /// The checkpoint record and the heads of WAL segments, read once. `None` without a control file
-    /// to trust, and where `pg_wal` cannot be listed.
+    /// The checkpoint record and the heads of WAL segments, read once. `None` where nothing
+    /// tells where recovery begins, and where `pg_wal` cannot be listed.
     pub fn wal_survey(&self) -> Option<&WalSurvey> {
         let take = || {
             let known = |recovery: &&Recovery| !recovery.files.is_unreadable;
@@ -664,6 +710,43 @@ impl Cluster {
         }
         databases
     }
+}
+
+/// Sizes by the control file. Where its checksum is wrong they are believed if the pages of shared relations agree; without one, pages
+/// tell their own size, and segments are taken for the usual ones.
+fn build_of(source: &dyn Source, control: &ControlState) -> Build {
+    if let Some(build) = control.trusted().and_then(Build::of) {
+        return build;
+    }
+    let block_size = block_size_of_pages(source);
+    let doubted = match control {
+        ControlState::WrongCrc(control) => Build::of(control),
+        _ => None,
+    };
+    let agrees = |build: &Build| block_size.is_none_or(|size| size == build.block_size);
+    let by_pages = || block_size.map_or(Build::USUAL, Build::of_blocks);
+    doubted.filter(agrees).unwrap_or_else(by_pages)
+}
+
+/// The block size that most of some pages in `global` carry in their headers.
+fn block_size_of_pages(source: &dyn Source) -> Option<u32> {
+    const FILES_TRIED: usize = 16;
+    let entries = source.list("global").ok()?.into_iter();
+    let relations = entries.filter(|entry| entry.name.bytes().all(|byte| byte.is_ascii_digit()));
+    let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
+    for entry in relations.take(FILES_TRIED) {
+        // The smallest page that there is.
+        let mut head = [0; 1024];
+        let path = format!("global/{}", entry.name);
+        let read = source.read_at(&path, 0, &mut head);
+        let size = Page::parse(&head).map_or(0, Page::page_size);
+        let sound = (1024..=32768).contains(&size) && size.is_power_of_two();
+        if sound && read == Ok(head.len()) {
+            *votes.entry(u32::from(size)).or_default() += 1;
+        }
+    }
+    let (size, _) = votes.into_iter().max_by_key(|(_, votes)| *votes)?;
+    Some(size)
 }
 
 pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {

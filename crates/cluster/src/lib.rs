@@ -35,7 +35,7 @@ mod words;
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
 pub use charset::{Charset, Euc};
-pub use cluster::{Build, Cluster, ControlState, Database, Recovered};
+pub use cluster::{Build, CHECKPOINT_BYTES, Cluster, ControlState, Database, Recovered};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;
 pub use error::{OpenError, Trouble};

@@ -9,7 +9,7 @@ use pgclinic_source::{EntryKind, Source, read_all};
 
 use crate::cluster::{Cluster, ControlState, Server, read_control, read_version};
 use crate::error::OpenError;
-use crate::wal::LabelState;
+use crate::wal::{LabelState, is_segment_name};
 
 /// Files of WAL that are asked for their major.
 const SEGMENTS_TRIED: usize = 16;
@@ -82,7 +82,7 @@ fn major_of_parts(source: &dyn Source) -> Option<u16> {
 /// By the number with which each page of WAL begins.
 fn layout_of_wal(source: &dyn Source) -> Option<&'static Layout> {
     let files = source.list("pg_wal").unwrap_or_default().into_iter();
-    let segments = files.filter(|entry| entry.kind == EntryKind::File && is_segment(&entry.name));
+    let segments = files.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
     let mut told = segments.take(SEGMENTS_TRIED).filter_map(|segment| {
         let mut magic = [0; 2];
         let path = format!("pg_wal/{}", segment.name);
@@ -91,11 +91,6 @@ fn layout_of_wal(source: &dyn Source) -> Option<&'static Layout> {
         LAYOUTS.iter().find(|layout| layout.wal_magic == magic)
     });
     told.next()
-}
-
-/// Timeline, log and segment, of eight hexadecimal digits each.
-fn is_segment(name: &str) -> bool {
-    name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

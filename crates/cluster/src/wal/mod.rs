@@ -1,6 +1,7 @@
 //! The WAL of a cluster: its files, where recovery begins, and what it will do.
 
 mod files;
+mod last_checkpoint;
 mod pages;
 mod recovery;
 mod replay;
@@ -8,10 +9,12 @@ mod replayed;
 mod survey;
 mod touched;
 
+pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
+
 pub use files::{Timelines, WalFile, WalFiles};
 pub use pages::SegmentPages;
 pub use recovery::{LabelState, Recovery, Start, StartKind};
 pub use replay::{Replay, Stop};
-pub use replayed::{Replayed, ReplayedSource};
+pub use replayed::{ReplaySpace, Replayed, ReplayedSource};
 pub use survey::{Chain, CheckpointState, HeadFault, WalSurvey};
 pub use touched::Fate;

@@ -99,13 +99,7 @@ impl Recovery {
             control.blcksz,
         )?;
         let files = Arc::new(WalFiles::list(source, &shape));
-        // The server only asks whether something has the name.
-        let there = |path: &str| match Presence::of_file(source, path) {
-            Presence::There(_) => true,
-            Presence::Missing => false,
-            Presence::Unreadable(error) => error.kind != SourceErrorKind::Dangling,
-        };
-        let signal = there("standby.signal") || there("recovery.signal");
+        let signal = is_signalled(source);
         let start = match &label {
             LabelState::Read(label) => Start {
                 kind: StartKind::Backup,
@@ -143,6 +137,17 @@ impl Recovery {
             self.timelines.clone(),
         )
     }
+}
+
+/// The server is told to recover from an archive or to follow another server.
+pub(crate) fn is_signalled(source: &dyn Source) -> bool {
+    // The server only asks whether something has the name.
+    let there = |path: &str| match Presence::of_file(source, path) {
+        Presence::There(_) => true,
+        Presence::Missing => false,
+        Presence::Unreadable(error) => error.kind != SourceErrorKind::Dangling,
+    };
+    there("standby.signal") || there("recovery.signal")
 }
 
 fn start_of(control: &ControlFile, signal: bool) -> Start {

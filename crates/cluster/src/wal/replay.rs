@@ -268,7 +268,13 @@ impl Replay {
         let reached = |least: Lsn| least.0 != 0 && self.end.record >= least;
         let begun_backup = control.backup_start.0 != 0 && !self.backup_ended;
         let whole = match (recovery.start.kind, &recovery.label) {
-            (StartKind::Settled | StartKind::Crash, _) => true,
+            (StartKind::Settled, _) => true,
+            // Without the record that recovery begins from, nothing of what was read need be all there was; and a server that was
+            // promoted goes on at least to where it ended its recovery.
+            (StartKind::Crash, _) => {
+                let least = control.min_recovery_point;
+                self.checkpoint.is_some() && (least.0 == 0 || reached(least))
+            }
             (StartKind::Archive, _) => reached(control.min_recovery_point) && !begun_backup,
             (StartKind::Backup, LabelState::Read(label)) if label.from_standby => {
                 reached(control.min_recovery_point)

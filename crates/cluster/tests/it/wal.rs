@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::wal::{CheckpointState, StartKind, Stop};
+use pgclinic_cluster::wal::{CheckpointState, ReplaySpace, StartKind, Stop};
 use pgclinic_format::wal::{Compression, WalReader};
 use pgclinic_servers::{Checksums, InitOptions, Scratch, Server, StartOptions, StopMode, initdb};
 use pgclinic_source::DataDirectory;
@@ -158,6 +158,10 @@ fn images_of_every_packing_are_unpacked() {
         }
     }
     assert!(seen.iter().all(|count| *count > 5), "{packings:?} {seen:?}");
-    let (_, replayed) = cluster.replayed(256 << 20).expect("a recovery in memory");
+    let space = ReplaySpace {
+        memory_bytes: 256 << 20,
+        spill_folder: None,
+    };
+    let (_, replayed) = cluster.replayed(&space).expect("a recovery in memory");
     assert!(replayed.not_applied.is_empty(), "{:?}", replayed.faults);
 }

@@ -64,10 +64,16 @@ impl PageCheck for LsnBeyondWal {
     }
 }
 
-/// Pages of unlogged and temporary relations count their changes in other ways.
+/// Pages of unlogged and temporary relations count their changes in other ways. And who builds an index or fills a table anew writes
+/// its pages past the buffers, before their WAL: after a crash they are ahead of it, in a file that no committed row of `pg_class` names.
 fn is_logged(cx: &PageCx<'_>) -> bool {
-    let persistence = cx.fork.relation.map(|relation| relation.persistence);
-    cx.fork.files.temporary.is_none() && persistence.is_none_or(|own| own == Persistence::Permanent)
+    if cx.fork.files.temporary.is_some() {
+        return false;
+    }
+    match cx.fork.relation {
+        Some(relation) => relation.persistence == Persistence::Permanent,
+        None => !cx.fork.replay_is_due(),
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
 use pgclinic_format::Oid;
 
@@ -31,8 +32,11 @@ struct Look {
 impl Look {
     /// Nothing where the cluster cannot be opened any more.
     fn take(cluster: &Cluster, options: &MeasureOptions) -> Result<Self, String> {
-        let memory_bytes = options.memory_bytes / NAMES_SHARE;
-        let look = cluster.steady_with(|view| view.replayed_catalogs(memory_bytes));
+        let space = ReplaySpace {
+            memory_bytes: options.memory_bytes / NAMES_SHARE,
+            spill_folder: None,
+        };
+        let look = cluster.steady_with(|view| view.replayed_catalogs(&space));
         let (view, replayed) = look.map_err(|error| error.to_string())?;
         let names = replayed.map(|(after, _)| after);
         Ok(Look { view, names })

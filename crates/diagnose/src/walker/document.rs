@@ -14,10 +14,9 @@ use crate::walker::{CheckOptions, Since, stories, target_of};
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
     if cluster.control.trusted().is_none() {
-        let why = "the control file cannot be trusted: whether checksums are on, which transactions exist and whether the cluster was shut down is unknown";
         books.not_checked(NotChecked {
             what: "checksums, limits, files against catalogs".into(),
-            why: why.into(),
+            why: without_control(cluster),
             inherent: false,
         });
     }
@@ -45,6 +44,27 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
         options,
         books,
     )
+}
+
+/// What is not known where the control file cannot be trusted, and what WAL says of it.
+fn without_control(cluster: &Cluster) -> String {
+    let known = "the control file cannot be trusted: whether checksums are on";
+    match cluster.control_from_wal() {
+        None => format!(
+            "{known}, which transactions exist and whether the cluster was shut down is unknown"
+        ),
+        Some(control) if !cluster.needs_recovery() => format!(
+            "{known} is unknown; the last record in pg_wal, at {}, is the checkpoint of a shutdown",
+            control.checkpoint_lsn
+        ),
+        Some(_) => {
+            let redo = cluster.recovery().map(|recovery| recovery.start.redo);
+            format!(
+                "{known} and whether pg_wal holds all WAL is unknown; recovery begins at redo {}, found in pg_wal",
+                redo.unwrap_or_default()
+            )
+        }
+    }
 }
 
 fn since_summary(since: &Since, books: &Books) -> SinceSummary {

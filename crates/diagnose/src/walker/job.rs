@@ -1,6 +1,6 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
-use pgclinic_cluster::{ForkFiles, Persistence, Relation};
+use pgclinic_cluster::{CHECKPOINT_BYTES, ForkFiles, Persistence, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 
@@ -12,9 +12,6 @@ use crate::inventory::is_orphan;
 use crate::places::kind_of;
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
-
-/// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
-const CHECKPOINT_BYTES: u64 = 256;
 
 /// Relations without columns that are told by name, in each database.
 const UNKNOWN_TOLD: u64 = 20;

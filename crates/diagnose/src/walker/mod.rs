@@ -27,6 +27,7 @@ mod suspects;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{Catalog, Cluster, Column, ForkFiles, Home, Relation, Trouble};
 use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_spill::Budget;
@@ -84,6 +85,14 @@ pub struct CheckOptions {
 impl CheckOptions {
     /// Memory for comparisons when nobody says otherwise: 256 MiB.
     pub const MEMORY_BYTES: u64 = 256 << 20;
+
+    /// What a recovery that only looks for names may take.
+    pub(crate) fn names_space(&self) -> ReplaySpace<'_> {
+        ReplaySpace {
+            memory_bytes: self.memory_bytes / NAMES_SHARE,
+            spill_folder: Some(&self.spill_folder),
+        }
+    }
 }
 
 /// How the run tells where it is, and is told to stop.
@@ -121,7 +130,7 @@ pub fn check_cluster_on(
     // What was made since the last checkpoint has its names and columns in the WAL.
     let replayed = match cluster.is_partial {
         true => None,
-        false => cluster.replayed_catalogs(options.memory_bytes / NAMES_SHARE),
+        false => cluster.replayed_catalogs(&options.names_space()),
     };
     let names = replayed.as_ref().map_or(cluster, |(after, _)| after);
     let clusters = Clusters {

@@ -25,7 +25,7 @@ use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::{
-    CheckOptions, Course, FACES_SHARE, NAMES_SHARE, Progress, carry, catalogs, catalogs_at_once,
+    CheckOptions, Course, FACES_SHARE, Progress, carry, catalogs, catalogs_at_once,
     check_against_files, check_whole, document, forks_of, pass, system_identifier,
 };
 
@@ -210,7 +210,7 @@ impl Run<'_> {
     /// Looks at what no round has looked at.
     fn round(&mut self, view: &Cluster, first: bool) {
         self.rounds += 1;
-        let replayed = view.replayed_catalogs(self.options.memory_bytes / NAMES_SHARE);
+        let replayed = view.replayed_catalogs(&self.options.names_space());
         let names = replayed.as_ref().map_or(view, |(after, _)| after);
         let clusters = clusters(view, names);
         if first && !self.course.is_whole_done() {
@@ -406,7 +406,7 @@ impl Run<'_> {
             let Some(view) = self.newer(cluster) else {
                 break;
             };
-            let replayed = view.replayed_catalogs(self.options.memory_bytes / NAMES_SHARE);
+            let replayed = view.replayed_catalogs(&self.options.names_space());
             let names = replayed.as_ref().map_or(&view, |(after, _)| after);
             if !held.is_empty() {
                 self.files_again(clusters(&view, names), &held);

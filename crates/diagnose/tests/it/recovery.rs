@@ -188,3 +188,39 @@ fn files_that_nobody_will_read_again() {
     std::fs::remove_dir_all(&half).expect("a folder");
     assert_eq!(complaints(&copy.pgdata), []);
 }
+
+/// Pages of an index that is being built reach its file before their WAL. Its transaction never committed, and neither did that which
+/// gives a table or an index a new file: no row of `pg_class` that counts names these files.
+#[test]
+fn files_of_unfinished_transactions_are_nobodys() {
+    for major in [15, 18] {
+        let copy = copy_of(&seed_of(major));
+        let options = options()
+            .with("wal_writer_delay", "10s")
+            .with("wal_buffers", "64MB")
+            .with("shared_buffers", "64MB");
+        let mut server = copy.start_with(&options).expect("a server");
+        let mut session = server.connect("clinic").expect("a session");
+        for sql in [
+            "CREATE TABLE public.big AS SELECT i AS id, md5(i::text) AS what FROM generate_series(1, 30000) AS i",
+            "CREATE INDEX big_what ON public.big (what)",
+            "CHECKPOINT",
+        ] {
+            session.execute(sql).expect(sql);
+        }
+        let statements = [
+            "BEGIN; CREATE INDEX ON public.big (what, id)",
+            "BEGIN; REINDEX INDEX public.big_what",
+        ];
+        let mut open = Vec::new();
+        for sql in statements {
+            let mut own = server.connect("clinic").expect("a session");
+            own.execute("SET lock_timeout = '5s'").expect("a setting");
+            // The second one may have to wait for the first.
+            let _begun = own.execute(sql);
+            open.push(own);
+        }
+        server.kill();
+        assert_eq!(complaints(&copy.pgdata), [], "{major}");
+    }
+}

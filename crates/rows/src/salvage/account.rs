@@ -45,6 +45,9 @@ pub struct Account {
     /// Snapshots of a running server, in which its tables were read; more than one where it went down meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotAccount>,
+    /// Databases of which no file is left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_databases: Vec<LostDatabase>,
     /// Of all tables.
     pub totals: RowCounts,
     /// By database, schema and name.
@@ -87,6 +90,19 @@ pub struct ReplayAccount {
     pub faults: Vec<String>,
     /// All write-ahead log that there is was read.
     pub is_complete: bool,
+}
+
+/// A database that is lost with everything in it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LostDatabase {
+    /// Its name.
+    pub database: String,
+    /// Its OID.
+    pub oid: u32,
+    /// Where its files were, from the root of the data directory.
+    pub directory: String,
+    /// How that is known.
+    pub why: String,
 }
 
 /// A snapshot of a running server.
@@ -233,6 +249,9 @@ pub struct TableAccount {
     /// Pages that a server at work had written since the moment of which the rows are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changed_pages: u64,
+    /// Pages that were changed after the end of the write-ahead log, of which some must be missing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pages_beyond_wal: u64,
     /// A server at work moved the table each time while it was read: what is missing is not known to be lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,
@@ -395,6 +414,7 @@ impl TableAccount {
         self.damaged_pages += tally.damaged_pages;
         self.empty_pages += tally.empty_pages;
         self.changed_pages += tally.changed_pages;
+        self.pages_beyond_wal += tally.pages_beyond_wal;
         self.places_omitted += tally.places_omitted;
         self.out_of_reach |= tally.out_of_reach;
         self.damaged_blocks.extend(tally.damaged_blocks);
@@ -456,6 +476,7 @@ pub(crate) struct Tally {
     pub(crate) damaged_pages: u64,
     pub(crate) empty_pages: u64,
     pub(crate) changed_pages: u64,
+    pub(crate) pages_beyond_wal: u64,
     pub(crate) places: Vec<LossPlace>,
     pub(crate) places_omitted: u64,
     /// Of the table itself, each perhaps more than once.
@@ -519,6 +540,7 @@ impl Account {
         self.tables.is_empty()
             && self.sequences.is_empty()
             && self.large_objects.is_empty()
+            && self.lost_databases.is_empty()
             && self.not_salvaged.is_empty()
     }
 
@@ -561,7 +583,8 @@ impl Account {
             !table.is_whole() && !table.unsettled && !table.out_of_reach
         };
         let is_out_of_reach = self.tables.iter().any(|table| table.out_of_reach);
-        let is_damaged = objects_lost || values_doubtful || breaks;
+        let databases_lost = !self.lost_databases.is_empty();
+        let is_damaged = objects_lost || databases_lost || values_doubtful || breaks;
         self.outcome = if is_damaged || self.tables.iter().any(is_hurt) {
             Outcome::Damaged
         } else if self.not_salvaged.iter().any(is_open)

@@ -81,6 +81,8 @@ pub(crate) struct Crew<'a> {
     notes: Option<&'a FinishedTables<'a>>,
     /// The end of the write-ahead log that was followed, beside a server at work.
     moment: Option<Lsn>,
+    /// The end of the write-ahead log where all of it seems to be there: no page can have been changed later.
+    wal_end: Option<Lsn>,
 }
 
 impl<'a> Crew<'a> {
@@ -119,6 +121,7 @@ impl<'a> Crew<'a> {
             only: None,
             notes: None,
             moment: cluster.replayed_to().filter(|_| cluster.is_running()),
+            wal_end: cluster.wal_end().filter(|_| !cluster.is_running()),
         }
     }
 
@@ -180,6 +183,11 @@ impl<'a> Crew<'a> {
     /// A server at work has written the page since the moment of which the rows are.
     pub(super) fn is_later(&self, page: Page<'_>) -> bool {
         self.moment.is_some_and(|moment| page.pd_lsn() > moment)
+    }
+
+    /// The page was changed by WAL that is not there.
+    pub(super) fn is_beyond_wal(&self, page: Page<'_>) -> bool {
+        self.wal_end.is_some_and(|end| page.pd_lsn() > end)
     }
 
     /// Values had no place in their columns: the table's file will not be of use.

@@ -18,12 +18,14 @@ pub(crate) mod large_objects;
 mod large_row;
 mod large_value;
 mod lines;
+mod lost_databases;
 mod lost_keys;
 mod options;
 mod outlet;
 mod pieces;
 mod plan;
 mod reading;
+mod recovery_gaps;
 mod running;
 mod sampling;
 pub(crate) mod sequences;
@@ -38,7 +40,7 @@ use std::sync::Arc;
 
 pub use account::{
     Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LargeObjectsAccount, LossPlace,
-    LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount,
+    LostDatabase, LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount,
     TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
@@ -54,7 +56,7 @@ pub use sampling::guess_columns;
 pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
-use pgclinic_cluster::wal::Replayed;
+use pgclinic_cluster::wal::{ReplaySpace, Replayed};
 use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
@@ -70,6 +72,7 @@ use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
 use crew::Crew;
 use lines::{LineOf, Lines, To};
+use lost_databases::DirectoryState;
 use outlet::Outlet;
 use plan::Plan;
 
@@ -93,9 +96,8 @@ pub fn salvage(
     if cluster.is_running() {
         return running::salvage(cluster, folder, options, progress);
     }
-    // Half of the memory is left for reading.
     let replayed = match cluster.needs_recovery() {
-        true => cluster.replayed(options.memory_bytes / 2),
+        true => cluster.replayed(&replay_space(options)),
         false => None,
     };
     let none = BTreeMap::new();
@@ -140,7 +142,16 @@ pub fn salvage(
         }
     }
     write_schema(cluster, options, &mut account)?;
+    recovery_gaps::tell_pages_beyond_wal(cluster, &mut account);
     closed(cluster, account)
+}
+
+/// Half of the memory is left for reading.
+pub(super) fn replay_space(options: &SalvageOptions) -> ReplaySpace<'_> {
+    ReplaySpace {
+        memory_bytes: options.memory_bytes / 2,
+        spill_folder: Some(&options.spill_folder),
+    }
 }
 
 /// Writes the schema where somebody asks for it.
@@ -274,6 +285,9 @@ impl FolderWork<'_> {
         account: &mut Account,
     ) -> Result<(), SalvageError> {
         for (database, name) in databases(cluster, &self.options.selection) {
+            if is_gone(cluster, database, account) {
+                continue;
+            }
             let turn = Turn {
                 folder,
                 cluster,
@@ -463,6 +477,9 @@ impl FolderWork<'_> {
         let options = self.options;
         let mut found = Vec::new();
         for (database, name) in databases(cluster, &options.selection) {
+            if is_gone(cluster, database, account) {
+                continue;
+            }
             let catalog = cluster.catalog(database);
             let is_blind = options.without_catalogs || catalog.is_blind();
             let mut plan = match is_blind {
@@ -625,6 +642,19 @@ fn choice_of(options: &SalvageOptions) -> ColumnChoice {
     }
 }
 
+/// No file is left of a database, which the account then says.
+fn is_gone(cluster: &Cluster, database: Oid, account: &mut Account) -> bool {
+    match DirectoryState::of(cluster, database) {
+        DirectoryState::There => {
+            account.not_salvaged.extend(lost_databases::unnamed(cluster, database));
+            return false;
+        }
+        DirectoryState::Lost(lost) => account.lost_databases.push(lost),
+        DirectoryState::Unknown(gap) => account.not_salvaged.push(gap),
+    }
+    true
+}
+
 /// The tables of a database, with their files in `folder`.
 fn plan_of(cluster: &Cluster, catalog: &Catalog, folder: &str, options: &SalvageOptions) -> Plan {
     Plan::of(
@@ -712,9 +742,8 @@ fn open_account(
         .not_salvaged
         .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
     account.replay = replayed.map(replay_account);
-    if cluster.needs_recovery() {
-        account.not_salvaged.extend(gaps(account.replay.as_ref()));
-    }
+    let gaps = recovery_gaps::of_cluster(cluster, account.replay.as_ref());
+    account.not_salvaged.extend(gaps);
     account
 }
 
@@ -735,6 +764,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         interrupted: false,
         replay: None,
         snapshots: Vec::new(),
+        lost_databases: Vec::new(),
         totals: RowCounts::default(),
         tables: Vec::new(),
         sequences: Vec::new(),
@@ -756,21 +786,5 @@ fn replay_account(replayed: &Replayed) -> ReplayAccount {
         not_applied: replayed.not_applied.values().sum(),
         faults: replayed.faults.clone(),
         is_complete: replayed.is_complete,
-    }
-}
-
-/// What recovery would still bring.
-fn gaps(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
-    let what = "changes since the last checkpoint";
-    match replay {
-        None => Some(not_salvaged(
-            what,
-            "the cluster was not shut down in good order, and its write-ahead log cannot be applied",
-        )),
-        Some(replay) if !replay.is_complete => {
-            let why = format!("the write-ahead log ends at {}: {}", replay.end, replay.why);
-            Some(not_salvaged(what, &why))
-        }
-        Some(_) => None,
     }
 }

@@ -27,7 +27,7 @@ use super::lines::To;
 use super::plan::{Planned, not_salvaged};
 use super::{
     Beside, BesideTables, Destination, FolderWork, Replaying, SalvageOptions, Turn, closed,
-    databases, kept_encoding, open_account, plan_of, work_of, write_schema,
+    databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema,
 };
 use crate::shape::{MainForks, database_name};
 
@@ -115,8 +115,7 @@ struct Look {
 
 impl Look {
     fn take(cluster: &Cluster, options: &SalvageOptions) -> Result<Self, SalvageError> {
-        // Half of the memory is left for reading.
-        let look = cluster.steady_with(|view| view.replayed(options.memory_bytes / 2));
+        let look = cluster.steady_with(|view| view.replayed(&replay_space(options)));
         let (view, replayed) = look.map_err(|error| {
             SalvageError::Unsuitable(format!("the cluster cannot be opened again: {error}"))
         })?;

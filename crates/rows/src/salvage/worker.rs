@@ -112,6 +112,7 @@ impl<'c> Worker<'c> {
         tally: &mut Tally,
     ) {
         let (state, why) = look(self.crew.cluster, page, block);
+        tally.pages_beyond_wal += u64::from(why.is_none() && self.crew.is_beyond_wal(page));
         if let Some(why) = why {
             tally.damaged_pages += 1;
             tally.lose(LossPlace {
@@ -202,6 +203,8 @@ impl<'c> Worker<'c> {
 
     fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
         let (state, why) = look(self.crew.cluster, page, block);
+        printing.tally.pages_beyond_wal +=
+            u64::from(why.is_none() && self.crew.is_beyond_wal(page));
         if let Some(why) = why {
             printing.tally.damaged_pages += 1;
             printing.tally.doubt_block(block);

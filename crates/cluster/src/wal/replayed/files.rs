@@ -1,7 +1,14 @@
 //! Files as recovery leaves them: what lies below, with pages laid over it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
+
+use pgclinic_format::BlockNo;
+
+use super::page_store::{KeptPages, PageNumber, PageStore, ReplaySpace};
+use crate::cluster::Cluster;
+use crate::file_name::RelationFileName;
 
 use pgclinic_source::{
     Entry, EntryKind, Presence, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec,
@@ -11,7 +18,9 @@ use pgclinic_source::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedFile {
     /// By number in the file.
-    pub(crate) pages: BTreeMap<u32, Vec<u8>>,
+    pages: BTreeMap<u32, PageNumber>,
+    /// Of a relation's file: the block that it begins with.
+    first_block: Option<BlockNo>,
     /// Bytes that it has; nothing when it is removed.
     pub(crate) len: Option<u64>,
     /// Bytes of the file below that still count.
@@ -20,44 +29,61 @@ pub(crate) struct ChangedFile {
     pub(crate) unreadable: Option<SourceError>,
 }
 
-/// The changed files by path.
-#[derive(Clone, Debug, Default)]
+/// The changed files by path, with their pages.
+#[derive(Debug)]
 pub(crate) struct ChangedFiles {
     pub(crate) page_bytes: u64,
+    segment_blocks: u64,
     pub(crate) by_path: BTreeMap<String, ChangedFile>,
-    held: usize,
-    asked: usize,
+    pages: PageStore,
+    /// Why a page could not be kept, the first time.
+    pub(crate) failure: Option<String>,
 }
 
 impl ChangedFiles {
-    /// Nothing is changed yet.
-    pub(crate) fn of_pages(page_bytes: u64) -> Self {
+    /// Nothing is changed yet but these files, which have such bytes already.
+    pub(crate) fn of(
+        cluster: &Cluster,
+        files: &BTreeMap<String, Vec<u8>>,
+        space: &ReplaySpace<'_>,
+    ) -> Self {
+        let build = cluster.build;
+        let has_checksums = cluster.checksums() == Some(true);
+        let mut changed = ChangedFiles::new(build.block_size, has_checksums, space);
+        changed.segment_blocks = build.segment_blocks();
+        let size = changed.pages_size();
+        for (path, bytes) in files {
+            let file = ChangedFile {
+                len: Some(bytes.len() as u64),
+                ..ChangedFile::default()
+            };
+            changed.by_path.insert(path.clone(), file);
+            for (number, page) in (0..).zip(bytes.chunks_exact(size)) {
+                // What cannot be kept is remembered as the failure of the whole.
+                let _kept = changed.keep(path, number, page.to_vec());
+            }
+        }
+        changed
+    }
+
+    fn new(page_bytes: u32, has_checksums: bool, space: &ReplaySpace<'_>) -> Self {
+        let size = usize::try_from(page_bytes).unwrap_or(8192).max(1);
         ChangedFiles {
-            page_bytes,
-            ..ChangedFiles::default()
+            page_bytes: u64::from(page_bytes),
+            segment_blocks: u64::from(u32::MAX),
+            by_path: BTreeMap::new(),
+            pages: PageStore::new(size, space, has_checksums),
+            failure: None,
         }
     }
 
-    /// These files are changed already, to such bytes.
-    pub(crate) fn holding(page_bytes: u64, files: &BTreeMap<String, Vec<u8>>) -> Self {
-        let size = usize::try_from(page_bytes).unwrap_or(8192).max(1);
-        let held = |bytes: &Vec<u8>| ChangedFile {
-            pages: (0..)
-                .zip(bytes.chunks_exact(size).map(<[u8]>::to_vec))
-                .collect(),
-            len: Some(bytes.len() as u64),
-            from_below: 0,
-            unreadable: None,
-        };
-        let by_path = files.iter().map(|(path, own)| (path.clone(), held(own)));
-        ChangedFiles {
-            by_path: by_path.collect(),
-            ..ChangedFiles::of_pages(page_bytes)
-        }
+    fn pages_size(&self) -> usize {
+        usize::try_from(self.page_bytes).unwrap_or(8192).max(1)
     }
 
     /// The file, as it lies below until it is changed.
     pub(crate) fn file(&mut self, source: &dyn Source, path: &str) -> &mut ChangedFile {
+        let segment_blocks = self.segment_blocks;
         self.by_path.entry(path.to_owned()).or_insert_with(|| {
             let (len, unreadable) = match Presence::of_file(source, path) {
                 Presence::There(len) => (Some(len), None),
@@ -66,6 +92,7 @@ impl ChangedFiles {
             };
             ChangedFile {
                 pages: BTreeMap::new(),
+                first_block: first_block(path, segment_blocks),
                 len,
                 from_below: len.unwrap_or(0),
                 unreadable,
@@ -74,39 +101,71 @@ impl ChangedFiles {
     }
 
     /// A page of a file, to change it. `None` where the file does not reach so far.
+    ///
+    /// # Errors
+    ///
+    /// There is neither memory nor disk for the page.
     pub(crate) fn page(
         &mut self,
         source: &dyn Source,
         path: &str,
         number: u32,
-    ) -> Option<&mut Vec<u8>> {
+    ) -> io::Result<Option<&mut Vec<u8>>> {
         let page_bytes = self.page_bytes;
         let file = self.file(source, path);
         let at = u64::from(number) * page_bytes;
         let is_there = file.len.is_some_and(|len| at + page_bytes <= len);
         if !is_there {
-            return None;
+            return Ok(None);
         }
-        let from_below = file.from_below;
-        let page = file.pages.entry(number).or_insert_with(|| {
-            let mut page = vec![0; usize::try_from(page_bytes).unwrap_or(8192)];
-            let below = from_below.saturating_sub(at).min(page_bytes);
-            let wanted = usize::try_from(below).unwrap_or(0);
-            if let Some(wanted) = page.get_mut(..wanted) {
-                // A page that cannot be read is taken for zeros: records that do not fit it say so.
-                let _count = source.read_at(path, at, wanted);
+        let (known, from_below) = (file.pages.get(&number).copied(), file.from_below);
+        let block = file.block(number);
+        let own = match known {
+            Some(own) => own,
+            None => {
+                let page = below(source, path, at, (page_bytes, from_below));
+                let added = self.pages.add(page, block);
+                let own = added.inspect_err(|error| note(&mut self.failure, error))?;
+                self.file(source, path).pages.insert(number, own);
+                own
             }
-            page
-        });
-        Some(page)
+        };
+        let page = self.pages.page(own, block);
+        page.inspect_err(|error| note(&mut self.failure, error))
+            .map(Some)
     }
 
     /// Puts a page in its place; the file grows where it must.
-    pub(crate) fn put(&mut self, source: &dyn Source, path: &str, number: u32, page: Vec<u8>) {
+    ///
+    /// # Errors
+    ///
+    /// There is neither memory nor disk for the page.
+    pub(crate) fn put(
+        &mut self,
+        source: &dyn Source,
+        path: &str,
+        number: u32,
+        page: Vec<u8>,
+    ) -> io::Result<()> {
         let end = (u64::from(number) + 1) * self.page_bytes;
         let file = self.file(source, path);
         file.len = Some(file.len.unwrap_or(0).max(end));
-        file.pages.insert(number, page);
+        self.keep(path, number, page)
+    }
+
+    /// Keeps a page of a file that is known.
+    fn keep(&mut self, path: &str, number: u32, page: Vec<u8>) -> io::Result<()> {
+        let Some(file) = self.by_path.get_mut(path) else {
+            return Ok(());
+        };
+        let block = file.block(number);
+        let kept = match file.pages.get(&number) {
+            Some(own) => self.pages.replace(*own, page, block),
+            None => self.pages.add(page, block).map(|own| {
+                file.pages.insert(number, own);
+            }),
+        };
+        kept.inspect_err(|error| note(&mut self.failure, error))
     }
 
     /// Ends a file after so many bytes.
@@ -115,31 +174,63 @@ impl ChangedFiles {
         let file = self.file(source, path);
         file.len = file.len.map(|before| before.min(len));
         file.from_below = file.from_below.min(len);
-        file.pages.split_off(&pages);
+        let gone = file.pages.split_off(&pages);
+        gone.into_values().for_each(|own| self.pages.remove(own));
     }
 
     /// Takes a file away.
     pub(crate) fn remove(&mut self, source: &dyn Source, path: &str) {
-        let file = self.file(source, path);
-        *file = ChangedFile::default();
-    }
-
-    /// Fewer pages are held than this. The pages are counted anew only now and then.
-    pub(crate) fn held_pages_below(&mut self, pages_max: usize) -> bool {
-        const STEP: usize = 256;
-        if self.asked.is_multiple_of(STEP) {
-            self.held = self.by_path.values().map(|file| file.pages.len()).sum();
-        }
-        self.asked += 1;
-        self.held < pages_max
+        let gone = std::mem::take(self.file(source, path));
+        let gone = gone.pages.into_values();
+        gone.for_each(|own| self.pages.remove(own));
     }
 }
 
-/// A cluster's files with what its write-ahead log holds applied to them, in memory.
+impl ChangedFile {
+    fn block(&self, number: u32) -> Option<BlockNo> {
+        self.first_block.and_then(|first| first.checked_add(number))
+    }
+}
+
+/// A page as it lies below, as far as it counts. One that cannot be read is taken for zeros: records that do not fit it say so.
+fn below(
+    source: &dyn Source,
+    path: &str,
+    at: u64,
+    (page_bytes, from_below): (u64, u64),
+) -> Vec<u8> {
+    let mut page = vec![0; usize::try_from(page_bytes).unwrap_or(8192)];
+    let below = from_below.saturating_sub(at).min(page_bytes);
+    let wanted = usize::try_from(below).unwrap_or(0);
+    if let Some(wanted) = page.get_mut(..wanted) {
+        let _count = source.read_at(path, at, wanted);
+    }
+    page
+}
+
+fn note(failure: &mut Option<String>, error: &io::Error) {
+    failure.get_or_insert_with(|| {
+        format!("a changed page could not be kept: {error}")
+    });
+}
+
+/// The block with which a relation's file begins; nothing for other files.
+fn first_block(path: &str, segment_blocks: u64) -> Option<BlockNo> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let is_home =
+        folder == "global" || folder.starts_with("base/") || folder.starts_with("pg_tblspc/");
+    let name = RelationFileName::parse(name).filter(|_| is_home)?;
+    let first = u64::from(name.segment).checked_mul(segment_blocks)?;
+    BlockNo::try_from(first).ok()
+}
+
+/// A cluster's files with what its write-ahead log holds applied to them, in memory and, where that is full, in a temporary file.
 pub struct ReplayedSource {
     under: Arc<dyn Source>,
     spec: SourceSpec,
-    changed: ChangedFiles,
+    page_bytes: u64,
+    by_path: BTreeMap<String, ChangedFile>,
+    pages: KeptPages,
 }
 
 impl ReplayedSource {
@@ -149,7 +240,9 @@ impl ReplayedSource {
                 under: Box::new(under.spec().clone()),
             },
             under,
-            changed,
+            page_bytes: changed.page_bytes,
+            by_path: changed.by_path,
+            pages: changed.pages.keep(),
         }
     }
 
@@ -159,13 +252,13 @@ impl ReplayedSource {
             path.strip_prefix(folder)
                 .is_some_and(|rest| rest.starts_with('/'))
         };
-        let mut files = self.changed.by_path.iter();
+        let mut files = self.by_path.iter();
         files.any(|(path, file)| file.len.is_some() && inside(path))
     }
 
     /// The file as recovery leaves it, where it changes it. A folder that it makes is none.
     fn changed(&self, path: &str) -> Result<Option<(&ChangedFile, u64)>> {
-        let Some(file) = self.changed.by_path.get(path) else {
+        let Some(file) = self.by_path.get(path) else {
             return match self.makes(path) {
                 true => Err(SourceError::new(
                     path,
@@ -194,7 +287,7 @@ impl Source for ReplayedSource {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
-        if let Some(file) = self.changed.by_path.get(folder) {
+        if let Some(file) = self.by_path.get(folder) {
             let not_folder =
                 SourceError::new(folder, SourceErrorKind::NotRegular, "it is not a folder");
             return Err(file
@@ -211,7 +304,7 @@ impl Source for ReplayedSource {
             .into_iter()
             .map(|entry| (entry.name.clone(), entry))
             .collect();
-        for (path, file) in &self.changed.by_path {
+        for (path, file) in &self.by_path {
             let below = match folder {
                 "" => Some(path.as_str()),
                 _ => path
@@ -269,14 +362,19 @@ impl Source for ReplayedSource {
         {
             self.under.read_at(path, offset, wanted)?;
         }
-        let page_bytes = self.changed.page_bytes.max(1);
+        let page_bytes = self.page_bytes.max(1);
         let first = u32::try_from(offset / page_bytes).unwrap_or(u32::MAX);
         let end = offset.saturating_add(count as u64).div_ceil(page_bytes);
-        for (number, page) in file
+        for (number, own) in file
             .pages
             .range(first..u32::try_from(end).unwrap_or(u32::MAX))
         {
-            lay_over(buf, offset, u64::from(*number) * page_bytes, page);
+            let at = u64::from(*number) * page_bytes;
+            let laid = self.pages.read(*own, |page| lay_over(buf, offset, at, page));
+            laid.map_err(|error| {
+                let why = format!("its page {number} cannot be read from a temporary file: {error}");
+                SourceError::new(path, SourceErrorKind::Io, why)
+            })?;
         }
         Ok(count)
     }
@@ -307,6 +405,15 @@ mod tests {
     use super::*;
     use pgclinic_source::{Memory, conformance, read_all};
 
+    fn changed_files(page_bytes: u32) -> ChangedFiles {
+        let folder = std::env::temp_dir();
+        let space = ReplaySpace {
+            memory_bytes: 0,
+            spill_folder: Some(&folder),
+        };
+        ChangedFiles::new(page_bytes, false, &space)
+    }
+
     /// A tree unlike the sample, and what recovery makes of it: the sample.
     #[test]
     fn every_promise_of_a_source_is_kept() {
@@ -325,13 +432,15 @@ mod tests {
                 below.with(path, bytes.clone())
             });
         let below: Arc<dyn Source> = Arc::new(below);
-        let mut changed = ChangedFiles::of_pages(PAGE as u64);
+        let mut changed = changed_files(PAGE as u32);
         let mut lay = |path: &str, from: usize| {
             let pages = files.get(path).expect("a sample").chunks(PAGE);
             for (number, page) in (0..).zip(pages).skip(from) {
                 let mut whole = page.to_vec();
                 whole.resize(PAGE, 0);
-                changed.put(below.as_ref(), path, number, whole);
+                changed
+                    .put(below.as_ref(), path, number, whole)
+                    .expect("room");
             }
         };
         lay("base/5/16384", 1);
@@ -352,15 +461,22 @@ mod tests {
             .with("base/1", *b"aaaabbbbcccc")
             .with("base/2", *b"x");
         let below: Arc<dyn Source> = Arc::new(below);
-        let mut changed = ChangedFiles::of_pages(4);
-        let page = changed.page(below.as_ref(), "base/1", 1).expect("there");
-        page.copy_from_slice(b"BBBB");
-        assert!(changed.page(below.as_ref(), "base/1", 3).is_none());
+        let mut changed = changed_files(4);
+        let page = changed.page(below.as_ref(), "base/1", 1).expect("room");
+        page.expect("there").copy_from_slice(b"BBBB");
+        let beyond = changed.page(below.as_ref(), "base/1", 3).expect("room");
+        assert!(beyond.is_none());
         changed.cut(below.as_ref(), "base/1", 8);
-        changed.put(below.as_ref(), "base/1", 3, b"DDDD".to_vec());
+        changed
+            .put(below.as_ref(), "base/1", 3, b"DDDD".to_vec())
+            .expect("room");
         changed.remove(below.as_ref(), "base/2");
-        changed.put(below.as_ref(), "base/3", 0, b"new!".to_vec());
-        changed.put(below.as_ref(), "base/5/6", 0, b"new!".to_vec());
+        changed
+            .put(below.as_ref(), "base/3", 0, b"new!".to_vec())
+            .expect("room");
+        changed
+            .put(below.as_ref(), "base/5/6", 0, b"new!".to_vec())
+            .expect("room");
         let source = ReplayedSource::new(below, changed);
         let all = read_all(&source, "base/1", 100).expect("readable");
         assert_eq!(all, b"aaaaBBBB\0\0\0\0DDDD");

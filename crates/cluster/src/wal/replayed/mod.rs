@@ -4,9 +4,11 @@
 //! server's recovery; indexes and maps of free space and visibility do not. What could not be applied is counted by file.
 
 mod files;
+mod page_store;
 mod status;
 
 pub use files::ReplayedSource;
+pub use page_store::ReplaySpace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -83,7 +85,6 @@ struct Replayer<'a> {
     source: &'a dyn Source,
     major: u16,
     changed: ChangedFiles,
-    pages_max: usize,
     /// No page carries a later one, unless a server is at work.
     lsn_max: Lsn,
     applied: u64,
@@ -92,19 +93,19 @@ struct Replayer<'a> {
 }
 
 impl Cluster {
-    /// The same cluster after a recovery in memory that may take about so many bytes; `None` where there is nothing to
-    /// recover, or no control file to trust.
-    pub fn replayed(&self, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
-        self.replayed_of(Of::All, memory_bytes)
+    /// The same cluster after a recovery that its files know nothing of: changed pages are kept in this memory, and on disk where
+    /// that is full. `None` where there is nothing to recover, or nothing tells where recovery begins.
+    pub fn replayed(&self, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
+        self.replayed_of(Of::All, space)
     }
 
     /// The same for catalogs and status files alone: names, columns and what became of transactions.
-    pub fn replayed_catalogs(&self, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
+    pub fn replayed_catalogs(&self, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
         let mut mapped = self.replay()?.mapped.clone();
         for map in self.homes.iter().flat_map(|home| self.relation_map(home)) {
             mapped.extend(map.mappings.iter().map(|(_, filenode)| *filenode));
         }
-        self.replayed_of(Of::Catalogs(mapped), memory_bytes)
+        self.replayed_of(Of::Catalogs(mapped), space)
     }
 
     /// A newer look at a cluster whose server is at work, and what `replay` makes of it. Where the server removed WAL between
@@ -129,17 +130,15 @@ impl Cluster {
         Ok(newest)
     }
 
-    fn replayed_of(&self, of: Of, memory_bytes: u64) -> Option<(Cluster, Replayed)> {
+    fn replayed_of(&self, of: Of, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
         let replay = self.replay()?;
         let recovery = self.recovery()?;
-        let page_bytes = u64::from(self.build.block_size);
         let mut replayer = Replayer {
             of,
             cluster: self,
             source: self.source.as_ref(),
             major: self.layout.major,
-            changed: ChangedFiles::holding(page_bytes, &self.status_before),
-            pages_max: usize::try_from(memory_bytes / page_bytes.max(1)).unwrap_or(usize::MAX),
+            changed: ChangedFiles::of(self, &self.status_before, space),
             lsn_max: match self.is_running() {
                 true => Lsn(u64::MAX),
                 false => replay.end.record,
@@ -163,6 +162,10 @@ impl Cluster {
             }
         };
         let reached_end = end.record >= replay.end.record;
+        // A page of transaction status that could not be kept belongs to no file that is counted.
+        let failure = replayer.changed.failure.take();
+        let is_kept = failure.is_none();
+        replayer.faults.splice(0..0, failure);
         let replayed = Replayed {
             start: recovery.start.redo,
             end,
@@ -170,12 +173,11 @@ impl Cluster {
             applied: replayer.applied,
             not_applied: replayer.not_applied,
             faults: replayer.faults,
-            is_complete: replay.is_complete() && reached_end,
+            is_complete: replay.is_complete() && reached_end && is_kept,
             reached_end,
         };
-        let mut changed = replayer.changed;
-        seal(&mut changed, self);
-        let source = Arc::new(ReplayedSource::new(Arc::clone(&self.source), changed));
+        let source = ReplayedSource::new(Arc::clone(&self.source), replayer.changed);
+        let source = Arc::new(source);
         let cluster = Cluster::open_as(source, self.server()).ok()?;
         let cluster = cluster.with_limits_of(replay);
         let whole = replayed.is_complete && replayed.not_applied.is_empty();
@@ -278,10 +280,9 @@ impl Replayer<'_> {
         block: &BlockReference<'_>,
         old: &mut OldRow,
     ) -> Change {
-        const NO_ROOM: &str = "there is no memory for more pages";
+        const NO_ROOM: &str = "there is neither memory nor disk for more pages";
         let (path, number) = self.place(block.file, block.block);
         let page_bytes = usize::try_from(self.changed.page_bytes).unwrap_or(8192);
-        let room = self.changed.held_pages_below(self.pages_max);
         if let Some(image) = block.image.filter(|image| image.apply) {
             let Ok(mut page) = image.page(page_bytes) else {
                 return Change::Failed("its image cannot be unpacked");
@@ -289,26 +290,26 @@ impl Replayer<'_> {
             if !holds_rows(&page) {
                 return Change::Needless;
             }
-            if !room {
-                return Change::Failed(NO_ROOM);
-            }
             set_lsn(&mut page, record.end);
-            self.changed.put(self.source, &path, number, page);
-            return Change::Applied;
+            return match self.changed.put(self.source, &path, number, page) {
+                Ok(()) => Change::Applied,
+                Err(_) => Change::Failed(NO_ROOM),
+            };
         }
         if deed(record, block.id) == Deed::Nothing {
             return Change::Needless;
         }
-        if !room {
-            return Change::Failed(NO_ROOM);
-        }
         if block.will_init {
-            self.changed
-                .put(self.source, &path, number, vec![0; page_bytes]);
+            let zeros = vec![0; page_bytes];
+            if self.changed.put(self.source, &path, number, zeros).is_err() {
+                return Change::Failed(NO_ROOM);
+            }
         }
-        // A page beyond the end belongs to a file that a later record removes or cuts.
-        let Some(page) = self.changed.page(self.source, &path, number) else {
-            return Change::Needless;
+        let page = match self.changed.page(self.source, &path, number) {
+            Ok(Some(page)) => page,
+            // A page beyond the end belongs to a file that a later record removes or cuts.
+            Ok(None) => return Change::Needless,
+            Err(_) => return Change::Failed(NO_ROOM),
         };
         let newer = Page::parse(page).filter(|page| page.pd_lsn() >= record.end);
         if let Some(newer) = newer.filter(|_| !block.will_init) {
@@ -384,33 +385,4 @@ fn set_lsn(page: &mut [u8], lsn: Lsn) {
         let half = u32::try_from(half).unwrap_or_default();
         pgclinic_format::build::put_u32(page, at, half);
     }
-}
-
-/// Gives changed pages of relations a true checksum where the cluster has checksums.
-fn seal(changed: &mut ChangedFiles, cluster: &Cluster) {
-    if cluster.checksums() != Some(true) {
-        return;
-    }
-    let whole = u32::try_from(cluster.build.segment_blocks()).unwrap_or(u32::MAX);
-    for (path, file) in &mut changed.by_path {
-        let Some(segment) = segment_of(path) else {
-            continue;
-        };
-        for (number, page) in &mut file.pages {
-            let is_new = Page::parse(page).is_none_or(Page::is_new);
-            if !is_new {
-                let block = segment.saturating_mul(whole).saturating_add(*number);
-                pgclinic_format::build::seal_page(page, block);
-            }
-        }
-    }
-}
-
-/// The segment of a relation's file; nothing for other files.
-fn segment_of(path: &str) -> Option<u32> {
-    let (folder, name) = path.rsplit_once('/')?;
-    let is_home =
-        folder == "global" || folder.starts_with("base/") || folder.starts_with("pg_tblspc/");
-    let name = crate::file_name::RelationFileName::parse(name)?;
-    is_home.then_some(name.segment)
 }

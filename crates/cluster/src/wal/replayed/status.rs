@@ -24,16 +24,18 @@ impl Replayer<'_> {
     pub(super) fn status_page(&mut self, folder: &str, page: u64) {
         let (path, number) = status_place(folder, page);
         let zeros = vec![0; usize::try_from(self.changed.page_bytes).unwrap_or(8192)];
-        self.changed.put(self.source, &path, number, zeros);
+        // What cannot be kept is remembered as the failure of the whole.
+        let _kept = self.changed.put(self.source, &path, number, zeros);
     }
 
     /// A page to write to; made where it is not there, as the server's recovery does.
     fn status_bytes(&mut self, folder: &str, page: u64) -> Option<&mut Vec<u8>> {
         let (path, number) = status_place(folder, page);
-        if self.changed.page(self.source, &path, number).is_none() {
+        let is_there = self.changed.page(self.source, &path, number).ok()?.is_some();
+        if !is_there {
             self.status_page(folder, page);
         }
-        self.changed.page(self.source, &path, number)
+        self.changed.page(self.source, &path, number).ok()?
     }
 
     pub(super) fn set_status(&mut self, xid: Xid, committed: bool) {
@@ -119,7 +121,7 @@ impl Replayer<'_> {
         let mut page = map.to_vec();
         page.resize(usize::try_from(self.changed.page_bytes).unwrap_or(8192), 0);
         let len = map.len() as u64;
-        self.changed.put(self.source, &path, 0, page);
+        let _kept = self.changed.put(self.source, &path, 0, page);
         self.changed.file(self.source, &path).len = Some(len);
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<(
         Esc(&account.rows)
     )?;
     shell::facts(&shell::target_facts(&account.target), out)?;
+    lost_databases(account, out)?;
     not_salvaged(&account.not_salvaged, out)?;
     if let Some(replay) = &account.replay {
         log(replay, out)?;
@@ -79,6 +80,19 @@ fn not_salvaged(entries: &[NotChecked], out: &mut dyn io::Write) -> io::Result<(
         out.write_all(b"</section>\n")?;
     }
     Ok(())
+}
+
+fn lost_databases(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
+    if account.lost_databases.is_empty() {
+        return Ok(());
+    }
+    out.write_all(b"<section class=\"card bad\">\n<h2>Lost databases</h2>\n")?;
+    let lost = account.lost_databases.iter();
+    let words: Vec<String> = lost
+        .map(|lost| format!("{}: {}", lost.database, lost.why))
+        .collect();
+    items(words.iter(), out)?;
+    out.write_all(b"</section>\n")
 }
 
 fn log(replay: &ReplayAccount, out: &mut dyn io::Write) -> io::Result<()> {

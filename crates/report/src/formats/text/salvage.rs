@@ -68,6 +68,7 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
             sheet.text(6, &format!("and {} more", count(count_of(more))))?;
         }
     }
+    render_lost_databases(account, sheet)?;
     for table in account.tables.iter().filter(|table| !is_plain(table)) {
         render_table(table, sheet)?;
     }
@@ -82,6 +83,20 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
             let words = format!("{}: {}", clean(&reason.what), clean(&reason.why));
             sheet.entry(2, "-", 2, &words)?;
         }
+    }
+    Ok(())
+}
+
+fn render_lost_databases(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    if account.lost_databases.is_empty() {
+        return Ok(());
+    }
+    sheet.gap()?;
+    let title = sheet.ink(Ink::Bad, "LOST");
+    sheet.raw(&title)?;
+    for lost in &account.lost_databases {
+        let words = format!("database {}: {}", clean(&lost.database), clean(&lost.why));
+        sheet.entry(2, "-", 2, &words)?;
     }
     Ok(())
 }
@@ -263,6 +278,10 @@ pub(crate) fn extent(account: &Account) -> Vec<String> {
         if number > 0 {
             parts.push(format!("{} {what}", count(number)));
         }
+    }
+    let databases = count_of(account.lost_databases.len());
+    if databases > 0 {
+        parts.push(format!("{} lost", plural(databases, "database")));
     }
     let pages: u64 = account.tables.iter().map(|table| table.damaged_pages).sum();
     if pages > 0 {

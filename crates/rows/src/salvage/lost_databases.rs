@@ -1,0 +1,101 @@
+//! Databases that `pg_database` names and of which no file is left.
+
+use pgclinic_cluster::{Cluster, Database, RelationFileName};
+use pgclinic_diagnose::document::NotChecked;
+use pgclinic_format::Oid;
+use pgclinic_source::{Entry, SourceErrorKind};
+
+use super::account::LostDatabase;
+use super::plan::not_salvaged;
+
+/// OID of `pg_default`.
+const DEFAULT_TABLESPACE: Oid = 1663;
+
+/// What became of a database's directory.
+pub(super) enum DirectoryState {
+    /// It has files, or nobody says that it must.
+    There,
+    /// It is gone with everything in it.
+    Lost(LostDatabase),
+    /// Nothing tells whether it must be there, or what is in it.
+    Unknown(NotChecked),
+}
+
+impl DirectoryState {
+    /// Of a database of a cluster on which no server is at work.
+    pub(super) fn of(cluster: &Cluster, oid: Oid) -> Self {
+        let named = cluster.databases.get(&oid);
+        let named = named.filter(|database| !database.invalid && !cluster.is_partial);
+        let Some((database, name)) = named.and_then(|own| Some((own, own.name.as_ref()?))) else {
+            return DirectoryState::There;
+        };
+        let directory = directory_of(cluster, database);
+        let state = match cluster.source().list(&directory) {
+            Ok(entries) if entries.iter().any(is_of_database) => return DirectoryState::There,
+            Ok(_) => "empty",
+            Err(error) if error.kind == SourceErrorKind::NotFound => "missing",
+            Err(error) => {
+                let what = format!("database {name}");
+                return DirectoryState::Unknown(not_salvaged(&what, &error.to_string()));
+            }
+        };
+        match open_question(cluster, oid) {
+            Some(question) => {
+                let why = format!("its directory {directory} is {state}, and {question}");
+                DirectoryState::Unknown(not_salvaged(&format!("database {name}"), &why))
+            }
+            None => DirectoryState::Lost(LostDatabase {
+                database: name.clone(),
+                oid,
+                why: format!(
+                    "pg_database names it, and its directory {directory} is {state}: everything in it is lost"
+                ),
+                directory,
+            }),
+        }
+    }
+}
+
+/// A directory that no row of `pg_database` names. An interrupted CREATE or DROP DATABASE leaves one behind.
+pub(super) fn unnamed(cluster: &Cluster, oid: Oid) -> Option<NotChecked> {
+    let mut others = cluster.databases.values();
+    let names_are_known = others.any(|database| database.name.is_some());
+    let own = cluster.databases.get(&oid)?;
+    if own.name.is_some() || !names_are_known {
+        return None;
+    }
+    let why = "no row of pg_database names it: its tables are written under its number";
+    Some(NotChecked {
+        inherent: true,
+        ..not_salvaged(&format!("the directory of database {oid}"), why)
+    })
+}
+
+/// What recovery may still do about it.
+fn open_question(cluster: &Cluster, oid: Oid) -> Option<&'static str> {
+    match cluster.recovered() {
+        Some(after) if after.remade_databases.contains(&oid) => {
+            Some("recovery copies or removes it, which is not done in memory")
+        }
+        None if cluster.needs_recovery() => {
+            Some("WAL that could not be applied may make or remove it")
+        }
+        _ => None,
+    }
+}
+
+fn is_of_database(entry: &Entry) -> bool {
+    let small = ["PG_VERSION", "pg_filenode.map"];
+    small.contains(&entry.name.as_str()) || RelationFileName::parse(&entry.name).is_some()
+}
+
+fn directory_of(cluster: &Cluster, database: &Database) -> String {
+    let (layout, oid) = (cluster.layout, database.oid);
+    match database.tablespace {
+        DEFAULT_TABLESPACE => format!("base/{oid}"),
+        other => format!(
+            "pg_tblspc/{other}/PG_{}_{}/{oid}",
+            layout.major, layout.catalog_version
+        ),
+    }
+}

@@ -1,0 +1,129 @@
+//! What recovery would still bring, and what of it cannot be known.
+
+use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_diagnose::document::NotChecked;
+use pgclinic_format::ControlFile;
+use pgclinic_format::control_file::State;
+use pgclinic_source::SourceErrorKind;
+
+use super::account::{Account, ReplayAccount};
+use super::plan::not_salvaged;
+
+const CHANGES: &str = "changes since the last checkpoint";
+
+/// What is known before a row is read.
+pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Vec<NotChecked> {
+    // A server at work has the file open, and writes it.
+    let control = match cluster.is_running() {
+        true => None,
+        false => control_gap(cluster),
+    };
+    let wal = match cluster.needs_recovery() {
+        true => wal_gap(replay),
+        false => None,
+    };
+    let status = status_gaps(cluster);
+    control.into_iter().chain(wal).chain(status).collect()
+}
+
+/// Directories that every cluster has, and what is not known without them.
+fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
+    const DIRECTORIES: [(&str, &str); 4] = [
+        ("pg_xact", "which transactions committed, but where rows say it themselves"),
+        ("pg_multixact/offsets", "what became of rows that several transactions share"),
+        ("pg_multixact/members", "what became of rows that several transactions share"),
+        ("pg_twophase", "prepared transactions: what they changed counts as not committed"),
+    ];
+    if cluster.is_running() || cluster.is_partial {
+        return Vec::new();
+    }
+    let is_missing = |path: &str| {
+        let listed = cluster.source().list(path);
+        listed.is_err_and(|error| error.kind == SourceErrorKind::NotFound)
+    };
+    let missing = DIRECTORIES.iter().filter(|(path, _)| is_missing(path));
+    let gap = |(path, lost): &(&str, &str)| NotChecked {
+        // It is empty in most clusters, and copies may leave empty directories out.
+        inherent: *path == "pg_twophase",
+        ..not_salvaged(lost, &format!("the directory {path} is missing"))
+    };
+    missing.map(gap).collect()
+}
+
+/// A control file that cannot be trusted is named, with what the write-ahead log says in its place. Only the checkpoint of a shutdown at
+/// its end settles that nothing is missing.
+fn control_gap(cluster: &Cluster) -> Option<NotChecked> {
+    let fault = match &cluster.control {
+        ControlState::Right(_) => return None,
+        ControlState::WrongCrc(_) => "its checksum is wrong".to_owned(),
+        ControlState::Fault(fault) => fault.to_string(),
+        ControlState::Unreadable(why) => why.clone(),
+    };
+    let what = "the control file global/pg_control";
+    Some(match cluster.control_from_wal() {
+        None => {
+            let why = format!(
+                "{fault}, and pg_wal has no checkpoint record: whether recovery is due is unknown. Bring back the control file and the WAL of the same moment"
+            );
+            not_salvaged(what, &why)
+        }
+        Some(control) if is_settled(cluster, control) => NotChecked {
+            inherent: true,
+            ..not_salvaged(what, &settled_words(&fault, control))
+        },
+        Some(control) => {
+            let redo = cluster.recovery().map(|recovery| recovery.start.redo);
+            let why = format!(
+                "{fault}; recovery begins at redo {}, found in pg_wal. Whether that WAL is all there was is unknown",
+                redo.unwrap_or(control.checkpoint.redo)
+            );
+            not_salvaged(what, &why)
+        }
+    })
+}
+
+fn is_settled(cluster: &Cluster, control: &ControlFile) -> bool {
+    control.state == State::ShutDown && !cluster.needs_recovery()
+}
+
+fn settled_words(fault: &str, control: &ControlFile) -> String {
+    format!(
+        "{fault}; the last record in pg_wal, at {}, is the checkpoint of a shutdown: no recovery is due. The server does not start without the file",
+        control.checkpoint_lsn
+    )
+}
+
+/// WAL that is not there.
+fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
+    match replay {
+        None => Some(not_salvaged(
+            CHANGES,
+            "the cluster was not shut down in good order, and its write-ahead log cannot be applied",
+        )),
+        Some(replay) if !replay.is_complete => {
+            let why = format!(
+                "the write-ahead log ends at {end}: {}; WAL from {end} on is needed, from an archive, a standby or a backup of pg_wal",
+                replay.why,
+                end = replay.end
+            );
+            Some(not_salvaged(CHANGES, &why))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Pages that were changed later than the last record of the write-ahead log prove that some of it is missing.
+pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut Account) {
+    let pages: u64 = account
+        .tables
+        .iter()
+        .map(|table| table.pages_beyond_wal)
+        .sum();
+    let Some(end) = cluster.wal_end().filter(|_| pages > 0) else {
+        return;
+    };
+    let why = format!(
+        "{pages} pages were changed after {end}, where the write-ahead log ends: WAL from {end} on is missing, and with it changes to other pages"
+    );
+    account.not_salvaged.push(not_salvaged(CHANGES, &why));
+}
