@@ -5,6 +5,7 @@
 //! cannot be read becomes a [`Trouble`], and the rest is used.
 #![forbid(unsafe_code)]
 
+mod btree_leaves;
 mod catalog;
 mod chain;
 mod charset;
@@ -17,20 +18,26 @@ mod file_name;
 mod files;
 mod heap_rows;
 mod index;
+mod lost_rows;
 mod manifest;
 mod multixact;
 mod order;
+mod page_method;
 mod part;
+mod pieces;
 mod read_again;
 mod relation;
+mod row_places;
 mod settings;
 mod status_files;
 mod transaction_log;
 mod types;
 mod visibility;
 pub mod wal;
+mod witness;
 mod words;
 
+pub use btree_leaves::{LeafWalk, each_leaf};
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
 pub use charset::{Charset, Euc};
@@ -44,8 +51,10 @@ pub use heap_rows::{HeapRows, RawRow};
 pub use index::{Index, OpClass};
 pub use manifest::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use multixact::{Member, MemberStatus, MultiXacts};
+pub use pieces::{Piece, Pieces};
 pub use relation::{Column, Generated, Persistence, RelKind, Relation, quoted};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};
+pub use witness::{LostColumn, LostRelation};
 pub use words::Words;

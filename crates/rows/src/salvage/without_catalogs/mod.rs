@@ -17,7 +17,7 @@ use pgclinic_cluster::{Charset, Cluster, ForkFiles};
 use pgclinic_diagnose::Selection;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::{Fork, Oid, Page};
+use pgclinic_format::{Fork, Oid};
 
 use super::account::SequenceAccount;
 use super::fitting;
@@ -177,7 +177,7 @@ impl Found {
             selection.filenodes.is_empty() || selection.filenodes.contains(&files.filenode)
         };
         for files in found.all.iter().filter(wanted) {
-            match method_of(cluster, files) {
+            match cluster.method_of_content(files) {
                 Some(AccessMethod::Sequence) if is_named(files) => {
                     found.sequences.push(files.clone());
                 }
@@ -222,27 +222,6 @@ fn mapped(cluster: &Cluster, database: Oid) -> BTreeSet<Oid> {
     maps.filter(|map| map.is_right())
         .flat_map(|map| map.mappings.into_iter().map(|(_, filenode)| filenode))
         .collect()
-}
-
-/// What the first pages that say anything are of.
-fn method_of(cluster: &Cluster, files: &ForkFiles) -> Option<AccessMethod> {
-    const HEAD_BYTES: usize = 256 << 10;
-    let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
-    for segment in &files.segments {
-        let mut head = vec![0; HEAD_BYTES];
-        let path = files.path(segment.number);
-        let read = cluster.source().read_at(&path, 0, &mut head).unwrap_or(0);
-        head.truncate(read);
-        let mut pages = head.chunks_exact(page_bytes).filter_map(Page::parse);
-        let told = pages.find_map(|page| match page.is_new() {
-            true => None,
-            false => AccessMethod::guess(page),
-        });
-        if told.is_some() {
-            return told;
-        }
-    }
-    None
 }
 
 /// What a person says of the file, else what its rows say.
