@@ -12,12 +12,12 @@ use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
 use crate::heap_rows::{HeapRows, RawRow};
 use crate::index::{Index, OpClass, equal_image_of_row};
+use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
-use crate::lost_rows::{attach_toast_of_lost, settle_lost};
-use crate::witness::{LostColumn, LostRelation};
+use crate::witness::{LostColumn, LostRelation, entries_without_page};
 use crate::words::Words;
 
 const PG_CLASS: Oid = 1259;
@@ -142,6 +142,7 @@ impl Catalog {
             words: cluster.words(home.database),
             troubles: Vec::new(),
             schemas: HashMap::new(),
+            places: BTreeMap::new(),
         };
         reader.read_into(&mut catalog, depth);
         catalog.troubles.append(&mut reader.troubles);
@@ -195,6 +196,8 @@ pub(crate) struct Reader<'a> {
     troubles: Vec<Trouble>,
     /// Names of schemas, by their OIDs as text.
     pub(crate) schemas: HashMap<String, String>,
+    /// Where the rows of catalogs stand that were read by their own columns.
+    places: BTreeMap<Oid, RowPlaces>,
 }
 
 impl Reader<'_> {
@@ -234,23 +237,12 @@ impl Reader<'_> {
             self.rows_of(relation, each)
         });
         self.name_lost_by_type(catalog);
+        self.doubt_lost_pages(&catalog.relations);
     }
 
-    /// All live rows of a file, with what went wrong told under `name`.
+    /// All live rows of a file, with what went wrong told under `name`; and where they stand. While a server runs nothing is
+    /// compared with that: a page of zeros on disk may have its rows in memory.
     fn rows(
-        &mut self,
-        name: &str,
-        filenode: Oid,
-        columns: &[ColumnLayout],
-        each: impl FnMut(RawRow<'_>),
-    ) {
-        let files = self.cluster.fork_files(self.home, filenode, Fork::Main);
-        let _places = self.rows_in(name, &files, columns, each);
-    }
-
-    /// The same, with where they stand. While a server runs nothing is compared with that: a page of zeros on disk may have its
-    /// rows in memory.
-    fn rows_with_places(
         &mut self,
         name: &str,
         filenode: Oid,
@@ -258,12 +250,7 @@ impl Reader<'_> {
         each: impl FnMut(RawRow<'_>),
     ) -> Option<RowPlaces> {
         let files = self.cluster.fork_files(self.home, filenode, Fork::Main);
-        let places = self.rows_in(name, &files, columns, each)?;
-        if places.denied_pages() > 0 {
-            let why = format!("the checksums of {} pages are wrong", places.denied_pages());
-            self.trouble(name, why);
-        }
-        Some(places)
+        self.rows_in(name, &files, columns, each)
     }
 
     fn rows_in(
@@ -303,11 +290,20 @@ impl Reader<'_> {
         });
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
         let places = rows.places();
+        let denied = places.as_ref().map_or(0, RowPlaces::denied_pages);
+        let denied = if cluster.is_of_one_moment() {
+            denied
+        } else {
+            0
+        };
         if unreadable > 0 || broken > 0 {
             self.trouble(
                 name,
                 format!("{unreadable} pages and {broken} rows cannot be read"),
             );
+        }
+        if denied > 0 {
+            self.trouble(name, format!("the checksums of {denied} pages are wrong"));
         }
         if unknown > 0 {
             self.trouble(
@@ -320,20 +316,51 @@ impl Reader<'_> {
 
     /// All live rows of a catalog whose columns are known from `pg_attribute`.
     fn rows_of(&mut self, relation: &Relation, each: &mut dyn FnMut(&ColumnNames, RawRow<'_>)) {
-        let Some(columns) = &relation.columns else {
+        let built_in = || self.cluster.layout.catalog(relation.oid);
+        let names = match &relation.columns {
+            Some(columns) => Some(ColumnNames::read(columns)),
+            None => built_in().map(ColumnNames::built_in),
+        };
+        let Some(names) = names else {
             self.trouble(&relation.name, "its columns are unknown".into());
             return;
         };
-        let names = ColumnNames::read(columns);
         let home = if relation.shared {
             &global()
         } else {
             self.home
         };
         let files = self.cluster.fork_files(home, relation.filenode, Fork::Main);
-        let _places = self.rows_in(&relation.name, &files, &names.layouts, |row| {
+        let places = self.rows_in(&relation.name, &files, &names.layouts, |row| {
             each(&names, row)
         });
+        self.places
+            .extend(places.map(|places| (relation.oid, places)));
+    }
+
+    /// Says where entries of its indexes lead to pages of a catalog that are lost. A cluster that was replayed in memory has the
+    /// indexes from before, which may name what VACUUM removed since.
+    fn doubt_lost_pages(&mut self, relations: &BTreeMap<Oid, Relation>) {
+        let read = std::mem::take(&mut self.places);
+        if self.cluster.is_replayed() || !self.cluster.is_of_one_moment() {
+            return;
+        }
+        let mut indexes_of: BTreeMap<Oid, Vec<&Relation>> = BTreeMap::new();
+        for relation in relations.values() {
+            let table = relation.index.as_ref().map(|index| index.table);
+            if let Some(table) = table.filter(|table| read.contains_key(table)) {
+                indexes_of.entry(table).or_default().push(relation);
+            }
+        }
+        for (catalog, places) in read {
+            let name = relations.get(&catalog).map(|relation| &relation.name);
+            let indexes = indexes_of.get(&catalog).map_or(&[][..], Vec::as_slice);
+            let entries = entries_without_page(self.cluster, self.home, indexes, &places);
+            if let (Some(name), true) = (name, entries > 0) {
+                let why = format!("{entries} entries of an index lead to pages that are lost");
+                self.trouble(name, why);
+            }
+        }
     }
 
     pub(crate) fn trouble(&mut self, name: &str, why: String) {
@@ -349,7 +376,7 @@ impl Reader<'_> {
         let place = ClassPlaces::new(&names);
         let default_tablespace = self.home.tablespace;
         let mut relations = BTreeMap::new();
-        let places = self.rows_with_places("pg_class", filenode, &names.layouts, |row| {
+        let places = self.rows("pg_class", filenode, &names.layouts, |row| {
             if let Some(relation) = place.relation(&row, default_tablespace) {
                 relations.insert(relation.oid, relation);
             }
@@ -388,14 +415,11 @@ impl Reader<'_> {
         }
     }
 
-    fn read_columns(
-        &mut self,
-        filenode: Oid,
-    ) -> (BTreeMap<Oid, Vec<Column>>, Option<RowPlaces>) {
+    fn read_columns(&mut self, filenode: Oid) -> (BTreeMap<Oid, Vec<Column>>, Option<RowPlaces>) {
         let names = ColumnNames::built_in(self.cluster.layout.pg_attribute);
         let place = AttributePlaces::new(&names);
         let mut columns: BTreeMap<Oid, Vec<Column>> = BTreeMap::new();
-        let places = self.rows_with_places("pg_attribute", filenode, &names.layouts, |row| {
+        let places = self.rows("pg_attribute", filenode, &names.layouts, |row| {
             if let Some((relation, column)) = place.column(&row) {
                 columns.entry(relation).or_default().push(column);
             }
@@ -445,11 +469,13 @@ impl Reader<'_> {
             .get(&PG_NAMESPACE)
             .map_or(PG_NAMESPACE, |relation| relation.filenode);
         let (oid, name) = (names.index("oid"), names.index("nspname"));
-        self.rows("pg_namespace", filenode, &names.layouts, |row| {
+        let places = self.rows("pg_namespace", filenode, &names.layouts, |row| {
             if let (Some(oid), Some(name)) = (row.u32(oid), row.name(name)) {
                 schemas.insert(oid.to_string(), name);
             }
         });
+        self.places
+            .extend(places.map(|places| (PG_NAMESPACE, places)));
         let mut nameless = BTreeSet::new();
         for relation in relations.values_mut() {
             match schemas.get(&relation.schema) {

@@ -56,5 +56,5 @@ pub use relation::{Column, Generated, Persistence, RelKind, Relation, quoted};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};
-pub use witness::{LostColumn, LostRelation};
+pub use witness::{LostColumn, LostDatabase, LostRelation};
 pub use words::Words;

@@ -37,13 +37,18 @@ impl Reader<'_> {
             let own = lost.oid.and_then(|oid| columns.get(&oid));
             let numbers = own.into_iter().flatten().map(|column| column.attnum);
             let relation = rebuilt(self.cluster, &lost, numbers.max().unwrap_or(0));
-            catalog.relations.extend(relation.map(|relation| (relation.oid, relation)));
+            catalog
+                .relations
+                .extend(relation.map(|relation| (relation.oid, relation)));
             catalog.lost_relations.push(lost);
         }
     }
 
     /// Of a cluster that was replayed in memory the indexes are those from before, and prove nothing by themselves.
     fn doubt_names(&mut self, found: &LostRelations, places: &RowPlaces) {
+        if !self.cluster.is_of_one_moment() {
+            return;
+        }
         let (lost, entries) = (found.relations.len(), found.entries_without_page);
         if lost > 0 {
             let why = format!("{lost} rows are lost, as its indexes and pg_attribute tell");
@@ -54,7 +59,8 @@ impl Reader<'_> {
         }
         let is_suspect = !places.is_sound() || places.has_zeroed();
         if is_suspect && !found.was_asked {
-            let why = "it has bad pages, and its indexes cannot be asked for the rows that stood there";
+            let why =
+                "it has bad pages, and its indexes cannot be asked for the rows that stood there";
             self.trouble("pg_class", why.into());
         }
     }
@@ -153,7 +159,10 @@ fn type_lost_columns(catalog: &mut Catalog) {
     let mut indexes_of: BTreeMap<Oid, Vec<Oid>> = BTreeMap::new();
     for relation in catalog.relations.values() {
         if let Some(index) = &relation.index {
-            indexes_of.entry(index.table).or_default().push(relation.oid);
+            indexes_of
+                .entry(index.table)
+                .or_default()
+                .push(relation.oid);
         }
     }
     for (table, lost) in &mut catalog.lost_columns {
@@ -170,7 +179,9 @@ fn type_lost_columns(catalog: &mut Catalog) {
         };
         relation.take_columns(std::mem::take(own));
     }
-    catalog.partial_columns.retain(|_, columns| !columns.is_empty());
+    catalog
+        .partial_columns
+        .retain(|_, columns| !columns.is_empty());
 }
 
 fn is_whole(relation: &Relation, columns: &[Column]) -> bool {

@@ -87,5 +87,8 @@ pub(crate) fn settle_kind(relation: &mut Relation) {
 fn home_of<'c>(cluster: &'c Cluster, lost: &LostRelation) -> Option<&'c Home> {
     let path = lost.path.as_deref()?;
     let mut homes = cluster.homes.iter();
-    homes.find(|home| path.rsplit_once('/').is_some_and(|(folder, _)| folder == home.folder))
+    homes.find(|home| {
+        path.rsplit_once('/')
+            .is_some_and(|(folder, _)| folder == home.folder)
+    })
 }

@@ -309,7 +309,12 @@ struct Maps {
 
 impl Maps {
     fn read(cluster: &Cluster, home: &Home) -> Self {
-        let map = |home: &Home| cluster.relation_map(home).ok().filter(RelationMap::is_right);
+        let map = |home: &Home| {
+            cluster
+                .relation_map(home)
+                .ok()
+                .filter(RelationMap::is_right)
+        };
         let global = cluster.homes.iter().find(|home| home.tablespace == GLOBAL);
         Maps {
             local: map(home),

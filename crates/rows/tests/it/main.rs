@@ -14,6 +14,7 @@ mod into_a_server;
 mod large_values;
 mod line_pointers;
 mod lost_keys;
+mod lost_relations;
 mod partial_values;
 mod resume;
 mod round_trip;
