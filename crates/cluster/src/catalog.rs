@@ -15,9 +15,12 @@ use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
 use crate::heap_rows::{HeapRows, RawRow};
 use crate::index::{Index, OpClass, equal_image_of_row};
+use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
+use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
+use crate::witness::{LostColumn, LostRelation, entries_without_page};
 use crate::words::Words;
 
 const PG_CLASS: Oid = 1259;
@@ -61,6 +64,15 @@ pub struct Catalog {
     pub troubles: Vec<Trouble>,
     /// Some access method of the database makes encrypted relations.
     pub encrypts: bool,
+    /// Relations whose rows in `pg_class` are lost, as other witnesses name them. Those with an OID stand among the relations too,
+    /// rebuilt as far as evidence goes. Not asked for while a server runs.
+    pub lost_relations: Vec<LostRelation>,
+    /// Pages of `pg_class` could not be read: a name that is missing proves nothing.
+    pub names_unread: bool,
+    /// Columns whose rows in `pg_attribute` are lost, by relation, as its indexes name them.
+    pub lost_columns: BTreeMap<Oid, Vec<LostColumn>>,
+    /// What `pg_attribute` has of relations of which it does not have all columns.
+    pub partial_columns: BTreeMap<Oid, Vec<Column>>,
     by_file: HashMap<(Oid, Oid), Oid>,
     collations: BTreeMap<Oid, Collation>,
     sequences: BTreeMap<Oid, SequenceBounds>,
@@ -93,6 +105,13 @@ impl Catalog {
         self.sequences.get(&oid).copied()
     }
 
+    /// `pg_class` was read whole, and every entry of its indexes that was asked for met its row: a file that no relation names is
+    /// nobody's.
+    pub fn names_are_complete(&self) -> bool {
+        let of_names = |trouble: &Trouble| trouble.what.starts_with("catalog pg_class ");
+        !self.is_blind() && !self.troubles.iter().any(of_names)
+    }
+
     /// No relation could be read: names and columns are unknown.
     pub fn is_blind(&self) -> bool {
         self.relations.is_empty()
@@ -106,6 +125,10 @@ impl Catalog {
             relations: BTreeMap::new(),
             troubles: Vec::new(),
             encrypts: false,
+            lost_relations: Vec::new(),
+            names_unread: false,
+            lost_columns: BTreeMap::new(),
+            partial_columns: BTreeMap::new(),
             by_file: HashMap::new(),
             collations: BTreeMap::new(),
             sequences: BTreeMap::new(),
@@ -123,6 +146,8 @@ impl Catalog {
             home: &home,
             words: cluster.words(home.database),
             troubles: Vec::new(),
+            schemas: HashMap::new(),
+            places: BTreeMap::new(),
         };
         reader.read_into(&mut catalog, depth);
         catalog.troubles.append(&mut reader.troubles);
@@ -183,48 +208,69 @@ fn global() -> Home {
     }
 }
 
-struct Reader<'a> {
-    cluster: &'a Cluster,
-    home: &'a Home,
-    words: Words,
+pub(crate) struct Reader<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) home: &'a Home,
+    pub(crate) words: Words,
     troubles: Vec<Trouble>,
+    /// Names of schemas, by their OIDs as text.
+    pub(crate) schemas: HashMap<String, String>,
+    /// Where the rows of catalogs stand that were read by their own columns.
+    places: BTreeMap<Oid, RowPlaces>,
 }
 
 impl Reader<'_> {
     fn read_into(&mut self, catalog: &mut Catalog, depth: Depth) {
         let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
-        catalog.relations = self.read_relations(pg_class);
+        let (relations, class_places) = self.read_relations(pg_class);
+        catalog.relations = relations;
         self.doubt_what_does_not_name_itself(&catalog.relations);
+        let (mut columns, attribute_places) = match depth {
+            Depth::Names => (BTreeMap::new(), None),
+            Depth::Columns => {
+                let pg_attribute = self.cluster.mapped_file(self.home, PG_ATTRIBUTE);
+                self.read_columns(pg_attribute)
+            }
+        };
+        if let Some(places) = class_places {
+            self.find_lost_relations(catalog, &columns, &places);
+        }
+        if let Some(places) = attribute_places {
+            self.find_lost_columns(catalog, &mut columns, &places);
+        }
         self.resolve_mapped(&mut catalog.relations);
-        self.name_schemas(&mut catalog.relations);
+        self.name_schemas(catalog);
+        attach_toast_of_lost(catalog);
         attach_toast_owners(&mut catalog.relations);
         catalog.encrypts = self.read_access_methods(&mut catalog.relations);
         if depth == Depth::Names {
             return;
         }
-        let pg_attribute = self.cluster.mapped_file(self.home, PG_ATTRIBUTE);
-        let columns = self.read_columns(pg_attribute);
-        attach_columns(&mut catalog.relations, columns);
+        catalog.partial_columns = attach_columns(&mut catalog.relations, columns);
         self.attach_missing_values(&mut catalog.relations);
         catalog.classes = self.read_classes(&catalog.relations);
         self.attach_indexes(&mut catalog.relations, &catalog.classes);
+        settle_lost(catalog);
         catalog.collations = self.read_collations(&catalog.relations, catalog.database);
         catalog.sequences = self.read_sequences(&catalog.relations);
         catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
             self.rows_of(relation, each)
         });
+        self.name_lost_by_type(catalog);
+        self.doubt_lost_pages(&catalog.relations);
     }
 
-    /// All live rows of a file, with what went wrong told under `name`.
+    /// All live rows of a file, with what went wrong told under `name`; and where they stand. While a server runs nothing is
+    /// compared with that: a page of zeros on disk may have its rows in memory.
     fn rows(
         &mut self,
         name: &str,
         filenode: Oid,
         columns: &[ColumnLayout],
         each: impl FnMut(RawRow<'_>),
-    ) {
+    ) -> Option<RowPlaces> {
         let files = self.cluster.fork_files(self.home, filenode, Fork::Main);
-        self.rows_in(name, &files, columns, each);
+        self.rows_in(name, &files, columns, each)
     }
 
     fn rows_in(
@@ -233,7 +279,7 @@ impl Reader<'_> {
         files: &ForkFiles,
         columns: &[ColumnLayout],
         mut each: impl FnMut(RawRow<'_>),
-    ) {
+    ) -> Option<RowPlaces> {
         let cluster = self.cluster;
         if files.segments.is_empty() {
             let path = files.path(0);
@@ -253,6 +299,9 @@ impl Reader<'_> {
             0 => self.words.shared(),
             _ => self.words,
         });
+        if !cluster.is_running() {
+            rows = rows.noting_places(cluster.checksums() == Some(true));
+        }
         let mut unknown = 0u64;
         rows.for_each(cluster.build.segment_bytes, |row| {
             match row_state(row.tuple, &cluster.transactions, &cluster.multixacts) {
@@ -265,11 +314,21 @@ impl Reader<'_> {
             }
         });
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
+        let places = rows.places();
+        let denied = places.as_ref().map_or(0, RowPlaces::denied_pages);
+        let denied = if cluster.is_of_one_moment() {
+            denied
+        } else {
+            0
+        };
         if unreadable > 0 || broken > 0 {
             self.trouble(
                 name,
                 format!("{unreadable} pages and {broken} rows cannot be read"),
             );
+        }
+        if denied > 0 {
+            self.trouble(name, format!("the checksums of {denied} pages are wrong"));
         }
         if unknown > 0 {
             self.trouble(
@@ -277,27 +336,59 @@ impl Reader<'_> {
                 format!("the status of {unknown} rows is lost; they were taken as live"),
             );
         }
+        places
     }
 
     /// All live rows of a catalog whose columns are known from `pg_attribute`.
     fn rows_of(&mut self, relation: &Relation, each: &mut dyn FnMut(&ColumnNames, RawRow<'_>)) {
-        let Some(columns) = &relation.columns else {
+        let built_in = || self.cluster.layout.catalog(relation.oid);
+        let names = match &relation.columns {
+            Some(columns) => Some(ColumnNames::read(columns)),
+            None => built_in().map(ColumnNames::built_in),
+        };
+        let Some(names) = names else {
             self.trouble(&relation.name, "its columns are unknown".into());
             return;
         };
-        let names = ColumnNames::read(columns);
         let home = if relation.shared {
             &global()
         } else {
             self.home
         };
         let files = self.cluster.fork_files(home, relation.filenode, Fork::Main);
-        self.rows_in(&relation.name, &files, &names.layouts, |row| {
+        let places = self.rows_in(&relation.name, &files, &names.layouts, |row| {
             each(&names, row)
         });
+        self.places
+            .extend(places.map(|places| (relation.oid, places)));
     }
 
-    fn trouble(&mut self, name: &str, why: String) {
+    /// Says where entries of its indexes lead to pages of a catalog that are lost. A cluster that was replayed in memory has the
+    /// indexes from before, which may name what VACUUM removed since.
+    fn doubt_lost_pages(&mut self, relations: &BTreeMap<Oid, Relation>) {
+        let read = std::mem::take(&mut self.places);
+        if self.cluster.is_replayed() || !self.cluster.is_of_one_moment() {
+            return;
+        }
+        let mut indexes_of: BTreeMap<Oid, Vec<&Relation>> = BTreeMap::new();
+        for relation in relations.values() {
+            let table = relation.index.as_ref().map(|index| index.table);
+            if let Some(table) = table.filter(|table| read.contains_key(table)) {
+                indexes_of.entry(table).or_default().push(relation);
+            }
+        }
+        for (catalog, places) in read {
+            let name = relations.get(&catalog).map(|relation| &relation.name);
+            let indexes = indexes_of.get(&catalog).map_or(&[][..], Vec::as_slice);
+            let entries = entries_without_page(self.cluster, self.home, indexes, &places);
+            if let (Some(name), true) = (name, entries > 0) {
+                let why = format!("{entries} entries of an index lead to pages that are lost");
+                self.trouble(name, why);
+            }
+        }
+    }
+
+    pub(crate) fn trouble(&mut self, name: &str, why: String) {
         let database = self.home.database;
         self.troubles.push(Trouble::new(
             format!("catalog {name} of database {database}"),
@@ -305,17 +396,17 @@ impl Reader<'_> {
         ));
     }
 
-    fn read_relations(&mut self, filenode: Oid) -> BTreeMap<Oid, Relation> {
+    fn read_relations(&mut self, filenode: Oid) -> (BTreeMap<Oid, Relation>, Option<RowPlaces>) {
         let names = ColumnNames::built_in(self.cluster.layout.pg_class);
         let place = ClassPlaces::new(&names);
         let default_tablespace = self.home.tablespace;
         let mut relations = BTreeMap::new();
-        self.rows("pg_class", filenode, &names.layouts, |row| {
+        let places = self.rows("pg_class", filenode, &names.layouts, |row| {
             if let Some(relation) = place.relation(&row, default_tablespace) {
                 relations.insert(relation.oid, relation);
             }
         });
-        relations
+        (relations, places)
     }
 
     /// `pg_class` names itself and the catalogs that are needed to read it; one that does not is
@@ -349,16 +440,16 @@ impl Reader<'_> {
         }
     }
 
-    fn read_columns(&mut self, filenode: Oid) -> BTreeMap<Oid, Vec<Column>> {
+    fn read_columns(&mut self, filenode: Oid) -> (BTreeMap<Oid, Vec<Column>>, Option<RowPlaces>) {
         let names = ColumnNames::built_in(self.cluster.layout.pg_attribute);
         let place = AttributePlaces::new(&names);
         let mut columns: BTreeMap<Oid, Vec<Column>> = BTreeMap::new();
-        self.rows("pg_attribute", filenode, &names.layouts, |row| {
+        let places = self.rows("pg_attribute", filenode, &names.layouts, |row| {
             if let Some((relation, column)) = place.column(&row) {
                 columns.entry(relation).or_default().push(column);
             }
         });
-        columns
+        (columns, places)
     }
 
     /// Values of columns that were added with a default, for rows from before. `attmissingval` is
@@ -395,28 +486,38 @@ impl Reader<'_> {
         });
     }
 
-    fn name_schemas(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+    fn name_schemas(&mut self, catalog: &mut Catalog) {
+        let relations = &mut catalog.relations;
         let mut schemas: HashMap<String, String> = HashMap::new();
         let names = ColumnNames::built_in(self.cluster.layout.pg_namespace);
         let filenode = relations
             .get(&PG_NAMESPACE)
             .map_or(PG_NAMESPACE, |relation| relation.filenode);
         let (oid, name) = (names.index("oid"), names.index("nspname"));
-        self.rows("pg_namespace", filenode, &names.layouts, |row| {
+        let places = self.rows("pg_namespace", filenode, &names.layouts, |row| {
             if let (Some(oid), Some(name)) = (row.u32(oid), row.name(name)) {
                 schemas.insert(oid.to_string(), name);
             }
         });
+        self.places
+            .extend(places.map(|places| (PG_NAMESPACE, places)));
         let mut nameless = BTreeSet::new();
         for relation in relations.values_mut() {
             match schemas.get(&relation.schema) {
                 Some(name) => relation.schema.clone_from(name),
+                // The type of a lost relation may still tell its schema.
+                None if relation.schema.is_empty() => {}
                 None => drop(nameless.insert(relation.schema.clone())),
             }
+        }
+        for lost in &mut catalog.lost_relations {
+            let name = lost.schema.as_ref().and_then(|oid| schemas.get(oid));
+            lost.schema = name.cloned().or(lost.schema.take());
         }
         for schema in nameless {
             self.trouble("pg_namespace", format!("schema {schema} has no name"));
         }
+        self.schemas = schemas;
     }
 
     /// Names access methods, finds what belongs to tables of those that are not known here, and says whether some encrypt.
@@ -573,24 +674,32 @@ fn only_element(array: &[u8], attlen: i16) -> Option<Vec<u8>> {
     Some(element.get(..len)?.to_vec())
 }
 
-/// Columns count only when none is missing: a walk with a gap would read nonsense.
+/// Columns count only when none is missing: a walk with a gap would read nonsense. Gives back those that do not count.
 fn attach_columns(
     relations: &mut BTreeMap<Oid, Relation>,
     mut columns: BTreeMap<Oid, Vec<Column>>,
-) {
+) -> BTreeMap<Oid, Vec<Column>> {
+    let mut partial = BTreeMap::new();
     for relation in relations.values_mut() {
         let mut own = columns.remove(&relation.oid).unwrap_or_default();
-        own.sort_by_key(|column| column.attnum);
-        own.dedup_by_key(|column| column.attnum);
-        let gapless = own
-            .iter()
-            .zip(1..)
-            .all(|(column, number): (_, u16)| column.attnum == number);
-        if gapless && own.len() == usize::from(relation.relnatts) {
-            relation.layouts = Some(own.iter().map(|column| column.layout).collect());
-            relation.columns = Some(own);
+        sort_columns(&mut own);
+        if is_gapless(&own) && own.len() == usize::from(relation.relnatts) {
+            relation.take_columns(own);
+        } else if !own.is_empty() {
+            partial.insert(relation.oid, own);
         }
     }
+    partial
+}
+
+pub(crate) fn sort_columns(columns: &mut Vec<Column>) {
+    columns.sort_by_key(|column| column.attnum);
+    columns.dedup_by_key(|column| column.attnum);
+}
+
+pub(crate) fn is_gapless(columns: &[Column]) -> bool {
+    let mut numbered = columns.iter().zip(1..);
+    numbered.all(|(column, number): (_, u16)| column.attnum == number)
 }
 
 fn attach_toast_owners(relations: &mut BTreeMap<Oid, Relation>) {

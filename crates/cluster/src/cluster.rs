@@ -21,9 +21,11 @@ use crate::heap_rows::HeapRows;
 use crate::manifest::ManifestState;
 use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
+use crate::row_places::RowPlaces;
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
 use crate::visibility::{RowState, row_state};
 use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_from_wal};
+use crate::witness::{LostDatabase, lost_databases};
 use crate::words::Words;
 
 /// `DATABASE_RELATION_ID`.
@@ -188,6 +190,9 @@ pub struct Cluster {
     pub multixacts: MultiXacts,
     /// Databases by OID, as `pg_database` and the folders tell.
     pub databases: BTreeMap<Oid, Database>,
+    /// Databases whose rows are lost and whose directories are there; they stand among the others too. Not asked for while a server
+    /// runs.
+    pub lost_databases: Vec<LostDatabase>,
     /// Folders with relation files.
     pub homes: Vec<Home>,
     /// What could not be read while opening.
@@ -393,6 +398,7 @@ impl Cluster {
             control,
             build,
             databases: BTreeMap::new(),
+            lost_databases: Vec::new(),
             homes: Vec::new(),
             troubles: Vec::new(),
             machine: MachineCollations::default(),
@@ -498,6 +504,13 @@ impl Cluster {
     /// A server is at work on the files, as whoever opened the cluster knew.
     pub fn is_running(&self) -> bool {
         self.running
+    }
+
+    /// Pages and index entries are of one moment, so that an entry without its page proves that the page is lost. Files of a crash
+    /// and of a base backup are not until recovery has run.
+    pub(crate) fn is_of_one_moment(&self) -> bool {
+        let is_at_rest = !self.needs_recovery() || self.recovered.is_some();
+        is_at_rest && !self.running && !self.is_partial
     }
 
     pub(crate) fn server(&self) -> Server {
@@ -675,6 +688,9 @@ impl Cluster {
             &columns.layouts,
             self.build.block_size,
         );
+        if !self.running {
+            rows = rows.noting_places(self.checksums() == Some(true));
+        }
         let (oid, name) = (columns.index("oid"), columns.index("datname"));
         let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
         let limit = columns.index("datconnlimit");
@@ -708,7 +724,35 @@ impl Cluster {
             );
             self.troubles.push(Trouble::new("names of databases", why));
         }
+        let places = rows.places();
+        self.find_lost_databases(&global, places.as_ref(), &mut databases);
         databases
+    }
+
+    /// Names those whose rows are lost.
+    fn find_lost_databases(
+        &mut self,
+        global: &Home,
+        places: Option<&RowPlaces>,
+        databases: &mut BTreeMap<Oid, Database>,
+    ) {
+        let Some(places) = places else {
+            return;
+        };
+        self.lost_databases = lost_databases(self, global, places, databases);
+        let proves = self.is_of_one_moment();
+        for lost in &self.lost_databases {
+            if let Some(database) = databases.get_mut(&lost.oid) {
+                database.name.clone_from(&lost.name);
+            }
+            if !proves {
+                continue;
+            }
+            let name = lost.name.clone().unwrap_or_else(|| lost.oid.to_string());
+            let why = "its row in pg_database is lost, and with it encoding, owner and settings";
+            let what = format!("what pg_database says of database {name}");
+            self.troubles.push(Trouble::new(what, why));
+        }
     }
 }
 

@@ -4,11 +4,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use pgclinic_format::attribute::Attribute;
+use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, varlena};
+use pgclinic_format::{
+    Attributes, BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, Page, varlena,
+};
 use pgclinic_source::Source;
 
 use crate::files::ForkFiles;
+use crate::row_places::RowPlaces;
 use crate::words::Words;
 
 /// Bytes of one read.
@@ -106,6 +110,10 @@ pub struct HeapRows<'a> {
     pub unreadable: Vec<BlockNo>,
     /// Rows whose attributes do not fit their tuple.
     pub broken_rows: u64,
+    /// Where rows stand, if somebody wants to know.
+    places: Option<RowPlaces>,
+    /// Pages carry checksums that are right on a sound page; asked only where places are wanted.
+    has_checksums: bool,
 }
 
 impl<'a> HeapRows<'a> {
@@ -125,7 +133,23 @@ impl<'a> HeapRows<'a> {
             words: Words::default(),
             unreadable: Vec::new(),
             broken_rows: 0,
+            places: None,
+            has_checksums: false,
         }
+    }
+
+    /// The same with a list of where rows stand, for entries of indexes to be compared with.
+    pub(crate) fn noting_places(self, has_checksums: bool) -> Self {
+        HeapRows {
+            places: Some(RowPlaces::default()),
+            has_checksums,
+            ..self
+        }
+    }
+
+    /// The list, after the rows were read.
+    pub(crate) fn places(&mut self) -> Option<RowPlaces> {
+        self.places.take()
     }
 
     /// The same with words of this kind.
@@ -160,8 +184,11 @@ impl<'a> HeapRows<'a> {
                 .unwrap_or_default()
                 .chunks_exact(self.block_size);
             if pages.len() == 0 {
-                self.unreadable
-                    .push(BlockNo::try_from(block).unwrap_or(BlockNo::MAX));
+                let block = BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
+                self.unreadable.push(block);
+                if let Some(places) = &mut self.places {
+                    places.unread(block);
+                }
                 return;
             }
             offset += (pages.len() * self.block_size) as u64;
@@ -176,33 +203,69 @@ impl<'a> HeapRows<'a> {
             return;
         };
         if page.is_new() && page.is_zeroed() {
+            if let Some(places) = &mut self.places {
+                places.zeroed(block);
+            }
             return;
         }
         // The server takes a header of zeros for an empty page; its rows are lost all the same.
         let tells_rows = !page.is_new() && usize::from(page.pd_lower()) >= HEADER_BYTES;
         if !tells_rows || !page.header_is_sane_to_the_server() {
             self.unreadable.push(block);
+            if let Some(places) = &mut self.places {
+                places.senseless(block);
+            }
             return;
         }
+        let broken_before = self.broken_rows;
+        let (mut count, mut unused) = (0, Vec::new());
         for (item, pointer) in page.line_pointers() {
-            if pointer.flags() != LpFlags::Normal {
-                continue;
-            }
-            let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
-                self.broken_rows += 1;
-                continue;
+            count = item;
+            let is_there = match pointer.flags() {
+                LpFlags::Normal => self.row(page, (block, item), pointer, each),
+                LpFlags::Redirect | LpFlags::Dead => true,
+                LpFlags::Unused => false,
             };
-            let walked: Result<Vec<Attribute>, _> = Attributes::new(tuple, self.columns).collect();
-            match walked {
-                Ok(attributes) => each(RawRow {
-                    block,
-                    item,
-                    tuple,
-                    attributes: &attributes,
-                    words: self.words,
-                }),
-                Err(_) => self.broken_rows += 1,
+            if !is_there && self.places.is_some() {
+                unused.push(item);
             }
         }
+        if let Some(places) = &mut self.places {
+            let is_denied = self.has_checksums && page.pd_checksum() != page_checksum(bytes, block);
+            if is_denied {
+                places.denied();
+            }
+            let is_doubtful = is_denied || self.broken_rows > broken_before;
+            places.page(block, count, &unused, is_doubtful);
+        }
+    }
+
+    /// Gives a row that can be read; the others are counted.
+    fn row(
+        &mut self,
+        page: Page<'_>,
+        (block, item): (BlockNo, u16),
+        pointer: LinePointer,
+        each: &mut dyn FnMut(RawRow<'_>),
+    ) -> bool {
+        let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
+            self.broken_rows += 1;
+            return false;
+        };
+        let walked: Result<Vec<Attribute>, _> = Attributes::new(tuple, self.columns).collect();
+        match walked {
+            Ok(attributes) => each(RawRow {
+                block,
+                item,
+                tuple,
+                attributes: &attributes,
+                words: self.words,
+            }),
+            Err(_) => {
+                self.broken_rows += 1;
+                return false;
+            }
+        }
+        true
     }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access_methods;
+mod btree_leaves;
 mod catalog;
 mod chain;
 mod charset;
@@ -18,20 +19,26 @@ mod file_name;
 mod files;
 mod heap_rows;
 mod index;
+mod lost_rows;
 mod manifest;
 mod multixact;
 mod order;
+mod page_method;
 mod part;
+mod pieces;
 mod read_again;
 mod relation;
+mod row_places;
 mod settings;
 mod status_files;
 mod transaction_log;
 mod types;
 mod visibility;
 pub mod wal;
+mod witness;
 mod words;
 
+pub use btree_leaves::{LeafWalk, each_leaf};
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
 pub use charset::{Charset, Euc};
@@ -46,7 +53,9 @@ pub use index::{Index, OpClass};
 pub use manifest::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use multixact::{Member, MemberStatus, MultiXacts};
 pub use relation::{Column, ForeignMethod, Generated, Persistence, RelKind, Relation, quoted};
+pub use pieces::{Piece, Pieces};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{RowState, row_state};
+pub use witness::{LostColumn, LostDatabase, LostRelation};
 pub use words::Words;

@@ -174,6 +174,12 @@ pub struct Relation {
 }
 
 impl Relation {
+    /// All columns, in order and without a gap.
+    pub(crate) fn take_columns(&mut self, columns: Vec<Column>) {
+        self.layouts = Some(columns.iter().map(|column| column.layout).collect());
+        self.columns = Some(columns);
+    }
+
     /// `schema.name`.
     pub fn qualified_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)

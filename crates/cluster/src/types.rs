@@ -24,6 +24,7 @@ const PARTS_MAX: u32 = 20_000;
 #[derive(Clone, Debug)]
 struct TypeRow {
     name: String,
+    namespace: Oid,
     len: i16,
     byval: bool,
     align: u8,
@@ -103,6 +104,7 @@ impl TypeRows {
             };
             let type_row = TypeRow {
                 name: row.name(names.index("typname"))?,
+                namespace: row.u32(names.index("typnamespace"))?,
                 len: row.i16(names.index("typlen"))?,
                 byval: row.bool(names.index("typbyval"))?,
                 align,
@@ -139,6 +141,12 @@ impl TypeRows {
             self.ranges
                 .extend(row.u32(names.index(column)).map(|range| (range, facts)));
         }
+    }
+
+    /// Name and schema of the relations that have row types: their types are called as they are.
+    pub(crate) fn relations(&self) -> impl Iterator<Item = (Oid, &str, Oid)> {
+        let composite = self.types.values().filter(|row| row.relation != 0);
+        composite.map(|row| (row.relation, row.name.as_str(), row.namespace))
     }
 
     /// The `pg_range` row of a range or multirange type.

@@ -200,11 +200,7 @@ pub fn catalogs_are_sure(cx: &DatabaseCx<'_>) -> bool {
         .databases
         .get(&catalog.database)
         .is_some_and(|database| database.invalid);
-    let doubted = catalog
-        .troubles
-        .iter()
-        .any(|trouble| trouble.what.starts_with("catalog pg_class "));
     let map = default_home(cx.cluster, catalog.database).map(|home| cx.cluster.relation_map(home));
     let mapped = map.is_some_and(|map| map.is_ok_and(|map| RelationMap::is_right(&map)));
-    !catalog.is_blind() && !invalid && !doubted && mapped
+    catalog.names_are_complete() && !invalid && mapped
 }

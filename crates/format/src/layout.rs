@@ -1,6 +1,6 @@
 //! What differs between majors, one row each, chosen at run time.
 //!
-//! Truth: `src/include/catalog/{catversion,pg_control,pg_class,pg_attribute,pg_database}.h`,
+//! Truth: `src/include/catalog/{catversion,pg_control,pg_class,pg_attribute,pg_database,pg_type,pg_index}.h`,
 //! `src/include/access/xlog_internal.h`.
 
 use crate::attribute::ColumnLayout;
@@ -35,8 +35,18 @@ pub struct Layout {
     pub pg_database: &'static [CatalogColumn],
     /// Columns of `pg_namespace` up to `nspowner`.
     pub pg_namespace: &'static [CatalogColumn],
+    /// Columns of `pg_type` up to `typcollation`.
+    pub pg_type: &'static [CatalogColumn],
+    /// Columns of `pg_index`.
+    pub pg_index: &'static [CatalogColumn],
 }
 
+const fn varlena(name: &'static str) -> CatalogColumn {
+    column(name, -1, 4)
+}
+const fn eight(name: &'static str) -> CatalogColumn {
+    column(name, 8, 8)
+}
 const fn column(name: &'static str, attlen: i16, attalign: u8) -> CatalogColumn {
     CatalogColumn {
         name,
@@ -237,6 +247,74 @@ const PG_DATABASE_17: &[CatalogColumn] = &[
 ];
 const PG_NAMESPACE: &[CatalogColumn] = &[oid("oid"), name("nspname"), oid("nspowner")];
 
+macro_rules! pg_type {
+    ($($before_typelem:expr),*) => {
+        &[
+            oid("oid"), name("typname"), oid("typnamespace"), oid("typowner"), int2("typlen"), byte("typbyval"),
+            byte("typtype"), byte("typcategory"), byte("typispreferred"), byte("typisdefined"), byte("typdelim"),
+            oid("typrelid"), $($before_typelem,)* oid("typelem"), oid("typarray"), oid("typinput"), oid("typoutput"),
+            oid("typreceive"), oid("typsend"), oid("typmodin"), oid("typmodout"), oid("typanalyze"), byte("typalign"),
+            byte("typstorage"), byte("typnotnull"), oid("typbasetype"), int4("typtypmod"), int4("typndims"),
+            oid("typcollation"),
+        ]
+    };
+}
+
+const PG_TYPE_13: &[CatalogColumn] = pg_type!();
+const PG_TYPE_14: &[CatalogColumn] = pg_type!(oid("typsubscript"));
+
+macro_rules! pg_index {
+    ($($after_indisunique:expr),*) => {
+        &[
+            oid("indexrelid"), oid("indrelid"), int2("indnatts"), int2("indnkeyatts"), byte("indisunique"),
+            $($after_indisunique,)* byte("indisprimary"), byte("indisexclusion"), byte("indimmediate"),
+            byte("indisclustered"), byte("indisvalid"), byte("indcheckxmin"), byte("indisready"), byte("indislive"),
+            byte("indisreplident"), varlena("indkey"), varlena("indcollation"), varlena("indclass"),
+            varlena("indoption"), varlena("indexprs"), varlena("indpred"),
+        ]
+    };
+}
+
+const PG_INDEX_13: &[CatalogColumn] = pg_index!();
+const PG_INDEX_15: &[CatalogColumn] = pg_index!(byte("indnullsnotdistinct"));
+
+const PG_ENUM: &[CatalogColumn] = &[
+    oid("oid"),
+    oid("enumtypid"),
+    int4("enumsortorder"),
+    name("enumlabel"),
+];
+const PG_OPCLASS: &[CatalogColumn] = &[
+    oid("oid"),
+    oid("opcmethod"),
+    name("opcname"),
+    oid("opcnamespace"),
+    oid("opcowner"),
+    oid("opcfamily"),
+    oid("opcintype"),
+    byte("opcdefault"),
+    oid("opckeytype"),
+];
+const PG_AMPROC: &[CatalogColumn] = &[
+    oid("oid"),
+    oid("amprocfamily"),
+    oid("amproclefttype"),
+    oid("amprocrighttype"),
+    int2("amprocnum"),
+    oid("amproc"),
+];
+const PG_SEQUENCE: &[CatalogColumn] = &[
+    oid("seqrelid"),
+    oid("seqtypid"),
+    eight("seqstart"),
+    eight("seqincrement"),
+    eight("seqmax"),
+    eight("seqmin"),
+    eight("seqcache"),
+    byte("seqcycle"),
+];
+const PG_ATTRDEF: &[CatalogColumn] = &[oid("oid"), oid("adrelid"), int2("adnum"), varlena("adbin")];
+
 /// Every major that can be read, oldest first.
 pub static LAYOUTS: [Layout; 6] = [
     row(
@@ -300,6 +378,14 @@ const fn row(
         pg_attribute,
         pg_database,
         pg_namespace: PG_NAMESPACE,
+        pg_type: match major {
+            13 => PG_TYPE_13,
+            _ => PG_TYPE_14,
+        },
+        pg_index: match major {
+            13 | 14 => PG_INDEX_13,
+            _ => PG_INDEX_15,
+        },
     }
 }
 
@@ -307,6 +393,24 @@ impl Layout {
     /// The row of a major, or nothing for a major that cannot be read.
     pub fn of_major(major: u16) -> Option<&'static Layout> {
         LAYOUTS.iter().find(|layout| layout.major == major)
+    }
+
+    /// The columns of a catalog by its OID, of those that tables cannot be read without: a damaged `pg_attribute` must not make
+    /// them unknown.
+    pub fn catalog(&self, oid: u32) -> Option<&'static [CatalogColumn]> {
+        Some(match oid {
+            1247 => self.pg_type,
+            1249 => self.pg_attribute,
+            1259 => self.pg_class,
+            2224 => PG_SEQUENCE,
+            2603 => PG_AMPROC,
+            2604 => PG_ATTRDEF,
+            2610 => self.pg_index,
+            2615 => self.pg_namespace,
+            2616 => PG_OPCLASS,
+            3501 => PG_ENUM,
+            _ => return None,
+        })
     }
 
     /// The row of a released catalog version.

@@ -108,6 +108,8 @@ pub struct Table {
     pub layouts: Vec<ColumnLayout>,
     /// What a person should know of it.
     pub notes: Vec<String>,
+    /// Its columns are guessed from its rows.
+    pub is_guessed: bool,
 }
 
 impl Table {
@@ -137,6 +139,7 @@ impl Table {
             columns: Vec::new(),
             layouts,
             notes: Vec::new(),
+            is_guessed: false,
         };
         let toast = catalog.relations.get(&relation.toast);
         table.toast = toast.map(|toast| (toast.oid, files.of(catalog, toast)));
@@ -186,6 +189,7 @@ impl Table {
             columns: Vec::new(),
             layouts: given.columns.iter().map(GivenColumn::layout).collect(),
             notes: Vec::new(),
+            is_guessed: false,
         };
         if choice.system {
             table.columns.extend(system_columns());
@@ -214,6 +218,7 @@ impl Table {
                 });
             }
         }
+        self.is_guessed = given.confidence.is_some();
         self.notes.push(match given.confidence {
             None => "its columns are those that were given".into(),
             Some(confidence) => format!(

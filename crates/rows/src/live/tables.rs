@@ -159,6 +159,7 @@ pub(super) fn nothing() -> Table {
         columns: Vec::new(),
         layouts: Vec::new(),
         notes: Vec::new(),
+        is_guessed: false,
     }
 }
 

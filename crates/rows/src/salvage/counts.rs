@@ -9,7 +9,7 @@
 //! What leads nowhere was a row, or a deleted one that VACUUM did not pass: at most so many are missing. Where no index has all rows
 //! there is only the estimate of `pg_class`, which is told and decides nothing.
 
-use pgclinic_cluster::{Catalog, Cluster, Persistence, Relation};
+use pgclinic_cluster::{Catalog, Cluster, Persistence, Pieces, Relation, each_leaf};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::index_page::AccessMethod;
@@ -20,8 +20,6 @@ use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use super::account::{CountAccount, TableAccount};
 use super::error::SalvageError;
-use super::index_leaves::each_leaf;
-use super::pieces::Pieces;
 use super::{Rows, SalvageOptions};
 use crate::carve::{PageState, is_row};
 use crate::shape::{ColumnChoice, MainForks, Table};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use pgclinic_cluster::{Charset, Cluster, ForkFiles};
+use pgclinic_cluster::{Charset, Cluster, ForkFiles, Pieces};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
@@ -15,7 +15,6 @@ use pgclinic_format::{BlockNo, Lsn, Page};
 use super::account::{TableAccount, Tally};
 use super::finished_tables::FinishedTables;
 use super::outlet::{Finished, Outlet};
-use super::pieces::Pieces;
 use super::plan::Planned;
 use super::worker::Worker;
 use super::{SalvageError, SalvageOptions};

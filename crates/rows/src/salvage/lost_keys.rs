@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use pgclinic_cluster::{Catalog, Cluster, Relation};
+use pgclinic_cluster::{Catalog, Cluster, Pieces, Relation, each_leaf};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
@@ -24,8 +24,6 @@ use super::account::LostKeys;
 use super::blocks::blocks_of_table;
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::index_leaves::each_leaf;
-use super::pieces::Pieces;
 use super::{SalvageOptions, TableAccount, charset_of};
 use crate::file_names::{FileNames, beside};
 use crate::forms::{copy_escape, csv_field, csv_header, form_named};

@@ -11,7 +11,6 @@ mod error;
 mod finished_tables;
 mod fitting;
 mod folder;
-mod index_leaves;
 mod key_cells;
 mod large_object_columns;
 pub(crate) mod large_objects;
@@ -20,9 +19,9 @@ mod large_value;
 mod lines;
 mod lost_databases;
 mod lost_keys;
+mod lost_relations;
 mod options;
 mod outlet;
-mod pieces;
 mod plan;
 mod reading;
 mod recovery_gaps;
@@ -341,7 +340,27 @@ impl FolderWork<'_> {
         }
         self.search(cluster, &place, &mut tables, account)?;
         account.tables.extend(tables);
+        self.write_unclaimed(turn, &catalog, account)?;
         account.interrupted |= self.progress.is_interrupted();
+        Ok(())
+    }
+
+    /// What stands in files that no relation names, where names are missing.
+    fn write_unclaimed(
+        &self,
+        turn: Turn<'_>,
+        catalog: &Catalog,
+        account: &mut Account,
+    ) -> Result<(), SalvageError> {
+        let mut plan = lost_relations::unclaimed(turn.cluster, catalog, turn.name, self.options);
+        plan.count_not_replayed(turn.replaying.not_applied);
+        account.not_salvaged.append(&mut plan.not_salvaged);
+        if let Some(finished) = self.finished {
+            plan.tables
+                .retain(|planned| !finished.holds(&planned.table));
+        }
+        let tables = self.write_planned(turn.cluster, catalog, plan.tables)?;
+        account.tables.extend(tables);
         Ok(())
     }
 

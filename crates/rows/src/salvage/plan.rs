@@ -11,7 +11,7 @@ use pgclinic_source::Presence;
 
 use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
-use super::{encoding_of, fitting};
+use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, Holding, MainForks, Table};
@@ -83,6 +83,8 @@ impl Plan {
         let troubles = catalog.troubles.iter().chain(&files.troubles);
         plan.not_salvaged
             .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
+        plan.not_salvaged
+            .extend(lost_relations::not_whole(catalog, selection));
         let wanted: Vec<&Relation> = catalog
             .relations
             .values()
@@ -142,6 +144,12 @@ impl Plan {
         }
         match table {
             Ok(mut table) => {
+                if lost_relations::is_lost(catalog, relation.oid) {
+                    table.notes.push(lost_relations::REBUILT.into());
+                }
+                table
+                    .notes
+                    .extend(lost_relations::note_columns(catalog, relation));
                 let unlogged = relation.persistence == Persistence::Unlogged;
                 let left_out = unlogged && cluster.leaves_unlogged_out();
                 if left_out {
@@ -194,6 +202,7 @@ impl Plan {
         }
         let own = files.of(catalog, relation);
         let (table, _) = guessed_table(cluster, &own, &relation.name)?;
+        let table = lost_relations::with_known_columns(table, catalog, relation);
         let what = format!(
             "columns of table {} of database {}",
             relation.qualified_name(),

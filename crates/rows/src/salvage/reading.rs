@@ -1,6 +1,6 @@
 //! Pieces of a fork in memory, and what is wrong with a page as a whole.
 
-use pgclinic_cluster::{Cluster, fork_path};
+use pgclinic_cluster::{Cluster, Piece, fork_path};
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
@@ -9,7 +9,6 @@ use pgclinic_source::SourceError;
 
 use super::account::{LossPlace, Tally};
 use super::crew::Crew;
-use super::pieces::Piece;
 use crate::carve::PageState;
 use crate::shape::Table;
 

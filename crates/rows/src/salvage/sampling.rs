@@ -1,10 +1,9 @@
 //! Some rows of a file, spread over it.
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Cluster, ForkFiles, Piece, Pieces};
 use pgclinic_format::types::Tid;
 use pgclinic_format::{HeapTuple, LpFlags, Page};
 
-use super::pieces::{Piece, Pieces};
 use crate::carve::PageState;
 use crate::schema::given::{GivenTable, tables_in};
 use crate::schema::guess::{GuessedColumn, columns_of, confidence, statement};

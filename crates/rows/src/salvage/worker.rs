@@ -2,6 +2,7 @@
 
 use std::mem::take;
 
+use pgclinic_cluster::Piece;
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::types::Tid;
@@ -14,7 +15,6 @@ use super::crew::{Crew, Job, TableWork};
 use super::error::SalvageError;
 use super::large_row::{Fates, LargeRow};
 use super::large_value;
-use super::pieces::Piece;
 use super::reading::{HELD_ROWS, Of, look, map_marks, pages, read_piece};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;

@@ -14,6 +14,7 @@ mod into_a_server;
 mod large_values;
 mod line_pointers;
 mod lost_keys;
+mod lost_relations;
 mod missing_wal;
 mod partial_values;
 mod resume;

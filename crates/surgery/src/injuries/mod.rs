@@ -193,6 +193,7 @@ registry! {
         catalog_owner::CatalogOwner,
         catalog_column_count::CatalogColumnCount,
         catalog_index_flag::CatalogIndexFlag,
+        class_page_zeroed::ClassPageZeroed,
         catalog_comment_doubled::CatalogCommentDoubled,
         cut_file::CutFile,
         cut_file_unseen::CutFileUnseen,

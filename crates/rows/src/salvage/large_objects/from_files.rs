@@ -1,12 +1,11 @@
 //! Large objects out of the files of `pg_largeobject` and `pg_largeobject_metadata`.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Pieces};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Oid, Page, types::Tid};
 
 use super::super::SalvageOptions;
 use super::super::account::LossPlace;
 use super::super::error::SalvageError;
-use super::super::pieces::Pieces;
 use super::super::reading::{HELD_ROWS, look, map_marks};
 use super::{Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use crate::carve::{self, PageState, Probe};

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 pub fn guess_cluster(cluster: &Cluster, selection: &Selection) -> String {
     let mut text = HEAD.to_owned();
     for (database, _) in databases(cluster, selection) {
-        let found = Found::of(cluster, database, selection);
+        let found = Found::among(cluster, database, selection, &|_| true);
         let described = found.describe(cluster, &[]);
         if described.is_empty() {
             continue;

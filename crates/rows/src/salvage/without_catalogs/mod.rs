@@ -17,7 +17,7 @@ use pgclinic_cluster::{Charset, Cluster, ForkFiles};
 use pgclinic_diagnose::Selection;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::{Fork, Oid, Page};
+use pgclinic_format::{Fork, Oid};
 
 use super::account::SequenceAccount;
 use super::fitting;
@@ -32,7 +32,7 @@ use crate::shape::Table;
 pub use guess_file::guess_cluster;
 
 /// The files of a database by what their pages hold.
-struct Found {
+pub(super) struct Found {
     tables: Vec<ForkFiles>,
     /// Files that look like relations with long values.
     chunks: Vec<ForkFiles>,
@@ -61,7 +61,32 @@ pub(super) fn plan(
     folder: &str,
     options: &SalvageOptions,
 ) -> (Plan, Vec<SequenceAccount>, Vec<ForkFiles>) {
-    let found = Found::of(cluster, database, &options.selection);
+    let found = Found::among(cluster, database, &options.selection, &|_| true);
+    let mut plan = plan_of(cluster, database, folder, options, &found);
+    let name = name_of(cluster, database);
+    let is_guess = |planned: &&Planned| planned.table.is_guessed;
+    let guessed = plan.tables.iter().filter(is_guess).count();
+    let given = plan.tables.len() - guessed;
+    let why = format!(
+        "its catalogs are not read: {} tables are named by their files, the columns of {guessed} are guessed, those of {given} given. --guess prints the guesses, for --schema",
+        plan.tables.len()
+    );
+    if !plan.tables.is_empty() || !plan.not_salvaged.is_empty() {
+        let what = format!("names and columns of database {name}");
+        plan.not_salvaged.push(not_salvaged(&what, &why));
+    }
+    let sequences = sequences::of_files(cluster, &name, &found.sequences);
+    (plan, sequences, found.all)
+}
+
+/// The tables among the files that were found.
+pub(super) fn plan_of(
+    cluster: &Cluster,
+    database: Oid,
+    folder: &str,
+    options: &SalvageOptions,
+    found: &Found,
+) -> Plan {
     let mut plan = Plan::default();
     let troubles = found.troubles.iter();
     plan.not_salvaged
@@ -76,7 +101,6 @@ pub(super) fn plan(
         let why = "none of its first pages tells whether it is a table's";
         plan.not_salvaged.push(not_salvaged(&what, why));
     }
-    let mut guessed = 0;
     for described in found.describe(cluster, &options.given) {
         let path = described.files.path(0);
         let Some(given) = described.given else {
@@ -87,7 +111,6 @@ pub(super) fn plan(
                 .push(not_salvaged(&format!("the file {path}"), &why));
             continue;
         };
-        let is_guessed = given.confidence.is_some();
         let mut table = Table::of_files(described.files, choice_of(options), &given);
         (table.database_oid, table.database) = (database, name.clone());
         table.oid = table.files.filenode;
@@ -98,14 +121,11 @@ pub(super) fn plan(
             continue;
         }
         match fitting::hold(cluster, &table, charset) {
-            Ok(()) => {
-                guessed += usize::from(is_guessed);
-                plan.tables.push(Planned {
-                    account: account_of(&table, cluster),
-                    file: String::new(),
-                    table,
-                });
-            }
+            Ok(()) => plan.tables.push(Planned {
+                account: account_of(&table, cluster),
+                file: String::new(),
+                table,
+            }),
             Err(error) => plan.not_salvaged.push(not_salvaged(
                 &format!("the file {path}"),
                 &error.to_string(),
@@ -113,17 +133,7 @@ pub(super) fn plan(
         }
     }
     name_files(&mut plan.tables, folder);
-    let given = plan.tables.len() - guessed;
-    let why = format!(
-        "its catalogs are not read: {} tables are named by their files, the columns of {guessed} are guessed, those of {given} given. --guess prints the guesses, for --schema",
-        plan.tables.len()
-    );
-    if !plan.tables.is_empty() || !plan.not_salvaged.is_empty() {
-        let what = format!("names and columns of database {name}");
-        plan.not_salvaged.push(not_salvaged(&what, &why));
-    }
-    let sequences = sequences::of_files(cluster, &name, &found.sequences);
-    (plan, sequences, found.all)
+    plan
 }
 
 pub(super) fn name_of(cluster: &Cluster, database: Oid) -> String {
@@ -150,7 +160,13 @@ fn name_files(tables: &mut [Planned], folder: &str) {
 }
 
 impl Found {
-    fn of(cluster: &Cluster, database: Oid, selection: &Selection) -> Self {
+    /// Those of the files that `is_wanted` takes.
+    pub(super) fn among(
+        cluster: &Cluster,
+        database: Oid,
+        selection: &Selection,
+        is_wanted: &dyn Fn(&ForkFiles) -> bool,
+    ) -> Self {
         let mut found = Found {
             tables: Vec::new(),
             chunks: Vec::new(),
@@ -171,13 +187,15 @@ impl Found {
             .retain(|files| files.fork == Fork::Main && files.temporary.is_none());
         let mapped = mapped(cluster, database);
         let wanted = |files: &&ForkFiles| {
-            files.filenode >= FIRST_NORMAL_OID && !mapped.contains(&files.filenode)
+            files.filenode >= FIRST_NORMAL_OID
+                && !mapped.contains(&files.filenode)
+                && is_wanted(files)
         };
         let is_named = |files: &ForkFiles| {
             selection.filenodes.is_empty() || selection.filenodes.contains(&files.filenode)
         };
         for files in found.all.iter().filter(wanted) {
-            match method_of(cluster, files) {
+            match cluster.method_of_content(files) {
                 Some(AccessMethod::Sequence) if is_named(files) => {
                     found.sequences.push(files.clone());
                 }
@@ -222,27 +240,6 @@ fn mapped(cluster: &Cluster, database: Oid) -> BTreeSet<Oid> {
     maps.filter(|map| map.is_right())
         .flat_map(|map| map.mappings.into_iter().map(|(_, filenode)| filenode))
         .collect()
-}
-
-/// What the first pages that say anything are of.
-fn method_of(cluster: &Cluster, files: &ForkFiles) -> Option<AccessMethod> {
-    const HEAD_BYTES: usize = 256 << 10;
-    let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
-    for segment in &files.segments {
-        let mut head = vec![0; HEAD_BYTES];
-        let path = files.path(segment.number);
-        let read = cluster.source().read_at(&path, 0, &mut head).unwrap_or(0);
-        head.truncate(read);
-        let mut pages = head.chunks_exact(page_bytes).filter_map(Page::parse);
-        let told = pages.find_map(|page| match page.is_new() {
-            true => None,
-            false => AccessMethod::guess(page),
-        });
-        if told.is_some() {
-            return told;
-        }
-    }
-    None
 }
 
 /// What a person says of the file, else what its rows say.

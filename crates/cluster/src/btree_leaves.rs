@@ -1,18 +1,19 @@
 //! The leaves of a btree, page by page, as its files have them.
 
-use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, Page};
 
-use super::pieces::{Piece, Pieces};
+use crate::cluster::Cluster;
+use crate::files::ForkFiles;
+use crate::pieces::{Piece, Pieces};
 
 /// The meta page.
 const META: BlockNo = 0;
 
 /// What a walk over the leaves saw of the tree as a whole.
 #[derive(Default)]
-pub(super) struct Seen {
+pub struct LeafWalk {
     /// Pages of the tree, and pages to which a leaf leads.
     pages: Blocks,
     targets: Blocks,
@@ -20,9 +21,9 @@ pub(super) struct Seen {
     broken: u64,
 }
 
-impl Seen {
+impl LeafWalk {
     /// No leaf is missing, as far as its neighbours and checksums tell.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.broken == 0 && self.pages.hold_all(&self.targets)
     }
 }
@@ -53,14 +54,14 @@ impl Blocks {
 }
 
 /// Gives every leaf that is in use; `each` says whether more are wanted.
-pub(super) fn each_leaf(
+pub fn each_leaf(
     cluster: &Cluster,
     files: &ForkFiles,
     each: &mut dyn FnMut(BtreePage<'_>) -> bool,
-) -> Seen {
+) -> LeafWalk {
     let pieces = Pieces::of(files, cluster.build);
     let blocks = files.bytes() / u64::from(cluster.build.block_size);
-    let mut seen = Seen::default();
+    let mut seen = LeafWalk::default();
     let mut buffer = Vec::new();
     for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
         for (block, page) in pages(cluster, &piece, &mut buffer, &mut seen.broken) {
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_page_that_only_its_neighbour_knows_is_missed() {
-        let mut seen = Seen::default();
+        let mut seen = LeafWalk::default();
         [1, 2, 200]
             .into_iter()
             .for_each(|block| seen.pages.insert(block));

@@ -2,24 +2,30 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Build, ForkFiles};
 use pgclinic_format::BlockNo;
+
+use crate::cluster::Build;
+use crate::files::ForkFiles;
 
 /// Bytes of a piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Some pages of one segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
-    pub(crate) path: String,
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    pub(crate) first_block: BlockNo,
+pub struct Piece {
+    /// Path of the segment, from the root of the data directory.
+    pub path: String,
+    /// Where in the segment it begins.
+    pub offset: u64,
+    /// Its bytes.
+    pub len: u64,
+    /// Its first block, counted through the fork.
+    pub first_block: BlockNo,
 }
 
 impl Piece {
     /// Its blocks, the last of which may be cut.
-    pub(crate) fn blocks(&self, build: Build) -> Range<BlockNo> {
+    pub fn blocks(&self, build: Build) -> Range<BlockNo> {
         let count = self.len.div_ceil(u64::from(build.block_size));
         let count = BlockNo::try_from(count).unwrap_or(BlockNo::MAX);
         self.first_block..self.first_block.saturating_add(count)
@@ -28,7 +34,7 @@ impl Piece {
 
 /// The pieces of a fork.
 #[derive(Debug)]
-pub(crate) struct Pieces {
+pub struct Pieces {
     /// Number of its first piece, path, bytes of whole pages, first block.
     segments: Vec<(u64, String, u64, u64)>,
     count: u64,
@@ -37,7 +43,8 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    pub(crate) fn of(files: &ForkFiles, build: Build) -> Self {
+    /// Of this fork.
+    pub fn of(files: &ForkFiles, build: Build) -> Self {
         let page_bytes = u64::from(build.block_size);
         let piece_bytes = PIECE_BYTES / page_bytes * page_bytes;
         let mut pieces = Pieces {
@@ -57,12 +64,13 @@ impl Pieces {
         pieces
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The segment and offset of a block, if its first byte is there.
-    pub(crate) fn place_of(&self, block: BlockNo) -> Option<(String, u64)> {
+    pub fn place_of(&self, block: BlockNo) -> Option<(String, u64)> {
         let block = u64::from(block);
         let behind = self.segments.partition_point(|segment| segment.3 <= block);
         let (_, path, len, first) = self.segments.get(behind.checked_sub(1)?)?;
@@ -71,16 +79,17 @@ impl Pieces {
     }
 
     /// The block is in some file.
-    pub(crate) fn hold(&self, block: BlockNo) -> bool {
+    pub fn hold(&self, block: BlockNo) -> bool {
         self.place_of(block).is_some()
     }
 
     /// All bytes.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.2).sum()
     }
 
-    pub(crate) fn get(&self, number: u64) -> Option<Piece> {
+    /// One of them, by its number.
+    pub fn get(&self, number: u64) -> Option<Piece> {
         let behind = self.segments.partition_point(|segment| segment.0 <= number);
         let at = behind.checked_sub(1)?;
         let (first, path, len, first_block) = self.segments.get(at)?;
@@ -98,7 +107,7 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pgclinic_cluster::{Home, Segment};
+    use crate::files::{Home, Segment};
     use pgclinic_format::Fork;
 
     #[test]

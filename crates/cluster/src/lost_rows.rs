@@ -1,0 +1,189 @@
+//! What a catalog takes from the witnesses of its lost rows while it is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgclinic_format::Oid;
+
+use crate::catalog::{Catalog, Reader, is_gapless, sort_columns};
+use crate::relation::{Column, Persistence, RelKind, Relation};
+use crate::row_places::RowPlaces;
+use crate::witness::{
+    ClassWitness, Gap, LostRelations, column_of_indexes, lost_columns, lost_relations,
+    owner_by_toast_name, rebuilt, settle_kind,
+};
+
+type Columns = BTreeMap<Oid, Vec<Column>>;
+
+impl Reader<'_> {
+    /// Asks the indexes of `pg_class` for rows that it lost, and puts what they name among the relations.
+    pub(crate) fn find_lost_relations(
+        &mut self,
+        catalog: &mut Catalog,
+        columns: &Columns,
+        places: &RowPlaces,
+    ) {
+        let class = ClassWitness {
+            cluster: self.cluster,
+            home: self.home,
+            words: self.words,
+            places,
+            relations: &catalog.relations,
+            columns,
+        };
+        let found = lost_relations(&class);
+        self.doubt_names(&found, places);
+        catalog.names_unread = places.has_unread();
+        for lost in found.relations {
+            let own = lost.oid.and_then(|oid| columns.get(&oid));
+            let numbers = own.into_iter().flatten().map(|column| column.attnum);
+            let relation = rebuilt(self.cluster, &lost, numbers.max().unwrap_or(0));
+            catalog
+                .relations
+                .extend(relation.map(|relation| (relation.oid, relation)));
+            catalog.lost_relations.push(lost);
+        }
+    }
+
+    /// Of a cluster that was replayed in memory the indexes are those from before, and prove nothing by themselves.
+    fn doubt_names(&mut self, found: &LostRelations, places: &RowPlaces) {
+        if !self.cluster.is_of_one_moment() {
+            return;
+        }
+        let (lost, entries) = (found.relations.len(), found.entries_without_page);
+        if lost > 0 {
+            let why = format!("{lost} rows are lost, as its indexes and pg_attribute tell");
+            self.trouble("pg_class", why);
+        } else if entries > 0 && !self.cluster.is_replayed() {
+            let why = format!("{entries} entries of its indexes lead to pages that are lost");
+            self.trouble("pg_class", why);
+        }
+        let is_suspect = !places.is_sound() || places.has_zeroed();
+        if is_suspect && !found.was_asked {
+            let why =
+                "it has bad pages, and its indexes cannot be asked for the rows that stood there";
+            self.trouble("pg_class", why.into());
+        }
+    }
+
+    /// Asks the indexes of `pg_attribute` for columns that it lost.
+    pub(crate) fn find_lost_columns(
+        &mut self,
+        catalog: &mut Catalog,
+        columns: &mut Columns,
+        places: &RowPlaces,
+    ) {
+        let lost_rows = catalog.lost_relations.iter().filter_map(|lost| lost.oid);
+        let lost_rows: BTreeSet<Oid> = lost_rows.collect();
+        let mut gaps = BTreeMap::new();
+        for relation in catalog.relations.values() {
+            let known = columns.get(&relation.oid).map_or(&[][..], Vec::as_slice);
+            let is_lost = lost_rows.contains(&relation.oid);
+            let count = (!is_lost).then_some(relation.relnatts);
+            if is_lost || known.len() != usize::from(relation.relnatts) {
+                gaps.insert(relation.oid, Gap { known, count });
+            }
+        }
+        if gaps.is_empty() {
+            return;
+        }
+        catalog.lost_columns = lost_columns(self.cluster, self.home, self.words, places, &gaps);
+        for oid in lost_rows {
+            let last = catalog.lost_columns.get(&oid).and_then(|lost| lost.last());
+            let relation = catalog.relations.get_mut(&oid);
+            if let (Some(last), Some(relation)) = (last, relation) {
+                relation.relnatts = relation.relnatts.max(last.attnum);
+            }
+        }
+    }
+
+    /// A relation that only `pg_attribute` knows is called as its row type is.
+    pub(crate) fn name_lost_by_type(&mut self, catalog: &mut Catalog) {
+        let nameless = catalog.lost_relations.iter_mut();
+        for lost in nameless.filter(|lost| lost.name.is_none()) {
+            let Some(oid) = lost.oid else {
+                continue;
+            };
+            let mut types = catalog.types.relations();
+            let Some((_, name, namespace)) = types.find(|(relation, ..)| *relation == oid) else {
+                continue;
+            };
+            let number = namespace.to_string();
+            let schema = self.schemas.get(&number).cloned().unwrap_or(number);
+            lost.name = Some(name.to_owned());
+            lost.schema = Some(schema.clone());
+            if let Some(relation) = catalog.relations.get_mut(&oid) {
+                relation.name = name.to_owned();
+                relation.schema = schema;
+            }
+        }
+    }
+}
+
+/// A lost table has the TOAST relation that is named after it.
+pub(crate) fn attach_toast_of_lost(catalog: &mut Catalog) {
+    if catalog.lost_relations.is_empty() {
+        return;
+    }
+    let toast = catalog.relations.values();
+    let owned: Vec<(Oid, Oid)> = toast
+        .filter(|relation| relation.kind == RelKind::Toast)
+        .filter_map(|relation| Some((owner_by_toast_name(&relation.name)?, relation.oid)))
+        .collect();
+    for (owner, toast) in owned {
+        let relation = catalog.relations.get_mut(&owner);
+        if let Some(relation) = relation.filter(|relation| relation.toast == 0) {
+            relation.toast = toast;
+        }
+    }
+}
+
+/// What can be said of lost rows only after columns and indexes were read: kinds, and types of columns that an index has.
+pub(crate) fn settle_lost(catalog: &mut Catalog) {
+    for lost in catalog.lost_relations.iter().filter_map(|lost| lost.oid) {
+        if let Some(relation) = catalog.relations.get_mut(&lost) {
+            settle_kind(relation);
+            let is_temporary = ["pg_temp_", "pg_toast_temp_"]
+                .iter()
+                .any(|schema| relation.schema.starts_with(schema));
+            if is_temporary {
+                relation.persistence = Persistence::Temporary;
+            }
+        }
+    }
+    if !catalog.lost_columns.is_empty() {
+        type_lost_columns(catalog);
+    }
+}
+
+fn type_lost_columns(catalog: &mut Catalog) {
+    let mut indexes_of: BTreeMap<Oid, Vec<Oid>> = BTreeMap::new();
+    for relation in catalog.relations.values() {
+        if let Some(index) = &relation.index {
+            indexes_of
+                .entry(index.table)
+                .or_default()
+                .push(relation.oid);
+        }
+    }
+    for (table, lost) in &mut catalog.lost_columns {
+        let own = catalog.partial_columns.entry(*table).or_default();
+        for column in lost {
+            let described = column_of_indexes(*table, column, &catalog.relations, &indexes_of);
+            column.has_type = described.is_some();
+            own.extend(described);
+        }
+        sort_columns(own);
+        let relation = catalog.relations.get_mut(table);
+        let Some(relation) = relation.filter(|relation| is_whole(relation, own)) else {
+            continue;
+        };
+        relation.take_columns(std::mem::take(own));
+    }
+    catalog
+        .partial_columns
+        .retain(|_, columns| !columns.is_empty());
+}
+
+fn is_whole(relation: &Relation, columns: &[Column]) -> bool {
+    is_gapless(columns) && columns.len() == usize::from(relation.relnatts)
+}

@@ -1,0 +1,166 @@
+//! Columns whose rows in `pg_attribute` are lost: its two indexes still have their numbers and names, and an index on such a
+//! column its type.
+//!
+//! ```text
+//! pg_attribute_relid_attnum_index   attrelid, attnum   ─┐ joined by TID
+//! pg_attribute_relid_attnam_index   attrelid, attname  ─┴───────────────► number and name
+//! pg_attribute of an index whose indkey has that number ────────────────► type, typmod, collation
+//! ```
+//!
+//! Truth: `src/include/catalog/pg_attribute.h`.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::Oid;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
+
+use super::entries::{NAME, SHORT, WORD, each_entry};
+use crate::cluster::Cluster;
+use crate::files::Home;
+use crate::relation::{Column, Generated, Relation};
+use crate::row_places::{PlaceState, RowPlaces};
+use crate::words::Words;
+
+const PG_ATTRIBUTE_RELID_ATTNAM_INDEX: Oid = 2658;
+const PG_ATTRIBUTE_RELID_ATTNUM_INDEX: Oid = 2659;
+/// `cstring`: an index keeps a `name` as one.
+const CSTRING: Oid = 2275;
+
+/// A column whose row in `pg_attribute` is lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LostColumn {
+    /// From 1.
+    pub attnum: u16,
+    /// Its name, where the index by name still has it.
+    pub name: Option<String>,
+    /// An index has its type, so that rows can be read all the same.
+    pub has_type: bool,
+}
+
+/// Lost columns by relation, in order of their numbers.
+pub(crate) type LostColumns = BTreeMap<Oid, Vec<LostColumn>>;
+
+/// The columns that are known of a relation, and how many there must be; nothing where its row in `pg_class` is lost too.
+pub(crate) struct Gap<'a> {
+    pub(crate) known: &'a [Column],
+    pub(crate) count: Option<u16>,
+}
+
+impl Gap<'_> {
+    /// A number that is missing.
+    fn misses(&self, attnum: u16, state: PlaceState) -> bool {
+        let is_known = self.known.iter().any(|column| column.attnum == attnum);
+        let is_in_range = match self.count {
+            Some(count) => attnum <= count,
+            // A column that was never committed has its entry too, and its row.
+            None => state != PlaceState::Row,
+        };
+        attnum > 0 && !is_known && is_in_range
+    }
+}
+
+/// What the indexes of `pg_attribute` say of columns that are missing.
+pub(crate) fn lost_columns(
+    cluster: &Cluster,
+    home: &Home,
+    words: Words,
+    places: &RowPlaces,
+    gaps: &BTreeMap<Oid, Gap<'_>>,
+) -> LostColumns {
+    let mut rows: BTreeMap<Tid, (Oid, u16)> = BTreeMap::new();
+    each_entry(
+        cluster,
+        home,
+        PG_ATTRIBUTE_RELID_ATTNUM_INDEX,
+        &[WORD, SHORT],
+        &mut |tid, keys| {
+            let (Some(relation), Some(attnum)) = (keys.oid(0), keys.i16(1)) else {
+                return;
+            };
+            let attnum = u16::try_from(attnum).unwrap_or(0);
+            let gap = gaps.get(&relation);
+            if gap.is_some_and(|gap| gap.misses(attnum, places.state(tid))) {
+                rows.insert(tid, (relation, attnum));
+            }
+        },
+    );
+    let mut names: BTreeMap<Tid, String> = BTreeMap::new();
+    if !rows.is_empty() {
+        each_entry(
+            cluster,
+            home,
+            PG_ATTRIBUTE_RELID_ATTNAM_INDEX,
+            &[WORD, NAME],
+            &mut |tid, keys| {
+                if rows.contains_key(&tid) {
+                    names.insert(tid, words.readable(keys.name(1)));
+                }
+            },
+        );
+    }
+    joined(rows, &mut names)
+}
+
+/// A column that was renamed may have two rows: the later one is taken, and one on a page that is lost is not preferred to it.
+fn joined(rows: BTreeMap<Tid, (Oid, u16)>, names: &mut BTreeMap<Tid, String>) -> LostColumns {
+    let mut by_number: BTreeMap<(Oid, u16), Option<String>> = BTreeMap::new();
+    for (tid, column) in rows {
+        let known = by_number.entry(column).or_default();
+        if let Some(name) = names.remove(&tid) {
+            *known = Some(name);
+        }
+    }
+    let mut lost = LostColumns::new();
+    for ((relation, attnum), name) in by_number {
+        lost.entry(relation).or_default().push(LostColumn {
+            attnum,
+            name,
+            has_type: false,
+        });
+    }
+    lost
+}
+
+/// The column of a table as a btree on it describes it.
+pub(crate) fn column_of_indexes(
+    table: Oid,
+    lost: &LostColumn,
+    relations: &BTreeMap<Oid, Relation>,
+    indexes_of: &BTreeMap<Oid, Vec<Oid>>,
+) -> Option<Column> {
+    let indexes = indexes_of.get(&table)?.iter();
+    let mut indexes = indexes.filter_map(|oid| relations.get(oid));
+    let number = i16::try_from(lost.attnum).ok()?;
+    indexes.find_map(|relation| {
+        let index = relation.index.as_ref()?;
+        if relation.access_method != Some(AccessMethod::Btree) {
+            return None;
+        }
+        let at = index.keys.iter().position(|key| *key == number)?;
+        let own = relation.columns.as_ref()?.get(at)?;
+        let is_same = own.type_oid != 0 && own.type_oid != CSTRING && !own.dropped;
+        is_same.then(|| Column {
+            attnum: lost.attnum,
+            name: name_of(lost),
+            not_null: false,
+            generated: Generated::No,
+            missing: None,
+            has_missing: false,
+            ..own.clone()
+        })
+    })
+}
+
+/// Its name, or one made of its number.
+fn name_of(lost: &LostColumn) -> String {
+    let number = || format!("column_{}", lost.attnum);
+    lost.name.clone().unwrap_or_else(number)
+}
+
+impl LostColumn {
+    /// Its name, or one made of its number.
+    pub fn words(&self) -> String {
+        name_of(self)
+    }
+}

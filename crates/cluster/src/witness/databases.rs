@@ -1,0 +1,82 @@
+//! Databases whose rows in `pg_database` are lost: its two indexes still name them, and their directories are there.
+//!
+//! Truth: `src/include/catalog/pg_database.h`.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::Oid;
+use pgclinic_format::types::Tid;
+
+use super::entries::{NAME, WORD, each_entry};
+use crate::cluster::{Cluster, Database};
+use crate::files::Home;
+use crate::row_places::{PlaceState, RowPlaces};
+use crate::words::Words;
+
+const PG_DATABASE_DATNAME_INDEX: Oid = 2671;
+const PG_DATABASE_OID_INDEX: Oid = 2672;
+
+/// A database whose row in `pg_database` is lost, and whose directory is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LostDatabase {
+    /// OID.
+    pub oid: Oid,
+    /// Its name, where the index by name still has it.
+    pub name: Option<String>,
+    /// Where its row stood.
+    pub row: Tid,
+    /// The page of its row could not be read: nobody knows whether the row is lost.
+    pub is_unread: bool,
+}
+
+/// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an interrupted `CREATE DATABASE`
+/// left: only both together prove a database.
+pub(crate) fn lost_databases(
+    cluster: &Cluster,
+    global: &Home,
+    places: &RowPlaces,
+    known: &BTreeMap<Oid, Database>,
+) -> Vec<LostDatabase> {
+    let mut lost: BTreeMap<Tid, LostDatabase> = BTreeMap::new();
+    let is_without_row = |oid: Oid| known.get(&oid).is_some_and(|known| known.name.is_none());
+    each_entry(
+        cluster,
+        global,
+        PG_DATABASE_OID_INDEX,
+        &[WORD],
+        &mut |row, keys| {
+            let state = places.state(row);
+            let is_unread = state == PlaceState::Unread;
+            let oid = keys.oid(0).filter(|oid| is_without_row(*oid));
+            if let Some(oid) = oid.filter(|_| state != PlaceState::Row) {
+                let name = None;
+                lost.insert(
+                    row,
+                    LostDatabase {
+                        oid,
+                        name,
+                        row,
+                        is_unread,
+                    },
+                );
+            }
+        },
+    );
+    if !lost.is_empty() {
+        each_entry(
+            cluster,
+            global,
+            PG_DATABASE_DATNAME_INDEX,
+            &[NAME],
+            &mut |row, keys| {
+                if let Some(lost) = lost.get_mut(&row) {
+                    lost.name = Some(Words::default().shared().readable(keys.name(0)));
+                }
+            },
+        );
+    }
+    // The later row of a database that was renamed has its name.
+    let by_oid: BTreeMap<Oid, LostDatabase> =
+        lost.into_values().map(|lost| (lost.oid, lost)).collect();
+    by_oid.into_values().collect()
+}

@@ -1,0 +1,127 @@
+//! The entries of a catalog's btree that are in use: row and key columns.
+
+use pgclinic_format::attribute::Attribute;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
+use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
+
+use crate::btree_leaves::each_leaf;
+use crate::cluster::Cluster;
+use crate::files::{ForkFiles, Home};
+use crate::relation::Relation;
+use crate::row_places::{PlaceState, RowPlaces};
+
+/// `oid`, `int4`.
+pub(super) const WORD: ColumnLayout = ColumnLayout {
+    attlen: 4,
+    attalign: 4,
+};
+/// `int2`.
+pub(super) const SHORT: ColumnLayout = ColumnLayout {
+    attlen: 2,
+    attalign: 2,
+};
+/// A `name`: `name_ops` keeps it as a C string.
+pub(super) const NAME: ColumnLayout = ColumnLayout {
+    attlen: -2,
+    attalign: 1,
+};
+/// Columns of the widest index read here.
+const COLUMNS_MAX: usize = 2;
+
+/// The key columns of an entry.
+pub(super) struct Keys<'a>([&'a [u8]; COLUMNS_MAX]);
+
+impl<'a> Keys<'a> {
+    fn bytes(&self, column: usize) -> &'a [u8] {
+        self.0.get(column).copied().unwrap_or_default()
+    }
+
+    pub(super) fn oid(&self, column: usize) -> Option<Oid> {
+        Some(u32::from_le_bytes(*self.bytes(column).first_chunk()?))
+    }
+
+    pub(super) fn i16(&self, column: usize) -> Option<i16> {
+        Some(i16::from_le_bytes(*self.bytes(column).first_chunk()?))
+    }
+
+    /// Up to its closing zero.
+    pub(super) fn name(&self, column: usize) -> &'a [u8] {
+        let bytes = self.bytes(column);
+        let end = bytes.iter().position(|byte| *byte == 0);
+        bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default()
+    }
+}
+
+/// Entries of the first of these btrees whose leaves are all there that lead to pages which are lost.
+pub(crate) fn entries_without_page(
+    cluster: &Cluster,
+    home: &Home,
+    indexes: &[&Relation],
+    places: &RowPlaces,
+) -> u64 {
+    let method = |index: &&&Relation| index.access_method == Some(AccessMethod::Btree);
+    for index in indexes.iter().filter(method) {
+        let global = cluster.homes.iter().find(|home| home.database == 0);
+        let home = match index.shared {
+            true => global.unwrap_or(home),
+            false => home,
+        };
+        let files = cluster.fork_files(home, index.filenode, Fork::Main);
+        let mut lost = 0u64;
+        let is_whole = each_entry_of(cluster, &files, &[], &mut |tid, _| {
+            lost += u64::from(places.state(tid) == PlaceState::PageLost);
+        });
+        if is_whole {
+            return lost;
+        }
+    }
+    0
+}
+
+/// Gives every row that an entry of the mapped index names, with the key.
+pub(super) fn each_entry(
+    cluster: &Cluster,
+    home: &Home,
+    index: Oid,
+    columns: &[ColumnLayout],
+    each: &mut dyn FnMut(Tid, &Keys<'_>),
+) -> bool {
+    let filenode = cluster.mapped_file(home, index);
+    let files = cluster.fork_files(home, filenode, Fork::Main);
+    each_entry_of(cluster, &files, columns, each)
+}
+
+/// The same of the index in these files, leaf by leaf along them. Entries that are marked dead are left out: the server knows that
+/// nobody sees their rows. Whether every leaf was there and sound.
+fn each_entry_of(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    columns: &[ColumnLayout],
+    each: &mut dyn FnMut(Tid, &Keys<'_>),
+) -> bool {
+    let mut broken = 0u64;
+    let mut leaves = 0u64;
+    let walk = each_leaf(cluster, files, &mut |leaf| {
+        leaves += 1;
+        let first = leaf.first_data();
+        let pointers = leaf.page().line_pointers();
+        let in_use =
+            pointers.filter(|(item, pointer)| *item >= first && pointer.flags() == LpFlags::Normal);
+        for (_, pointer) in in_use {
+            let Some(tuple) = leaf.tuple_of(pointer) else {
+                broken += 1;
+                continue;
+            };
+            let mut keys = Keys([&[]; COLUMNS_MAX]);
+            for (attribute, key) in tuple.0.attributes(columns).zip(&mut keys.0) {
+                if let Ok(Attribute::Value(range)) = attribute {
+                    *key = tuple.0.bytes().get(range).unwrap_or_default();
+                }
+            }
+            tuple.rows().for_each(|tid| each(tid, &keys));
+        }
+        true
+    });
+    leaves > 0 && broken == 0 && walk.is_whole()
+}

@@ -1,0 +1,16 @@
+//! What should exist, by witnesses beside itself: plain facts, for whoever judges them.
+
+mod columns;
+mod databases;
+mod entries;
+mod rebuilt;
+mod relations;
+
+pub use columns::LostColumn;
+pub(crate) use columns::{Gap, column_of_indexes, lost_columns};
+pub use databases::LostDatabase;
+pub(crate) use databases::lost_databases;
+pub(crate) use entries::entries_without_page;
+pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
+pub use relations::LostRelation;
+pub(crate) use relations::{ClassWitness, LostRelations, lost_relations};

@@ -1,0 +1,94 @@
+//! A relation as its lost row in `pg_class` must have described it, as far as its file, its name and other catalogs tell.
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
+
+use super::relations::LostRelation;
+use crate::cluster::Cluster;
+use crate::file_name::fork_path;
+use crate::files::Home;
+use crate::relation::{Persistence, RelKind, Relation};
+
+/// `pg_global`.
+const GLOBAL: Oid = 1664;
+/// `PG_TOAST_NAMESPACE`.
+const PG_TOAST: &str = "99";
+
+/// The table whose TOAST relation has this name.
+pub(crate) fn owner_by_toast_name(name: &str) -> Option<Oid> {
+    name.strip_prefix("pg_toast_")?.parse().ok()
+}
+
+/// The relation, with `columns` columns. What only its row could tell is left at nothing: estimates, freeze limits.
+pub(crate) fn rebuilt(cluster: &Cluster, lost: &LostRelation, columns: u16) -> Option<Relation> {
+    let oid = lost.oid?;
+    let name = lost.name.clone();
+    let mut relation = Relation {
+        oid,
+        schema: lost.schema.clone().unwrap_or_default(),
+        name: name.unwrap_or_else(|| format!("relation_{oid}")),
+        kind: RelKind::WithoutStorage,
+        persistence: Persistence::Permanent,
+        access_method: None,
+        filenode: lost.filenode.unwrap_or(0),
+        tablespace: lost.tablespace,
+        shared: lost.tablespace == GLOBAL,
+        relpages: 0,
+        reltuples: None,
+        relfrozenxid: Xid::INVALID,
+        relminmxid: MultiXactId(0),
+        toast: 0,
+        toast_of: 0,
+        relnatts: columns,
+        populated: true,
+        columns: None,
+        layouts: None,
+        index: None,
+    };
+    if let (Some(filenode), Some(home)) = (lost.filenode, home_of(cluster, lost)) {
+        let files = cluster.fork_files(home, filenode, Fork::Main);
+        let init = fork_path(&home.folder, filenode, Fork::Init, 0);
+        if cluster.source.len(&init).is_ok() {
+            relation.persistence = Persistence::Unlogged;
+        }
+        set_kind(&mut relation, cluster.method_of_content(&files));
+    }
+    Some(relation)
+}
+
+/// By what its pages look like; a file without pages is taken for a table's until `pg_index` says otherwise.
+fn set_kind(relation: &mut Relation, method: Option<AccessMethod>) {
+    let is_toast = relation.schema == PG_TOAST && owner_by_toast_name(&relation.name).is_some();
+    relation.kind = match method {
+        Some(AccessMethod::Sequence) => RelKind::Sequence,
+        Some(AccessMethod::Heap) | None if is_toast => RelKind::Toast,
+        Some(AccessMethod::Heap) | None => RelKind::Table,
+        Some(_) => RelKind::Index,
+    };
+    relation.access_method = match relation.kind {
+        RelKind::Sequence => None,
+        RelKind::Table | RelKind::Toast => Some(AccessMethod::Heap),
+        _ => method,
+    };
+}
+
+/// What `pg_index` and operator classes say of a relation that was taken for a table.
+pub(crate) fn settle_kind(relation: &mut Relation) {
+    let Some(index) = &relation.index else {
+        return;
+    };
+    if relation.kind == RelKind::Table {
+        let class = index.classes.first();
+        relation.kind = RelKind::Index;
+        relation.access_method = class.and_then(|class| AccessMethod::from_oid(class.method));
+    }
+}
+
+fn home_of<'c>(cluster: &'c Cluster, lost: &LostRelation) -> Option<&'c Home> {
+    let path = lost.path.as_deref()?;
+    let mut homes = cluster.homes.iter();
+    homes.find(|home| {
+        path.rsplit_once('/')
+            .is_some_and(|(folder, _)| folder == home.folder)
+    })
+}

@@ -1,0 +1,168 @@
+//! A relation whose row in `pg_class` is lost.
+
+use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{Fork, Oid};
+
+use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::document::{Kind, Level, NotChecked, Place};
+use crate::findings::{Draft, Findings};
+use crate::inventory::{default_home, is_remade, is_settled};
+use crate::places::{fork_place, kind_of};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static RELATION_LOST: Rule = Rule {
+    name: "relation-lost",
+    severity: Severity::Damage,
+    summary: "a relation whose row in pg_class is lost",
+    explain: include_str!("relation_lost.md").trim_ascii_end(),
+};
+
+/// See [`RELATION_LOST`].
+pub struct RelationLost;
+
+const PG_CLASS: Oid = 1259;
+
+impl DatabaseCheck for RelationLost {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&RELATION_LOST] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
+    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+        let (cluster, catalog) = (database.cluster, database.catalog);
+        let known = cluster.databases.get(&catalog.database);
+        let is_dropped = known.is_some_and(|known| known.invalid);
+        // Shared relations have their row in every database, and are reported there.
+        let is_shared = catalog.database == 0;
+        let is_comparable = is_settled(cluster) && !is_remade(cluster, catalog.database);
+        if is_shared || is_dropped || !is_comparable {
+            return;
+        }
+        let proven = catalog.lost_relations.iter();
+        for lost in proven.filter(|lost| !lost.is_unread) {
+            out.add(draft_of(database, lost));
+        }
+        if !catalog.names_are_complete() && !catalog.is_blind() && !catalog.names_unread {
+            report_unclaimed(database, out);
+        }
+    }
+}
+
+fn draft_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Draft {
+    let oid = lost.oid.map(|oid| format!("OID {oid}"));
+    let file = lost.path.as_ref().map(|path| format!("file {path}"));
+    let facts: Vec<String> = oid.into_iter().chain(file).collect();
+    let facts = match facts.as_slice() {
+        [] => String::new(),
+        facts => format!(" ({})", facts.join(", ")),
+    };
+    let witness = match (lost.row, lost.has_columns) {
+        (Some(_), true) => "the indexes of pg_class and the columns in pg_attribute still name it",
+        (Some(_), false) => "the indexes of pg_class still name it, and its file is there",
+        (None, _) => "its columns in pg_attribute are there",
+    };
+    let message = format!(
+        "the row of relation {}{facts} in pg_class is lost: {witness}",
+        lost.words()
+    );
+    let mut draft = Draft::new(&RELATION_LOST, message).place(place_of(database, lost));
+    if let Some(words) = server_words(database, lost) {
+        draft = draft.server_says(words);
+    }
+    match lost.row {
+        Some(row) => draft.fact("pg_class_ctid", row.to_string()),
+        None => draft,
+    }
+}
+
+/// Names are not found; what is reached by its number is missed by that.
+fn server_words(database: &DatabaseCx<'_>, lost: &LostRelation) -> Option<String> {
+    let oid = lost.oid?;
+    let relation = database.catalog.relations.get(&oid);
+    let by_name = relation.is_some_and(|relation| {
+        !matches!(relation.kind, RelKind::Index | RelKind::Toast) && oid >= FIRST_NORMAL_OID
+    });
+    Some(match (by_name, &lost.name) {
+        (true, Some(_)) => format!("ERROR:  relation \"{}\" does not exist", lost.words()),
+        _ => format!("ERROR:  could not open relation with OID {oid}"),
+    })
+}
+
+/// At its file; a relation without one stands where its row stood.
+fn place_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Place {
+    let (cluster, catalog) = (database.cluster, database.catalog);
+    let relation = lost.oid.and_then(|oid| catalog.relations.get(&oid));
+    let pg_class = catalog.relations.get(&PG_CLASS);
+    let own_file = lost.path.clone().zip(lost.filenode);
+    let (path, filenode) = own_file.clone().unwrap_or_else(|| {
+        let filenode = pg_class.map_or(PG_CLASS, |relation| relation.filenode);
+        let folder = default_home(cluster, catalog.database).map(|home| home.folder.as_str());
+        (
+            format!("{}/{filenode}", folder.unwrap_or_default()),
+            filenode,
+        )
+    });
+    let mut place = Place {
+        path,
+        database: catalog.database_name.clone(),
+        schema: lost.schema.clone(),
+        relation: lost.name.clone(),
+        database_oid: Some(catalog.database),
+        relation_oid: lost.oid,
+        filenode: Some(filenode),
+        kind: match relation {
+            Some(_) => kind_of(relation),
+            None => Kind::Unknown,
+        },
+        fork: Some(Fork::Main),
+        ..Place::default()
+    };
+    if own_file.is_none() {
+        place.block = lost.row.map(|row| row.block);
+        place.item = lost.row.map(|row| row.offset);
+    }
+    place
+}
+
+/// Files that no relation names, where names are missing: those with numbers that only `initdb` gives belong to the system.
+fn report_unclaimed(database: &DatabaseCx<'_>, out: &mut Findings) {
+    let catalog = database.catalog;
+    let (mut files, mut bytes) = (0u64, 0u64);
+    let is_unclaimed = |fork: &&ForkFiles| {
+        let named = catalog.by_file(fork.home.tablespace, fork.filenode);
+        fork.fork == Fork::Main && fork.temporary.is_none() && named.is_none()
+    };
+    for fork in database.forks.iter().filter(is_unclaimed) {
+        if fork.filenode >= FIRST_NORMAL_OID {
+            files += 1;
+            bytes += fork.bytes();
+            continue;
+        }
+        let message = format!(
+            "no relation names this file of {} bytes, which has a number that only initdb gives, and rows of pg_class are lost",
+            fork.bytes()
+        );
+        let first = fork.segments.first().map_or(0, |segment| segment.number);
+        let place = fork_place(catalog.database_name.as_deref(), None, fork, first);
+        out.add(Draft::new(&RELATION_LOST, message).place(place));
+    }
+    if files > 0 {
+        let name = catalog.database_name.clone();
+        let name = name.unwrap_or_else(|| catalog.database.to_string());
+        out.not_checked(NotChecked {
+            what: format!("to which relations {files} files of database {name} belong ({bytes} bytes)"),
+            why: "pg_class is not whole: they may be tables. Keep them; pgclinic salvage writes what they hold into unclaimed/"
+                .into(),
+            inherent: false,
+        });
+    }
+}

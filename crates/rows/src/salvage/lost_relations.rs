@@ -1,0 +1,162 @@
+//! Relations whose rows in `pg_class` are lost, and files that no relation names, in the plan and in the account.
+
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, LostRelation, RelKind, Relation};
+use pgclinic_diagnose::Selection;
+use pgclinic_diagnose::document::NotChecked;
+use pgclinic_format::Oid;
+use pgclinic_format::types::FIRST_NORMAL_OID;
+
+use super::SalvageOptions;
+use super::plan::{Plan, not_salvaged};
+use super::without_catalogs::{self, Found};
+use crate::schema::given::GivenTable;
+use crate::shape::database_name;
+
+/// What a table's account says of it.
+pub(super) const REBUILT: &str = "its row in pg_class is lost: name, columns and files are those that indexes and other catalogs still have";
+
+/// The row of this relation in `pg_class` is lost.
+pub(super) fn is_lost(catalog: &Catalog, relation: Oid) -> bool {
+    let mut lost = catalog.lost_relations.iter();
+    lost.any(|lost| lost.oid == Some(relation))
+}
+
+/// Names every relation that is lost; those that a cluster is born with in one line.
+pub(super) fn not_whole(catalog: &Catalog, selection: &Selection) -> Vec<NotChecked> {
+    let database = database_name(catalog);
+    let is_of_the_system =
+        |lost: &&LostRelation| lost.oid.is_some_and(|oid| oid < FIRST_NORMAL_OID);
+    let lost = || catalog.lost_relations.iter();
+    let users = lost().filter(|lost| !is_of_the_system(lost) && is_named(lost, selection));
+    let mut told: Vec<NotChecked> = users
+        .map(|lost| {
+            let relation = lost.oid.and_then(|oid| catalog.relations.get(&oid));
+            let what = format!("{} {} of database {database}", kind(relation), lost.words());
+            not_salvaged(&what, &why(lost, relation))
+        })
+        .collect();
+    let system = lost().filter(is_of_the_system).count();
+    if system > 0 {
+        let what = format!("{system} relations of the system of database {database}");
+        told.push(not_salvaged(&what, "their rows in pg_class are lost"));
+    }
+    told
+}
+
+/// Who names tables wants to hear of those; one whose name is lost may be any of them.
+fn is_named(lost: &LostRelation, selection: &Selection) -> bool {
+    match (&lost.schema, &lost.name) {
+        (Some(schema), Some(name)) => selection.takes_name(schema, name),
+        _ => true,
+    }
+}
+
+fn kind(relation: Option<&Relation>) -> &'static str {
+    match relation.map(|relation| relation.kind) {
+        Some(RelKind::Table | RelKind::MaterializedView) => "table",
+        Some(RelKind::Index) => "index",
+        Some(RelKind::Sequence) => "sequence",
+        Some(RelKind::Toast) => "TOAST relation",
+        Some(RelKind::WithoutStorage) => "view, partitioned table or type",
+        Some(RelKind::Unknown(_)) | None => "relation",
+    }
+}
+
+fn why(lost: &LostRelation, relation: Option<&Relation>) -> String {
+    let file = match &lost.path {
+        Some(path) => format!("its file is {path}"),
+        None if lost.filenode.is_some() => "its file is not there".into(),
+        None => "no file of it is known".into(),
+    };
+    let is_table = relation.is_some_and(|relation| relation.kind == RelKind::Table);
+    let columns = match relation.is_some_and(|relation| relation.columns.is_some()) {
+        true if is_table => ", its columns are known, and its rows are written under its name",
+        false if is_table => ", and its columns are not known",
+        _ => "",
+    };
+    format!("its row in pg_class is lost: {file}{columns}")
+}
+
+/// A guess of columns with what the catalogs still tell of them: names, and types where they are as wide as what was guessed.
+pub(super) fn with_known_columns(
+    mut guess: GivenTable,
+    catalog: &Catalog,
+    relation: &Relation,
+) -> GivenTable {
+    if guess.columns.len() != usize::from(relation.relnatts) {
+        return guess;
+    }
+    let known = catalog.partial_columns.get(&relation.oid);
+    for column in known.into_iter().flatten() {
+        let index = usize::from(column.attnum).wrapping_sub(1);
+        let Some(guessed) = guess.columns.get_mut(index) else {
+            continue;
+        };
+        guessed.name.clone_from(&column.name);
+        guessed.dropped = column.dropped;
+        let ty = catalog.type_info(column.type_oid);
+        let is_alike = (ty.len, ty.align) == (guessed.ty.len, guessed.ty.align);
+        if is_alike && !column.dropped {
+            guessed.ty = ty;
+        }
+    }
+    let lost = catalog.lost_columns.get(&relation.oid);
+    for column in lost.into_iter().flatten().filter(|lost| !lost.has_type) {
+        let index = usize::from(column.attnum).wrapping_sub(1);
+        if let (Some(name), Some(guessed)) = (&column.name, guess.columns.get_mut(index)) {
+            guessed.name.clone_from(name);
+        }
+    }
+    guess
+}
+
+/// The tables among the files that no relation names, where names are missing: they go into `unclaimed/`. Where every entry of
+/// `pg_class` met its row such a file is a leftover, and nobody's.
+pub(super) fn unclaimed(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    folder: &str,
+    options: &SalvageOptions,
+) -> Plan {
+    let selection = &options.selection;
+    let database = catalog.database;
+    if catalog.names_are_complete() || !selection.relations.is_empty() {
+        return Plan::default();
+    }
+    let is_unclaimed = |files: &ForkFiles| {
+        let named = catalog.by_file(files.home.tablespace, files.filenode);
+        named.is_none()
+    };
+    let found = Found::among(cluster, database, selection, &is_unclaimed);
+    let mut plan = without_catalogs::plan_of(cluster, database, folder, options, &found);
+    for planned in &mut plan.tables {
+        let filenode = planned.table.files.filenode;
+        planned.table.schema = "unclaimed".into();
+        planned.account.schema = "unclaimed".into();
+        planned.file = format!("{folder}/unclaimed/{filenode}");
+        // The number of a file may be the OID of another relation.
+        if catalog.relations.contains_key(&filenode) {
+            (planned.table.oid, planned.account.oid) = (0, 0);
+        }
+    }
+    if !plan.tables.is_empty() {
+        let what = format!(
+            "to which tables {} files of database {} belong",
+            plan.tables.len(),
+            database_name(catalog)
+        );
+        let why = "rows of pg_class are lost, and nothing names them: what they hold is in unclaimed/, with columns that are guessed";
+        plan.not_salvaged.push(not_salvaged(&what, why));
+    }
+    plan
+}
+
+/// Columns that were found in the indexes of `pg_attribute`, or not at all.
+pub(super) fn note_columns(catalog: &Catalog, relation: &Relation) -> Option<String> {
+    let lost = catalog.lost_columns.get(&relation.oid)?;
+    let names: Vec<String> = lost.iter().map(|column| column.words()).collect();
+    Some(format!(
+        "the rows of pg_attribute for columns {} are lost: their names are those of its indexes, their types those of an index on them, else guessed",
+        names.join(", ")
+    ))
+}

@@ -1,0 +1,166 @@
+//! Relations whose rows in `pg_class` are lost are named by its indexes, and their rows are written all the same.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use common::{Lines, copied, lines, options, salvaged};
+use pgclinic_diagnose::Level;
+use pgclinic_rows::{Account, Outcome};
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
+
+const PAGE: usize = 8192;
+
+/// A stopped cluster, what COPY gave of its tables, and the file of a catalog.
+struct Hurt {
+    copy: TempCopy,
+    tables: BTreeMap<String, Lines>,
+    whole: Vec<u8>,
+    path: String,
+}
+
+impl Hurt {
+    fn new(catalog: &str, more: &str) -> Self {
+        let copy = copy_of(&seed(&server(15), Checksums::On));
+        let mut running = copy.start().expect("a server");
+        let mut session = running.connect("clinic").expect("a session");
+        for statement in more.split("; ").filter(|statement| !statement.is_empty()) {
+            session.execute(statement).expect(statement);
+        }
+        let path = session
+            .query_value(&format!("SELECT pg_relation_filepath('{catalog}')"))
+            .expect("a path")
+            .expect("a file");
+        let tables = copied(&running, "clinic", "");
+        running.stop(StopMode::Fast).expect("stopped");
+        let whole = std::fs::read(copy.pgdata.join(&path)).expect("a file");
+        Hurt {
+            copy,
+            tables,
+            whole,
+            path,
+        }
+    }
+
+    fn blocks(&self) -> usize {
+        self.whole.len() / PAGE
+    }
+
+    fn write(&self, block: usize, bytes: &[u8]) {
+        let path = self.copy.pgdata.join(&self.path);
+        let file = OpenOptions::new().write(true).open(path).expect("a file");
+        file.write_all_at(bytes, (block * PAGE) as u64)
+            .expect("written");
+    }
+
+    fn heal(&self, block: usize) {
+        let page = self.whole.get(block * PAGE..(block + 1) * PAGE);
+        self.write(block, page.expect("a page"));
+    }
+
+    fn is_zeroed(&self, block: usize) -> bool {
+        let page = self.whole.get(block * PAGE..(block + 1) * PAGE);
+        page.expect("a page").iter().all(|byte| *byte == 0)
+    }
+
+    /// What was written adds up to what the server had: a table is there with all of its rows, or it is named.
+    fn salvage(&self, what: &str) -> Account {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        let account = salvaged(&self.copy.pgdata, &options(&out, "copy"));
+        for (file, rows) in &self.tables {
+            let bytes = std::fs::read(out.join(format!("{file}.copy")));
+            if bytes.is_ok_and(|bytes| lines(&bytes) == *rows) {
+                continue;
+            }
+            let name = file
+                .rsplit_once('/')
+                .map_or(file.as_str(), |(_, name)| name);
+            let mut told = account.not_salvaged.iter();
+            assert!(
+                told.any(|told| told.what.contains(name)) || is_hurt(&account, name),
+                "{what}: {name} is missing: {:#?}",
+                account.not_salvaged
+            );
+        }
+        account
+    }
+}
+
+/// The table stands in the account, not as a whole one.
+fn is_hurt(account: &Account, name: &str) -> bool {
+    let mut tables = account.tables.iter();
+    tables.any(|table| format!("{}.{}", table.schema, table.table) == name && !table.is_whole())
+}
+
+fn verdict(pgdata: &Path) -> (String, Vec<String>) {
+    let document = checked(&open(pgdata), Level::Structure);
+    let rules = document.findings.iter();
+    let rules = rules.filter(|finding| finding.severity.name() == "damage");
+    let mut rules: Vec<String> = rules.map(|finding| finding.rule.to_string()).collect();
+    rules.dedup();
+    (document.verdict.name().to_owned(), rules)
+}
+
+fn written(account: &Account) -> u64 {
+    account.tables.iter().map(|table| table.rows.written).sum()
+}
+
+#[test]
+fn tables_of_a_zeroed_page_of_pg_class_are_named_and_written() {
+    let hurt = Hurt::new("pg_class", "");
+    let truth = hurt.salvage("whole");
+    assert_eq!(truth.outcome, Outcome::Whole);
+    assert_eq!(verdict(&hurt.copy.pgdata).0, "healthy");
+    let mut found = 0;
+    for block in 0..hurt.blocks() {
+        if hurt.is_zeroed(block) {
+            continue;
+        }
+        hurt.write(block, &[0; PAGE]);
+        let (verdict, rules) = verdict(&hurt.copy.pgdata);
+        let is_lost = rules.iter().any(|rule| rule == "relation-lost");
+        found += usize::from(is_lost);
+        let account = hurt.salvage(&format!("block {block} zeroed"));
+        // A page of dead rows alone takes nothing with it.
+        assert_ne!(verdict, "healthy", "block {block}");
+        assert_ne!(account.outcome, Outcome::Whole, "block {block}");
+        assert_eq!(written(&account), written(&truth), "block {block}");
+        hurt.heal(block);
+    }
+    assert!(found > 1, "{found} of {} blocks", hurt.blocks());
+    assert_eq!(verdict(&hurt.copy.pgdata).0, "healthy");
+}
+
+#[test]
+fn garbage_over_a_page_of_pg_class_does_not_pass_for_health() {
+    let hurt = Hurt::new("pg_class", "");
+    for block in 0..hurt.blocks() {
+        let garbage: Vec<u8> = (0..PAGE).map(|at| (at * 31 + block * 7) as u8).collect();
+        hurt.write(block, &garbage);
+        assert_eq!(verdict(&hurt.copy.pgdata).0, "damaged", "block {block}");
+        let account = hurt.salvage(&format!("block {block} overwritten"));
+        assert_ne!(account.outcome, Outcome::Whole, "block {block}");
+        hurt.heal(block);
+    }
+}
+
+#[test]
+fn a_zeroed_page_of_pg_attribute_or_pg_type_does_not_pass_for_health() {
+    for catalog in ["pg_attribute", "pg_type"] {
+        let hurt = Hurt::new(catalog, "");
+        for block in 0..hurt.blocks() {
+            if hurt.is_zeroed(block) {
+                continue;
+            }
+            hurt.write(block, &[0; PAGE]);
+            let account = hurt.salvage(&format!("{catalog} block {block} zeroed"));
+            assert_ne!(account.outcome, Outcome::Whole, "{catalog} block {block}");
+            hurt.heal(block);
+        }
+    }
+}
