@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgclinic_cluster::ForkFiles;
 use pgclinic_format::{BlockNo, Fork};
 use serde_json::{Map, Value};
 
@@ -125,6 +126,29 @@ impl Draft {
             fork: fork.fork(),
             block,
         });
+        self
+    }
+
+    /// Other findings of its page follow from it, or, without a block, of its fork.
+    pub(crate) fn is_root(mut self) -> Self {
+        self.story.root = true;
+        self
+    }
+
+    /// Explained by what is wrong with the fork with these files as a whole, if anything is.
+    pub(crate) fn follows_files(mut self, files: &ForkFiles, fork: Fork) -> Self {
+        self.story.follows.push(Origin {
+            database: files.home.database,
+            filenode: files.filenode,
+            fork,
+            block: None,
+        });
+        self
+    }
+
+    /// The likely cause.
+    pub(crate) fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
         self
     }
 

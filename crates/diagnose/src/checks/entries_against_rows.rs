@@ -24,6 +24,7 @@ use crate::entries::index::{Against, IndexFacts, IndexSide, names_rows};
 use crate::entries::row_map::PART_BLOCKS;
 use crate::findings::Findings;
 use crate::gin;
+use crate::named_blocks::is_witness;
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
 use crate::rule::{Rule, Severity};
 
@@ -296,28 +297,43 @@ impl Look<'_> {
 
     fn tell_dangling(&self, side: &IndexSide, out: &mut Findings) {
         for (block, dangling) in &side.dangling {
+            if self.is_lost(*block) {
+                continue;
+            }
             let rows = dangling.examples.iter().map(|(tid, _)| tid.to_string());
             let message = format!(
-                "{} entries of {} name rows of this block that are not there: {}",
+                "{} entries of {} name rows of block {block} that are not there: {}",
                 dangling.entries,
                 self.name(),
                 list(rows, dangling.entries)
             );
-            let own = draft_at(
-                self.relation.fork,
-                &INDEX_ENTRY_WITHOUT_ROW,
-                Some(*block),
-                message,
-            );
+            let first = dangling.examples.first().map(|(_, at)| *at);
+            let (page, item) = (first.map(|at| at.block), first.and_then(|at| at.item));
+            let own = draft_at(self.index.fork, &INDEX_ENTRY_WITHOUT_ROW, page, message);
             let mut draft = own
                 .rows(dangling.entries)
                 .fact("index", self.name())
-                .fact("entries", dangling.entries);
-            for (_, page) in &dangling.examples {
-                draft = draft.follows(self.index.fork, *page);
+                .fact("entries", dangling.entries)
+                .fact("table_block", *block)
+                .follows(self.relation.fork, *block);
+            draft.item = item;
+            for (_, at) in &dangling.examples {
+                draft = draft.follows(self.index.fork, at.block);
+            }
+            if u64::from(*block) >= self.relation.fork.blocks {
+                draft = draft.follows_fork(self.relation.fork);
             }
             out.add(draft);
         }
+    }
+
+    /// The block is all zero or not there, which the rules zeroed-page and file-truncated tell once.
+    fn is_lost(&self, block: BlockNo) -> bool {
+        let table = self.relation.fork;
+        let zeroed = self.relation.neighbours.zeroed_in(table);
+        let is_zeroed = || zeroed.is_some_and(|zeroed| zeroed.blocks.has(u64::from(block)));
+        let is_missing = u64::from(block) >= table.blocks;
+        is_witness(self.index.fork) && (is_missing || is_zeroed())
     }
 
     fn tell_missing(&self, side: &IndexSide, out: &mut Findings) {

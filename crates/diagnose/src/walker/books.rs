@@ -37,6 +37,16 @@ impl DamagedBlocks {
         before.is_some_and(|(_, end)| *end > block)
     }
 
+    /// How many runs of blocks they are.
+    pub(crate) fn runs(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// All of them, rising.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ranges.iter().flat_map(|(start, end)| *start..*end)
+    }
+
     /// Adds one block.
     pub(crate) fn add(&mut self, block: u64) {
         self.add_range(block, block + 1);

@@ -7,6 +7,7 @@ use crate::checks::{PAGE_CHECKS, visibility_map_wrong};
 use crate::consequences;
 use crate::document::{Finding, Kind, Level, Place};
 use crate::findings::{Draft, Findings};
+use crate::named_blocks::NamedBlocks;
 use crate::places::fork_place;
 use crate::rule::Severity;
 use crate::screen::{Glance, Screen};
@@ -27,6 +28,8 @@ pub(crate) struct Looker<'a> {
     summed: bool,
     system_identifier: u64,
     holds_back: bool,
+    /// Where the rows that entries of the fork name are noted, with the layout of its pages.
+    named: Option<(AccessMethod, &'a NamedBlocks)>,
 }
 
 /// What one thread keeps of the pages that it looks at.
@@ -76,6 +79,15 @@ impl<'a> Looker<'a> {
             summed: fork.cluster.and_then(pgclinic_cluster::Cluster::checksums) == Some(true),
             system_identifier,
             holds_back: false,
+            named: None,
+        }
+    }
+
+    /// Notes which blocks of the table sound pages of this index name.
+    pub(crate) fn noting(self, named: Option<&'a NamedBlocks>) -> Self {
+        Looker {
+            named: self.fork.method.zip(named),
+            ..self
         }
     }
 
@@ -152,10 +164,15 @@ impl<'a> Looker<'a> {
                 check.check(page, &cx, &mut notes.findings);
             }
         }
-        if notes.findings.is_quiet() {
-            return Seen::Quiet;
+        let seen = match notes.findings.is_quiet() {
+            true => Seen::Quiet,
+            false => self.keep(page, &cx, notes),
+        };
+        // A damaged page is no witness.
+        if let (Some((method, named)), Seen::Quiet | Seen::Noted) = (self.named, seen) {
+            named.add_page(method, page);
         }
-        self.keep(page, &cx, notes)
+        seen
     }
 
     /// No check is handed a page of zeros, but the visibility map may know that it was another.

@@ -49,6 +49,7 @@ pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
 
 use books::Books;
+pub(crate) use books::DamagedBlocks;
 use job::jobs_of;
 pub(crate) use look::{Looker, Notes, Seen};
 use recovered::Clusters;
@@ -364,7 +365,7 @@ fn check_relations(
     let for_faces = options.memory_bytes / FACES_SHARE;
     let budget = Budget::new(options.memory_bytes - for_faces);
     let _catalog = budget.take(bytes_of(catalog));
-    let faces = pass::run(
+    let records = pass::run(
         jobs,
         cluster.source().as_ref(),
         system_identifier(cluster),
@@ -375,7 +376,7 @@ fn check_relations(
     );
     if options.since.is_none() {
         relations::run(
-            (&Neighbours::new(jobs, faces), catalog),
+            (&Neighbours::new(jobs, records), catalog),
             cluster.source().as_ref(),
             system_identifier(cluster),
             options,
