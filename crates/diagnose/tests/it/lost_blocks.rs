@@ -54,7 +54,7 @@ impl Clinic {
     }
 
     fn stop(&mut self) {
-        let server = self.server.take().expect("it runs");
+        let mut server = self.server.take().expect("it runs");
         server.stop(StopMode::Fast).expect("it stops");
     }
 
@@ -119,7 +119,7 @@ fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
         );
         assert_eq!(told.len(), zeroed.len(), "{level:?}: all else follows: {told:?}");
         let of_btree = told.iter().find(|own| own.1 == "t_btree").expect("a finding");
-        assert_eq!(of_btree.3, Some(35), "as many as a page of such rows has");
+        assert_eq!(of_btree.3, Some(34), "as many as a page of such rows has");
     }
 }
 
@@ -137,8 +137,8 @@ fn a_truncated_table_is_one_finding() {
         let tables: Vec<_> = told.iter().map(|own| (own.0.as_str(), own.1.as_str())).collect();
         let expected = ["t_bare", "t_btree", "t_gin", "t_gist", "t_hash", "t_spgist"];
         assert_eq!(tables, expected.map(|table| ("file-truncated", table)), "{level:?}");
-        assert_eq!(told[1].3, Some(1000 - 20 * 35), "counted by the unique index");
-        assert_eq!(told[0].3, Some(300), "by the map and the catalog's estimate");
+        assert_eq!(told[1].3, Some(1000 - 20 * 34), "counted by the unique index");
+        assert_eq!(told[0].3, Some(333), "by the map and the catalog's estimate");
     }
 }
 
@@ -197,10 +197,10 @@ DELETE FROM public.shrunk WHERE id > 100;
 VACUUM public.shrunk;
 CREATE TABLE public.doubled (id int);
 INSERT INTO public.doubled VALUES (1), (1);
-CREATE TABLE public.frozen (id int PRIMARY KEY);
+CREATE TABLE public.copied_frozen (id int PRIMARY KEY);
 BEGIN;
-TRUNCATE public.frozen;
-COPY public.frozen FROM PROGRAM 'seq 1 5000' WITH (FREEZE);
+TRUNCATE public.copied_frozen;
+COPY public.copied_frozen FROM PROGRAM 'seq 1 5000' WITH (FREEZE);
 COMMIT";
 
 #[test]
