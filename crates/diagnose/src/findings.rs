@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::ForkFiles;
-use pgclinic_format::{BlockNo, Fork};
+use pgclinic_format::{BlockNo, Fork, Xid};
 use serde_json::{Map, Value};
 
 use crate::check::ForkCx;
@@ -132,6 +132,12 @@ impl Draft {
     /// Other findings of its page follow from it, or, without a block, of its fork.
     pub(crate) fn is_root(mut self) -> Self {
         self.story.root = true;
+        self
+    }
+
+    /// The row and the commit log tell the end of this transaction differently.
+    pub(crate) fn contradicts(mut self, xid: Xid) -> Self {
+        self.story.contradicts = Some(xid.0);
         self
     }
 
@@ -319,6 +325,18 @@ impl Findings {
     /// How many were told, kept or not.
     pub(crate) fn total(&self) -> u64 {
         self.kept.values().map(|kept| kept.total).sum()
+    }
+
+    /// All kept findings, in no order that means anything.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Finding> {
+        let kept = self.kept.values();
+        kept.flat_map(|kept| kept.findings.values())
+    }
+
+    /// The same to be changed; their places must stay.
+    pub(crate) fn kept_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        let kept = self.kept.values_mut();
+        kept.flat_map(|kept| kept.findings.values_mut())
     }
 
     /// All kept findings.

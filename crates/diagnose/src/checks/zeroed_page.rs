@@ -114,7 +114,7 @@ fn tell(
         .draft(&ZEROED_PAGE, block, message)
         .fact("entries", entries)
         .fact("index", name)
-        .remedy("restore-page-from-copy", Safety::ShowOnly, words)
+        .remedy("restore-file-from-copy", Safety::ShowOnly, words)
         .cause(causes::whole_page_zeroed::cause())
         .is_root();
     if witness.counts_rows() {

@@ -11,6 +11,7 @@ use crate::named_blocks::NamedBlocks;
 use crate::places::fork_place;
 use crate::rule::Severity;
 use crate::screen::{Glance, Screen};
+use crate::walker::contradicted_status;
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_page::has_line_pointers;
@@ -52,6 +53,8 @@ pub(crate) enum Seen {
     Noted,
     /// Damage.
     Damaged,
+    /// Damage only if the commit log is right.
+    Contradicted,
     /// What is wrong may be so because the page is on its way: nothing is told before a second look.
     Suspect,
     /// The same, of a page that is younger than the WAL that is known, and speaks only of that.
@@ -227,10 +230,18 @@ impl<'a> Looker<'a> {
                 root.cause.take_if(|cause| others && cause.is_a_guess());
             }
         }
+        let rests_on_status = drafts
+            .iter()
+            .filter(|draft| draft.severity == Severity::Damage)
+            .all(|draft| contradicted_status::rests_on_status(draft.rule.name));
         for finding in self.finish(drafts, cx) {
             notes.findings.keep(finding);
         }
-        if damaged { Seen::Damaged } else { Seen::Noted }
+        match damaged {
+            true if rests_on_status => Seen::Contradicted,
+            true => Seen::Damaged,
+            false => Seen::Noted,
+        }
     }
 
     /// Why nothing is told of the page now.

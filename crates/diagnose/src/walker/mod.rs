@@ -8,6 +8,7 @@ mod again;
 mod backup_sums;
 mod books;
 mod chain_links;
+mod contradicted_status;
 mod document;
 mod job;
 mod known;

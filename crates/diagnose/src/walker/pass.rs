@@ -55,6 +55,8 @@ struct Share {
     faces: Vec<(usize, Faces)>,
     evidence: Pages,
     damaged: Vec<(usize, DamagedBlocks)>,
+    /// Those of them that are damaged only if the commit log is right.
+    contradicted: Vec<(usize, DamagedBlocks)>,
     /// Checksums of whole files that a manifest has some of.
     sums: Vec<(String, Vec<u8>)>,
     suspects: Suspects,
@@ -421,7 +423,7 @@ impl Pass<'_> {
                 Seen::Zeroed => share.coverage.zeroed_pages += 1,
                 Seen::Suspect => share.suspects.add(spot(job, number)),
                 Seen::Young(lsn) => share.suspects.add_young(spot(job, number), lsn),
-                Seen::Damaged => {
+                Seen::Damaged | Seen::Contradicted => {
                     Books::keep_evidence(
                         &mut share.evidence,
                         self.options.evidence,
@@ -429,7 +431,10 @@ impl Pass<'_> {
                         number,
                         page,
                     );
-                    share.damage(stretch.job, block);
+                    damage(&mut share.damaged, stretch.job, block);
+                    if seen == Seen::Contradicted {
+                        damage(&mut share.contradicted, stretch.job, block);
+                    }
                 }
             }
         }
@@ -448,6 +453,7 @@ impl Share {
             faces: Vec::new(),
             evidence: Pages::new(),
             damaged: Vec::new(),
+            contradicted: Vec::new(),
             sums: Vec::new(),
             suspects: Suspects::default(),
             zeroed: Vec::new(),
@@ -490,15 +496,15 @@ impl Share {
             }
         }
     }
+}
 
-    fn damage(&mut self, job: usize, block: u64) {
-        match self.damaged.last_mut() {
-            Some((last, blocks)) if *last == job => blocks.add(block),
-            _ => {
-                let mut blocks = DamagedBlocks::default();
-                blocks.add(block);
-                self.damaged.push((job, blocks));
-            }
+fn damage(damaged: &mut Vec<(usize, DamagedBlocks)>, job: usize, block: u64) {
+    match damaged.last_mut() {
+        Some((last, blocks)) if *last == job => blocks.add(block),
+        _ => {
+            let mut blocks = DamagedBlocks::default();
+            blocks.add(block);
+            damaged.push((job, blocks));
         }
     }
 }
@@ -547,6 +553,9 @@ fn settle(
         }
         for (job, blocks) in &share.damaged {
             books.damaged.entry(*job).or_default().absorb(blocks);
+        }
+        for (job, blocks) in &share.contradicted {
+            books.contradicted.entry(*job).or_default().absorb(blocks);
         }
         books.sums.extend(share.sums);
         books.suspects.absorb(share.suspects);

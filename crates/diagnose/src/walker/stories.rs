@@ -89,6 +89,10 @@ pub(crate) fn tell(findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(others) {
         if finding.caused_by.is_none() {
             finding.caused_by = roots.of(finding);
+            // The root counts the rows.
+            if finding.caused_by.is_some() {
+                finding.at_risk.rows.get_or_insert(0);
+            }
         }
         if finding.caused_by.is_none() {
             pages.add(finding);
