@@ -89,8 +89,6 @@ impl<'a> Neighbours<'a> {
         // Forks of one relation stand side by side, the main one first.
         let own = self.forks.element_offset(fork)?;
         let behind = self.forks.get(own..)?.iter();
-        behind
-            .take_while(is_own)
-            .find(|other| other.fork() == kind)
+        behind.take_while(is_own).find(|other| other.fork() == kind)
     }
 }

@@ -23,8 +23,8 @@ block of every row, and its visibility map has bits for each block. Here they kn
 This cannot come about by itself. VACUUM, the only one that makes a table shorter, first removes the entries of \
 all its indexes, and the map is truncated together with the table; TRUNCATE and VACUUM FULL make new files for \
 all of them. Entries that a scan has marked dead do not count, nor do indexes that are invalid or being built, \
-nor BRIN indexes, whose summaries outlive a truncation. What is left after a crash is judged only when recovery is \
-done. `relpages` and the free space map are estimates and prove nothing alone.
+nor BRIN indexes, whose summaries outlive a truncation. In a cluster that needs recovery only pages that \
+recovery leaves alone count. `relpages` and the free space map are estimates and prove nothing alone.
 
 The server says nothing in a sequential scan: counts are too low and a dump lacks rows. Index scans say `could not \
 read block …: read only 0 of 8192 bytes`. New rows are written at the new end, and then old entries lead to them.
@@ -58,7 +58,7 @@ impl RelationCheck for FileTruncated {
         let segments = &relation.fork.files.segments;
         // A missing first file is a missing relation, and told by another rule.
         let begins = segments.first().is_some_and(|first| first.number == 0);
-        if !begins || !relation.settled() {
+        if !begins || !relation.settles() {
             return;
         }
         let end = relation.fork.blocks;
@@ -87,6 +87,10 @@ impl RelationCheck for FileTruncated {
 
 /// The last block that the visibility map marks behind the table's end.
 fn marked_beyond(relation: &RelationCx<'_>) -> Option<BlockNo> {
+    // Recovery may still change the map.
+    if relation.fork.replay_is_due() {
+        return None;
+    }
     let map = relation.neighbours.beside(relation.fork, Fork::Vm)?;
     let (_, marked) =
         last_marked_beyond(relation.source, map.files, map.build, relation.fork.blocks)?;
@@ -104,7 +108,8 @@ fn is_a_single_entry(indexes: &[&IndexWitness<'_>], end: u64) -> bool {
 
 /// The entries are wrong, not the length of the table.
 fn accuse(indexes: &[&IndexWitness<'_>], end: u64, out: &mut Findings) {
-    let why = format!("behind the end of the table, which has {end} blocks and by no other witness more");
+    let why =
+        format!("behind the end of the table, which has {end} blocks and by no other witness more");
     for index in indexes {
         for leading in index.blocks.values() {
             out.add(index.accuse(leading, &why));
@@ -127,7 +132,11 @@ fn tell(
         None => estimated_rows(relation, last),
     };
     let by_whom = match witness {
-        Some(witness) => format!("{} entries of {} lead there", witness.entries, witness.name()),
+        Some(witness) => format!(
+            "{} entries of {} lead there",
+            witness.entries,
+            witness.name()
+        ),
         None => format!("the visibility map marks block {last}{}", about(rows)),
     };
     let message = format!("{}: {by_whom}", what_is_missing(relation, last));

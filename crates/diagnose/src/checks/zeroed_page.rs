@@ -22,7 +22,8 @@ A page of zeros is legal by itself: a table grows by such pages before they are 
 when several sessions insert, and a crash, an error or a rolled back COPY leaves them for good. No index has an \
 entry for a row on such a page. Here entries lead to it that no scan has marked dead. A row gets its page before \
 it gets its entries, and VACUUM removes the entries before it frees the row, and never turns a page back into \
-zeros: so rows stood here, and are gone. Entries of indexes that are invalid or being built do not count.
+zeros: so rows stood here, and are gone. Entries of indexes that are invalid or being built do not count, and in a cluster that needs recovery \
+only pages that recovery leaves alone do.
 
 The server takes the page for empty space and says nothing, also with data checksums, which are not tested on \
 pages of zeros. Sequential scans and dumps lack the rows; index scans find nothing, index-only scans may still \
@@ -54,14 +55,19 @@ impl RelationCheck for ZeroedPage {
 
     fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
         let zeroed = relation.neighbours.zeroed_in(relation.fork);
-        let Some(zeroed) = zeroed.filter(|_| relation.settled()) else {
+        let Some(zeroed) = zeroed.filter(|_| relation.settles()) else {
             return;
         };
         if zeroed.omitted > 0 {
             let what = format!("{} all-zero pages against index entries", zeroed.omitted);
             relation.not_checked(out, &what, "there are too many to remember", false);
         }
-        let blocks = || zeroed.blocks.iter().filter_map(|at| BlockNo::try_from(at).ok());
+        let blocks = || {
+            zeroed
+                .blocks
+                .iter()
+                .filter_map(|at| BlockNo::try_from(at).ok())
+        };
         let mut set = BlockSet::none_of(&(0..relation.fork.blocks));
         blocks().for_each(|block| set.add(u64::from(block)));
         let witnesses = ask_indexes(
@@ -88,11 +94,19 @@ fn tell(
     witnesses: &[IndexWitness<'_>],
     out: &mut Findings,
 ) {
-    let leading = || witnesses.iter().filter(|own| own.blocks.contains_key(&block));
+    let leading = || {
+        witnesses
+            .iter()
+            .filter(|own| own.blocks.contains_key(&block))
+    };
     let Some(witness) = best(leading()) else {
         return;
     };
-    let map = relation.fork.heap.visibility().map_or(0, |map| map.of(block));
+    let map = relation
+        .fork
+        .heap
+        .visibility()
+        .map_or(0, |map| map.of(block));
     if map == 0 && witnesses.iter().any(|own| own.denies(block)) {
         let why = "which is on a page of zeros; other indexes of the table have no entry for it";
         let accused = leading().filter_map(|own| Some(own.accuse(own.blocks.get(&block)?, why)));
@@ -104,8 +118,7 @@ fn tell(
     };
     let (name, verb) = (witness.name(), if entries == 1 { "leads" } else { "lead" });
     let noun = if entries == 1 { "entry" } else { "entries" };
-    let message =
-        format!("block {block} is all zero, but {entries} {noun} of {name} {verb} to it");
+    let message = format!("block {block} is all zero, but {entries} {noun} of {name} {verb} to it");
     let words = format!(
         "copy the cluster first; then take block {block} of {} from a backup or standby whose copy pgclinic check calls sound; no VACUUM and no REINDEX before that",
         relation.fork.files.path(0)

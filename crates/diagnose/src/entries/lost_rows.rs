@@ -93,8 +93,11 @@ impl<'a> IndexWitness<'a> {
             let Some(page) = pages.page(block).filter(|_| !is_out) else {
                 continue;
             };
+            if !relation.is_lasting(fork, block) {
+                continue;
+            }
             for_each_entry(method, page, |item, tid| {
-                if is_lost(tid.block) {
+                if is_lost(tid.block) && relation.is_lasting(relation.fork, tid.block) {
                     self.add(tid, EntryPlace { block, item });
                 }
             });
@@ -120,6 +123,8 @@ impl<'a> IndexWitness<'a> {
     fn is_complete(&self) -> bool {
         let index = self.fork.relation.and_then(|own| own.index.as_ref());
         let whole = index.is_some_and(|index| !index.has_predicate);
+        // Its pages that recovery writes were not asked.
+        let whole = whole && !self.fork.replay_is_due();
         whole && self.fork.method == Some(AccessMethod::Btree) && !self.has_damage
     }
 

@@ -76,7 +76,13 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut Books) {
     let mut proven: BTreeMap<u64, String> = BTreeMap::new();
     for (segment, contradiction) in contradictions(&books.findings, segment_of) {
         if contradiction.is_proof() {
-            let id = root(cluster, &pages, segment, &contradiction, &mut books.findings);
+            let id = root(
+                cluster,
+                &pages,
+                segment,
+                &contradiction,
+                &mut books.findings,
+            );
             proven.extend(id.map(|id| (segment, id)));
         }
     }
@@ -93,6 +99,8 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut Books) {
         };
         if let Some(root) = root.or_else(others) {
             finding.caused_by = Some(root.clone());
+            // The root counts the rows.
+            finding.at_risk.rows = Some(0);
         }
     }
     books.clear_doubted_pages();
@@ -104,7 +112,11 @@ fn contradictions(
     segment_of: impl Fn(u32) -> u64,
 ) -> BTreeMap<u64, Contradiction> {
     let page_of = |finding: &Finding| (finding.place.path.clone(), finding.place.block);
-    let damage = || findings.kept().filter(|own| own.severity == Severity::Damage);
+    let damage = || {
+        findings
+            .kept()
+            .filter(|own| own.severity == Severity::Damage)
+    };
     let otherwise: BTreeSet<_> = damage()
         .filter(|own| own.place.block.is_some() && !rests_on_status(&own.rule))
         .map(page_of)
@@ -112,7 +124,11 @@ fn contradictions(
     let mut found: BTreeMap<u64, Contradiction> = BTreeMap::new();
     for finding in damage() {
         let page = page_of(finding);
-        let Some(xid) = finding.story.contradicts.filter(|_| !otherwise.contains(&page)) else {
+        let Some(xid) = finding
+            .story
+            .contradicts
+            .filter(|_| !otherwise.contains(&page))
+        else {
             continue;
         };
         let own = found.entry(segment_of(xid)).or_default();
@@ -158,7 +174,9 @@ fn root(
         .rows(contradiction.tuples);
     let (begin, end) = (byte_of(pages, *first), byte_of(pages, *last) + 1);
     draft = match pages.page_of(*first) == pages.page_of(*last) {
-        true => draft.place(pages.place(pages.page_of(*first))).bytes(begin, end),
+        true => draft
+            .place(pages.place(pages.page_of(*first)))
+            .bytes(begin, end),
         false => draft.place(file_place(path, Kind::Slru)),
     };
     consequences::complete_file(&mut draft);

@@ -524,11 +524,7 @@ fn spot(job: &ForkCx<'_>, block: BlockNo) -> Spot {
 }
 
 /// Adds up what the threads have seen.
-fn settle(
-    shares: Vec<Share>,
-    options: &CheckOptions,
-    books: &mut Books,
-) -> PassRecords {
+fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) -> PassRecords {
     let mut records = PassRecords::default();
     for share in shares {
         let (ours, theirs) = (&mut books.coverage, share.coverage);

@@ -70,7 +70,8 @@ impl Clinic {
 
 fn zero(path: &Path, block: u64) {
     let file = File::options().write(true).open(path).expect("a file");
-    file.write_all_at(&[0; PAGE as usize], block * PAGE).expect("a write");
+    file.write_all_at(&[0; PAGE as usize], block * PAGE)
+        .expect("a write");
 }
 
 fn truncate(path: &Path, blocks: u64) {
@@ -80,7 +81,10 @@ fn truncate(path: &Path, blocks: u64) {
 
 /// Roots of damage.
 fn roots(document: &CheckDocument) -> Vec<&Finding> {
-    let damage = document.findings.iter().filter(|own| own.severity == Severity::Damage);
+    let damage = document
+        .findings
+        .iter()
+        .filter(|own| own.severity == Severity::Damage);
     damage.filter(|own| own.caused_by.is_none()).collect()
 }
 
@@ -88,7 +92,12 @@ fn roots(document: &CheckDocument) -> Vec<&Finding> {
 fn told(document: &CheckDocument) -> Vec<(String, String, Option<u32>, Option<u64>)> {
     let one = |own: &&Finding| {
         let relation = own.place.relation.clone().unwrap_or_default();
-        (own.rule.clone(), relation, own.place.block, own.at_risk.rows)
+        (
+            own.rule.clone(),
+            relation,
+            own.place.block,
+            own.at_risk.rows,
+        )
     };
     let mut told: Vec<_> = roots(document).iter().map(one).collect();
     told.sort();
@@ -98,9 +107,17 @@ fn told(document: &CheckDocument) -> Vec<(String, String, Option<u32>, Option<u6
 #[test]
 fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
     let mut clinic = Clinic::with(TABLES);
-    let tables = ["t_btree", "t_hash", "t_gist", "t_spgist", "t_gin", "t_brin", "t_bare"];
-    let paths: Vec<_> = tables.iter().map(|table| clinic.path(&format!("public.{table}"))).collect();
-    let toast = value(clinic.server(), "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = 'public.t_long'::regclass");
+    let tables = [
+        "t_btree", "t_hash", "t_gist", "t_spgist", "t_gin", "t_brin", "t_bare",
+    ];
+    let paths: Vec<_> = tables
+        .iter()
+        .map(|table| clinic.path(&format!("public.{table}")))
+        .collect();
+    let toast = value(
+        clinic.server(),
+        "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = 'public.t_long'::regclass",
+    );
     let toast_path = clinic.path(&toast);
     clinic.stop();
     assert_eq!(told(&clinic.check(Level::Full)), [], "nothing is wrong yet");
@@ -114,11 +131,25 @@ fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
         let toast = toast.rsplit('.').next().expect("a name");
         assert_eq!(
             zeroed,
-            [(toast, Some(5)), ("t_btree", Some(3)), ("t_gin", Some(3)), ("t_gist", Some(3)), ("t_hash", Some(3)), ("t_spgist", Some(3))],
+            [
+                (toast, Some(5)),
+                ("t_btree", Some(3)),
+                ("t_gin", Some(3)),
+                ("t_gist", Some(3)),
+                ("t_hash", Some(3)),
+                ("t_spgist", Some(3))
+            ],
             "{level:?}: a BRIN index and a bare table know of no row"
         );
-        assert_eq!(told.len(), zeroed.len(), "{level:?}: all else follows: {told:?}");
-        let of_btree = told.iter().find(|own| own.1 == "t_btree").expect("a finding");
+        assert_eq!(
+            told.len(),
+            zeroed.len(),
+            "{level:?}: all else follows: {told:?}"
+        );
+        let of_btree = told
+            .iter()
+            .find(|own| own.1 == "t_btree")
+            .expect("a finding");
         assert_eq!(of_btree.3, Some(34), "as many as a page of such rows has");
     }
 }
@@ -127,18 +158,36 @@ fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
 fn a_truncated_table_is_one_finding() {
     let mut clinic = Clinic::with(TABLES);
     let tables = ["t_btree", "t_hash", "t_gist", "t_spgist", "t_gin", "t_bare"];
-    let paths: Vec<_> = tables.iter().map(|table| clinic.path(&format!("public.{table}"))).collect();
+    let paths: Vec<_> = tables
+        .iter()
+        .map(|table| clinic.path(&format!("public.{table}")))
+        .collect();
     execute(clinic.server(), "VACUUM public.t_bare");
     clinic.stop();
     paths.iter().for_each(|path| truncate(path, 20));
     for level in [Level::Structure, Level::Full] {
         let document = clinic.check(level);
         let told = told(&document);
-        let tables: Vec<_> = told.iter().map(|own| (own.0.as_str(), own.1.as_str())).collect();
+        let tables: Vec<_> = told
+            .iter()
+            .map(|own| (own.0.as_str(), own.1.as_str()))
+            .collect();
         let expected = ["t_bare", "t_btree", "t_gin", "t_gist", "t_hash", "t_spgist"];
-        assert_eq!(tables, expected.map(|table| ("file-truncated", table)), "{level:?}");
-        assert_eq!(told[1].3, Some(1000 - 20 * 34), "counted by the unique index");
-        assert_eq!(told[0].3, Some(333), "by the map and the catalog's estimate");
+        assert_eq!(
+            tables,
+            expected.map(|table| ("file-truncated", table)),
+            "{level:?}"
+        );
+        assert_eq!(
+            told[1].3,
+            Some(1000 - 20 * 34),
+            "counted by the unique index"
+        );
+        assert_eq!(
+            told[0].3,
+            Some(333),
+            "by the map and the catalog's estimate"
+        );
     }
 }
 
@@ -160,7 +209,11 @@ fn a_single_entry_that_leads_astray_is_accused_itself() {
     let spare = clinic.path("public.t_hash_id");
     clinic.stop();
     assert!(spare.exists());
-    let file = File::options().read(true).write(true).open(&path).expect("a file");
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .expect("a file");
     let mut page = [0; PAGE as usize];
     file.read_exact_at(&mut page, PAGE).expect("the first leaf");
     // The second data item: the high key stands first.
@@ -176,8 +229,16 @@ fn a_single_entry_that_leads_astray_is_accused_itself() {
         panic!("{roots:?}");
     };
     assert_eq!(finding.rule, "index-entry-without-row");
-    let place = (finding.place.relation.as_deref(), finding.place.block, finding.place.item);
-    assert_eq!(place, (Some("t_btree_id"), Some(1), Some(3)), "leaf and item");
+    let place = (
+        finding.place.relation.as_deref(),
+        finding.place.block,
+        finding.place.item,
+    );
+    assert_eq!(
+        place,
+        (Some("t_btree_id"), Some(1), Some(3)),
+        "leaf and item"
+    );
 }
 
 /// Pages that a crash, a rollback or several sessions left, dead entries, truncation by VACUUM, and indexes that
@@ -207,7 +268,11 @@ COMMIT";
 fn what_is_legal_is_silent() {
     let mut clinic = Clinic::with(LEGAL);
     let broken = "CREATE UNIQUE INDEX CONCURRENTLY doubled_id ON public.doubled (id)";
-    let session = clinic.server().connect("clinic").expect("a session").execute(broken);
+    let session = clinic
+        .server()
+        .connect("clinic")
+        .expect("a session")
+        .execute(broken);
     assert!(session.is_err(), "an invalid index is left");
     let path = clinic.path("public.doubled");
     let bulk = clinic.path("public.bulk");
@@ -217,7 +282,90 @@ fn what_is_legal_is_silent() {
     std::io::Write::write_all(&mut &file, &[0; 16 * PAGE as usize]).expect("zeros");
     assert!(path.exists());
     let document = clinic.check(Level::Full);
-    let loud = document.findings.iter().filter(|own| own.severity != Severity::Note);
+    let loud = document
+        .findings
+        .iter()
+        .filter(|own| own.severity != Severity::Note);
     assert_eq!(loud.collect::<Vec<_>>(), Vec::<&Finding>::new());
     assert_eq!(document.verdict, Verdict::Healthy);
+}
+
+/// What is committed after the last checkpoint of a cluster that crashes: pages of any age lie on disk.
+const WORK: &str = "\
+INSERT INTO public.t_btree SELECT i, repeat('y', 200) FROM generate_series(2001, 4000) AS i;
+DELETE FROM public.t_hash WHERE id > 300;
+VACUUM public.t_hash;
+CREATE TABLE public.t_new (id int PRIMARY KEY);
+INSERT INTO public.t_new SELECT generate_series(1, 3000);
+UPDATE public.t_gist SET what = 'short' WHERE at[0] < 100";
+
+#[test]
+fn after_a_crash_only_what_recovery_leaves_alone_is_damage() {
+    let mut clinic = Clinic::with(TABLES);
+    execute(clinic.server(), "CHECKPOINT");
+    let (old, new) = (
+        clinic.path("public.t_spgist"),
+        clinic.path("public.t_btree"),
+    );
+    execute(clinic.server(), WORK);
+    clinic.server.take().expect("it runs").kill();
+    let document = clinic.check(Level::Full);
+    assert!(document.needs_recovery);
+    let loud = document
+        .findings
+        .iter()
+        .filter(|own| own.severity != Severity::Note);
+    assert_eq!(
+        loud.collect::<Vec<_>>(),
+        Vec::<&Finding>::new(),
+        "recovery sets all right"
+    );
+    zero(&old, 3);
+    // The last page before the checkpoint was written again since, as a whole.
+    zero(&new, 29);
+    let document = clinic.check(Level::Structure);
+    let told = told(&document);
+    let expected = ("zeroed-page".into(), "t_spgist".into(), Some(3), Some(34));
+    assert_eq!(told, [expected], "WAL knows nothing of that page");
+    truncate(&old, 10);
+    let document = clinic.check(Level::Structure);
+    assert_eq!(self::told(&document)[0].0, "file-truncated");
+    assert_eq!(document.verdict, Verdict::Damaged);
+}
+
+#[test]
+fn rows_of_many_pages_accuse_the_commit_log_and_one_page_itself() {
+    let mut clinic = Clinic::with(TABLES);
+    let statements = "SELECT count(*) FROM public.t_btree; SELECT count(*) FROM public.t_bare";
+    execute(clinic.server(), statements);
+    let xid = |table: &str| {
+        let sql = format!("SELECT min(xmin::text::bigint) FROM public.{table}");
+        value(clinic.server(), &sql)
+            .parse::<u64>()
+            .expect("a number")
+    };
+    let (first, last) = (xid("t_btree"), xid("t_bare"));
+    assert!(first < last);
+    clinic.stop();
+    let path = clinic.copy.pgdata.join("pg_xact/0000");
+    let mut log = std::fs::read(&path).expect("the log");
+    // Both rolled back.
+    for xid in [first, last] {
+        let (at, shift) = (usize::try_from(xid / 4).expect("a byte"), xid % 4 * 2);
+        log[at] = log[at] & !(3 << shift) | 2 << shift;
+    }
+    std::fs::write(&path, log).expect("a write");
+    let document = clinic.check(Level::Structure);
+    let roots = roots(&document);
+    let [root] = roots.as_slice() else {
+        panic!("{roots:?}");
+    };
+    assert_eq!(root.rule, "transaction-status-contradicted");
+    assert_eq!(root.place.path, "pg_xact/0000");
+    assert_eq!(root.place.bytes, Some([first / 4, last / 4 + 1]));
+    assert!(
+        document.relations.is_empty(),
+        "no page is damaged: {:?}",
+        document.relations
+    );
 }
