@@ -22,6 +22,7 @@ registry! {
         written_to_wrong_place::WrittenToWrongPlace,
         bit_flip::BitFlip,
         text_overwrite::TextOverwrite,
+        whole_page_zeroed::WholePageZeroed,
         torn_page::TornPage,
         zeroed_in_part::ZeroedInPart,
     ];

@@ -169,6 +169,9 @@ pub(crate) fn complete_file(draft: &mut Draft) {
         ],
         _ => vec![remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby whose copy pgclinic check calls sound"))],
     };
+    // A check that knows better what to restore, and when, has said so.
+    let is_new = |own: &Remedy| draft.remedies.iter().all(|known| known.name != own.name);
+    let more: Vec<_> = more.into_iter().filter(is_new).collect();
     draft.remedies.extend(more);
 }
 

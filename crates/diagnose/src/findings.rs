@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_format::{BlockNo, Fork};
+use pgclinic_cluster::ForkFiles;
+use pgclinic_format::{BlockNo, Fork, Xid};
 use serde_json::{Map, Value};
 
 use crate::check::ForkCx;
@@ -125,6 +126,35 @@ impl Draft {
             fork: fork.fork(),
             block,
         });
+        self
+    }
+
+    /// Other findings of its page follow from it, or, without a block, of its fork.
+    pub(crate) fn is_root(mut self) -> Self {
+        self.story.root = true;
+        self
+    }
+
+    /// The row and the commit log tell the end of this transaction differently.
+    pub(crate) fn contradicts(mut self, xid: Xid) -> Self {
+        self.story.contradicts = Some(xid.0);
+        self
+    }
+
+    /// Explained by what is wrong with the fork with these files as a whole, if anything is.
+    pub(crate) fn follows_files(mut self, files: &ForkFiles, fork: Fork) -> Self {
+        self.story.follows.push(Origin {
+            database: files.home.database,
+            filenode: files.filenode,
+            fork,
+            block: None,
+        });
+        self
+    }
+
+    /// The likely cause.
+    pub(crate) fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
         self
     }
 
@@ -295,6 +325,18 @@ impl Findings {
     /// How many were told, kept or not.
     pub(crate) fn total(&self) -> u64 {
         self.kept.values().map(|kept| kept.total).sum()
+    }
+
+    /// All kept findings, in no order that means anything.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Finding> {
+        let kept = self.kept.values();
+        kept.flat_map(|kept| kept.findings.values())
+    }
+
+    /// The same to be changed; their places must stay.
+    pub(crate) fn kept_mut(&mut self) -> impl Iterator<Item = &mut Finding> {
+        let kept = self.kept.values_mut();
+        kept.flat_map(|kept| kept.findings.values_mut())
     }
 
     /// All kept findings.

@@ -1,24 +1,26 @@
 //! The relations of one database side by side: found by number, tables with their indexes, and what
 //! the pass over the pages kept of each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use pgclinic_format::{Fork, Oid};
 
 use crate::btree::AllFaces;
 use crate::check::ForkCx;
+use crate::named_blocks::NamedBlocks;
+use crate::pass_records::{DamagedBlocks, PassRecords, ZeroedBlocks};
 
 /// The forks of a database that a run looks at.
 pub struct Neighbours<'a> {
     forks: &'a [ForkCx<'a>],
     main: HashMap<Oid, usize>,
     indexes: HashMap<Oid, Vec<usize>>,
-    faces: BTreeMap<usize, AllFaces>,
+    records: PassRecords,
 }
 
 impl<'a> Neighbours<'a> {
-    /// `faces` by the place of the index in `forks`.
-    pub(crate) fn new(forks: &'a [ForkCx<'a>], faces: BTreeMap<usize, AllFaces>) -> Self {
+    /// `records` by the place of the fork in `forks`.
+    pub(crate) fn new(forks: &'a [ForkCx<'a>], records: PassRecords) -> Self {
         let mut main = HashMap::new();
         let mut indexes: HashMap<Oid, Vec<usize>> = HashMap::new();
         for (place, fork) in forks.iter().enumerate() {
@@ -39,7 +41,7 @@ impl<'a> Neighbours<'a> {
             forks,
             main,
             indexes,
-            faces,
+            records,
         }
     }
 
@@ -61,6 +63,32 @@ impl<'a> Neighbours<'a> {
 
     /// What was kept of the leaves of an index.
     pub(crate) fn faces_of(&self, fork: &ForkCx<'a>) -> Option<&AllFaces> {
-        self.faces.get(&self.forks.element_offset(fork)?)
+        self.records.faces.get(&self.forks.element_offset(fork)?)
+    }
+
+    /// The blocks of its table that the entries of an index name.
+    pub(crate) fn named_by(&self, index: &ForkCx<'a>) -> Option<&NamedBlocks> {
+        self.records.named.get(&self.forks.element_offset(index)?)
+    }
+
+    /// The pages of a table that are all zero.
+    pub(crate) fn zeroed_in(&self, fork: &ForkCx<'a>) -> Option<&ZeroedBlocks> {
+        self.records.zeroed.get(&self.forks.element_offset(fork)?)
+    }
+
+    /// The pages of a fork in which the pass found damage.
+    pub(crate) fn damaged_in(&self, fork: &ForkCx<'a>) -> Option<&DamagedBlocks> {
+        self.records.damaged.get(&self.forks.element_offset(fork)?)
+    }
+
+    /// Another fork of the same relation.
+    pub(crate) fn beside(&self, fork: &ForkCx<'a>, kind: Fork) -> Option<&'a ForkCx<'a>> {
+        let is_own = |other: &&ForkCx<'_>| {
+            other.files.filenode == fork.files.filenode && other.files.home == fork.files.home
+        };
+        // Forks of one relation stand side by side, the main one first.
+        let own = self.forks.element_offset(fork)?;
+        let behind = self.forks.get(own..)?.iter();
+        behind.take_while(is_own).find(|other| other.fork() == kind)
     }
 }

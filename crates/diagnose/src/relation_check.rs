@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
+use pgclinic_cluster::wal::Fate;
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid, Page};
@@ -103,6 +104,28 @@ impl<'a> RelationCx<'a> {
     pub fn settled(&self) -> bool {
         let known = |cluster: &Cluster| cluster.control.trusted().is_some();
         self.fork.cluster.is_some_and(known) && !self.fork.may_disagree()
+    }
+
+    /// The same, or recovery is due and all of its WAL is there, so that it is known which pages it leaves alone.
+    pub(crate) fn settles(&self) -> bool {
+        let foretold = |cluster: &Cluster| {
+            let replay = cluster.replay().filter(|replay| replay.is_complete());
+            !cluster.is_running() && !cluster.is_partial && replay.is_some()
+        };
+        self.settled() || self.fork.cluster.is_some_and(foretold)
+    }
+
+    /// Recovery, if it is due, leaves this block of a fork of the database as it is: so it was at the last
+    /// checkpoint, when all changed pages reached the disk.
+    pub(crate) fn is_lasting(&self, fork: &ForkCx<'_>, block: BlockNo) -> bool {
+        if !fork.replay_is_due() {
+            return true;
+        }
+        let replay = fork.cluster.and_then(Cluster::replay);
+        let file = fork.file_number();
+        replay.is_some_and(|replay| {
+            !replay.creates(file) && replay.fate(file, fork.fork(), block) == Fate::Kept
+        })
     }
 
     /// A draft about a block of this fork.

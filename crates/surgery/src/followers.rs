@@ -166,6 +166,7 @@ pub const SEQUENCES: Rules = &[
 
 /// Rules about files that are too short or gone.
 pub const SHORT_FILES: Rules = &[
+    "file-truncated",
     "short-segment",
     "extra-segment",
     "map-beyond-end",

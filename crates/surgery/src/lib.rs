@@ -15,6 +15,7 @@ mod copy;
 mod crash_tests;
 mod error;
 pub mod followers;
+mod index_entries;
 pub mod injuries;
 mod injury;
 pub mod journal;

@@ -394,6 +394,11 @@ impl Site<'_> {
             .find(|xid| self.status(*xid) == Some(XactStatus::Aborted))
     }
 
+    /// Another fork of the site's relation.
+    pub(crate) fn sibling(&self, fork: Fork) -> Option<&ForkFiles> {
+        self.sites.sibling(self, fork)
+    }
+
     /// The bits of the visibility map for the page.
     pub fn map_bits(&self) -> u8 {
         let bits = || {

@@ -18,6 +18,10 @@ impl CauseOf for TornPage {
     }
 
     fn evidence(&self, page: Page<'_>, cx: &PageCx<'_>) -> Option<(f64, Map<String, Value>)> {
+        // Both halves of a write are missing: nothing is torn.
+        if page.is_zeroed() {
+            return None;
+        }
         let zeros = zeroed_items(page).filter(|(start, end)| *start == 0 || *end == page.len());
         let border = match zeros {
             Some((0, end)) => Some(end),

@@ -24,6 +24,8 @@ use crate::entries::index::{Against, IndexFacts, IndexSide, names_rows};
 use crate::entries::row_map::PART_BLOCKS;
 use crate::findings::Findings;
 use crate::gin;
+use crate::named_blocks::is_witness;
+use crate::plan::Safety;
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
 use crate::rule::{Rule, Severity};
 
@@ -32,6 +34,9 @@ const TOLD: usize = 5;
 /// Blocks of a table whose keys are compared one by one.
 const BLOCKS_COMPARED: usize = 1000;
 
+/// What makes an index anew throws away what it knows of rows that the table lost.
+const REINDEX_LATER: &str = "copy the cluster first and compare the table's block with a backup or a standby: the entries may be the last trace of its rows; REINDEX only when the table is known to be sound";
+
 /// An entry without a row.
 pub const INDEX_ENTRY_WITHOUT_ROW: Rule = Rule {
     name: "index-entry-without-row",
@@ -39,9 +44,11 @@ pub const INDEX_ENTRY_WITHOUT_ROW: Rule = Rule {
     summary: "index entries name rows that are not there",
     explain: "\
 Every entry of an index names a line pointer of its table that is in use and begins a chain of versions. Here entries name \
-line pointers of a block that are free, were never there, or belong to the middle of a chain, or a block behind the table's end.
+line pointers of a block that are free, were never there, or belong to the middle of a chain; or a block that is not there, which \
+no other index of the table knows either. The finding stands at the page and item of the first such entry. (Blocks that are all zero \
+or missing by more than one witness are told by zeroed-page and file-truncated.)
 
-Either the table lost something (a page of zeros, an older copy of the page, a file that was cut), or the index is an older \
+Either the table lost something (an older copy of the page), or the entry was overwritten, or the index is an older \
 copy. When several indexes of the table name the same lost rows, the table is the one to suspect, and the entries count the \
 rows that were there.
 
@@ -296,28 +303,44 @@ impl Look<'_> {
 
     fn tell_dangling(&self, side: &IndexSide, out: &mut Findings) {
         for (block, dangling) in &side.dangling {
+            if self.is_lost(*block) {
+                continue;
+            }
             let rows = dangling.examples.iter().map(|(tid, _)| tid.to_string());
             let message = format!(
-                "{} entries of {} name rows of this block that are not there: {}",
+                "{} entries of {} name rows of block {block} that are not there: {}",
                 dangling.entries,
                 self.name(),
                 list(rows, dangling.entries)
             );
-            let own = draft_at(
-                self.relation.fork,
-                &INDEX_ENTRY_WITHOUT_ROW,
-                Some(*block),
-                message,
-            );
+            let first = dangling.examples.first().map(|(_, at)| *at);
+            let (page, item) = (first.map(|at| at.block), first.and_then(|at| at.item));
+            let own = draft_at(self.index.fork, &INDEX_ENTRY_WITHOUT_ROW, page, message);
             let mut draft = own
                 .rows(dangling.entries)
                 .fact("index", self.name())
-                .fact("entries", dangling.entries);
-            for (_, page) in &dangling.examples {
-                draft = draft.follows(self.index.fork, *page);
+                .fact("entries", dangling.entries)
+                .fact("table_block", *block)
+                .remedy("reindex", Safety::ShowOnly, REINDEX_LATER)
+                .follows(self.relation.fork, *block);
+            draft.item = item;
+            for (_, at) in &dangling.examples {
+                draft = draft.follows(self.index.fork, at.block);
+            }
+            if u64::from(*block) >= self.relation.fork.blocks {
+                draft = draft.follows_fork(self.relation.fork);
             }
             out.add(draft);
         }
+    }
+
+    /// The block is all zero or not there, which the rules zeroed-page and file-truncated tell once.
+    fn is_lost(&self, block: BlockNo) -> bool {
+        let table = self.relation.fork;
+        let zeroed = self.relation.neighbours.zeroed_in(table);
+        let is_zeroed = || zeroed.is_some_and(|zeroed| zeroed.blocks.has(u64::from(block)));
+        let is_missing = u64::from(block) >= table.blocks;
+        is_witness(self.index.fork) && (is_missing || is_zeroed())
     }
 
     fn tell_missing(&self, side: &IndexSide, out: &mut Findings) {

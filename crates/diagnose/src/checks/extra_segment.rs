@@ -58,7 +58,8 @@ impl DatabaseCheck for ExtraSegment {
                     break;
                 }
                 let draft = Draft::new(&EXTRA_SEGMENT, message).fact("bytes", segment.len);
-                out.add(draft.place(inventory.place_of(files, segment.number)));
+                let draft = draft.place(inventory.place_of(files, segment.number));
+                out.add(draft.follows_files(files, files.fork));
             }
         }
     }

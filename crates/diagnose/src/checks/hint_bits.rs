@@ -58,12 +58,40 @@ Copy the cluster first, and keep VACUUM away from it. Compare with a backup or a
 is right, and take the page, or the file of `pg_xact`, from there.",
 };
 
+/// The rule, told when all pages are known (`walker/contradicted_status.rs`).
+pub static TRANSACTION_STATUS_CONTRADICTED: Rule = Rule {
+    name: "transaction-status-contradicted",
+    severity: Severity::Damage,
+    summary: "pg_xact says of transactions what the rows of many pages deny",
+    explain: "\
+`pg_xact` keeps two bits for each transaction: in progress, committed, rolled back, or a subtransaction's end. Whoever \
+looks them up for a row notes the answer in the row, as a hint bit. Rows on several pages, mostly of different \
+tables, say of the same range of transactions what `pg_xact` denies today. Pages do not go wrong together: the one \
+file they all disagree with is the one that is wrong.
+
+Rows with hint bits are still shown as they always were. But rows without them are judged by the wrong bits: committed \
+rows vanish, rolled back ones appear, and VACUUM removes for good what it takes for rolled back. There is no message.
+
+Bytes of the file were overwritten, the file is of another day than the tables, or somebody filled it up to get a server \
+to start, or ran `pg_resetwal` without the WAL.
+
+Stop the server, and keep VACUUM away from the cluster. Copy everything. Take the file from a backup, a standby or a \
+snapshot: the status of a finished transaction never changes, so a copy of any later day fits. Do not restore the tables: \
+their pages are sound. Where there is no copy, the hint bits of the rows tell how most of these transactions ended.",
+};
+
 /// See [`XMIN_HINT_WRONG`] and [`XMAX_HINT_WRONG`].
 pub struct HintBits;
 
 impl PageCheck for HintBits {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&XMIN_HINT_WRONG, &XMAX_HINT_WRONG] }
+        const {
+            &[
+                &XMIN_HINT_WRONG,
+                &XMAX_HINT_WRONG,
+                &TRANSACTION_STATUS_CONTRADICTED,
+            ]
+        }
     }
 
     fn wants(&self) -> Wants {
@@ -100,7 +128,7 @@ fn xmin(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
     };
     let message = format!("{hint}, but the commit log says that xmin {xid} {truth}");
     let draft = stored.draft(&XMIN_HINT_WRONG, message, INFOMASK);
-    out.add(draft.fact("xmin", xid.0));
+    out.add(draft.fact("xmin", xid.0).contradicts(xid));
 }
 
 fn xmax(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
@@ -118,7 +146,7 @@ fn xmax(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
     };
     let message = format!("{hint}, but the commit log says that xmax {xid} {truth}");
     let draft = stored.draft(&XMAX_HINT_WRONG, message, INFOMASK);
-    out.add(draft.fact("xmax", xid.0));
+    out.add(draft.fact("xmax", xid.0).contradicts(xid));
 }
 
 /// Who deleted or updated the row, of a multixact also behind the hint that it counts for nothing.

@@ -1,8 +1,9 @@
 //! The visibility map says something about pages behind the end of the table.
 
-use pgclinic_cluster::ForkFiles;
+use pgclinic_cluster::{Build, ForkFiles};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_source::Source;
 
 use crate::check::{DatabaseCheck, DatabaseCx, read_block};
 use crate::document::Level;
@@ -77,7 +78,8 @@ impl DatabaseCheck for MapBeyondEnd {
             let mut place = inventory.place_of(map, segment_of(database, page));
             place.block = Some(page);
             let draft = Draft::new(&MAP_BEYOND_END, message).fact("marked_block", block);
-            out.add(draft.fact("table_blocks", blocks).place(place));
+            let draft = draft.fact("table_blocks", blocks).place(place);
+            out.add(draft.follows_files(table, Fork::Main));
         }
     }
 }
@@ -96,6 +98,18 @@ fn beyond(
 ) -> Option<(BlockNo, BlockNo, u64)> {
     let build = database.cluster.build;
     let blocks = table.blocks(build.block_size, build.segment_bytes);
+    let source = database.cluster.source().as_ref();
+    let (page, marked) = last_marked_beyond(source, map, build, blocks)?;
+    Some((page, marked, blocks))
+}
+
+/// The last page of a map that marks a block behind the end of a table of so many blocks, and that block.
+pub(crate) fn last_marked_beyond(
+    source: &dyn Source,
+    map: &ForkFiles,
+    build: Build,
+    blocks: u64,
+) -> Option<(BlockNo, BlockNo)> {
     let covered = heap_blocks_per_page(usize::try_from(build.block_size).ok()?);
     let first = blocks.checked_div(covered)?;
     // Pages of the map behind this one could only be about blocks that no table can have.
@@ -104,11 +118,11 @@ fn beyond(
         .min(u64::from(BlockNo::MAX) / covered + 1);
     (first..pages).rev().find_map(|number| {
         let page_number = BlockNo::try_from(number).ok()?;
-        let bytes = read_block(database.cluster.source().as_ref(), map, build, page_number)?;
+        let bytes = read_block(source, map, build, page_number)?;
         let page = Page::parse(&bytes)?;
         // A page with such a header is another rule's, and its bits mean nothing.
         (!page.is_new() && page.header_is_sane_to_the_server()).then_some(())?;
         let marked = last_marked(page, number * covered)?;
-        (u64::from(marked) >= blocks).then_some((page_number, marked, blocks))
+        (u64::from(marked) >= blocks).then_some((page_number, marked))
     })
 }

@@ -74,7 +74,8 @@ impl DatabaseCheck for MissingSegment {
                 let draft = Draft::new(&MISSING_SEGMENT, message)
                     .fact("first_missing", from)
                     .fact("last_missing", to);
-                out.add(draft.place(inventory.place_of(files, from)));
+                let draft = draft.place(inventory.place_of(files, from));
+                out.add(draft.follows_files(files, files.fork));
             }
         }
     }

@@ -158,6 +158,8 @@ registry! {
 registry! {
     /// Checks of one relation as a whole.
     pub static RELATION_CHECKS: [RelationCheck] = [
+        file_truncated::FileTruncated,
+        zeroed_page::ZeroedPage,
         entries_against_rows::EntriesAgainstRows,
         toast_values::ToastValues,
         btree_tree::BtreeTree,

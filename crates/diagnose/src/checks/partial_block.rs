@@ -74,6 +74,7 @@ impl DatabaseCheck for PartialBlock {
                     draft
                         .fact("bytes", segment.len)
                         .fact("rest_bytes", rest)
+                        .follows_files(files, files.fork)
                         .place(place),
                 );
             }

@@ -69,7 +69,8 @@ impl DatabaseCheck for ShortSegment {
                 let draft = Draft::new(&SHORT_SEGMENT, message)
                     .fact("bytes", segment.len)
                     .fact("full_bytes", full);
-                out.add(draft.place(inventory.place_of(files, segment.number)));
+                let draft = draft.place(inventory.place_of(files, segment.number));
+                out.add(draft.follows_files(files, files.fork));
             }
         }
     }

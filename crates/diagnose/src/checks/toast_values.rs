@@ -344,10 +344,8 @@ impl Values<'_, '_> {
         for run in self.runs.iter().take(RUNS_FOLLOWED) {
             draft = draft.follows(self.relation.fork, run.block);
         }
-        if self.runs.is_empty() {
-            draft = draft.follows_fork(self.relation.fork);
-        }
-        draft
+        // What is missing stood elsewhere.
+        draft.follows_fork(self.relation.fork)
     }
 
     /// Why the value does not unpack. It is followed piece by piece, and never held.

@@ -248,6 +248,12 @@ pub struct Finding {
 pub(crate) struct Story {
     /// It came from comparing places, not from a page alone.
     pub(crate) compared: bool,
+    /// It explains the other findings of its page, or, without a block, of its fork.
+    #[serde(default)]
+    pub(crate) root: bool,
+    /// The transaction whose end the row and the commit log tell differently.
+    #[serde(default)]
+    pub(crate) contradicts: Option<u32>,
     /// Damage there explains it.
     pub(crate) follows: Vec<Origin>,
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, Page, gin, gist, hash, spgist};
+use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, gin, gist, hash, spgist};
 
 use crate::check::ForkCx;
 use crate::entries::columns::{KeyColumns, hash_of_row};
@@ -61,12 +61,20 @@ impl IndexFacts<'_> {
     }
 }
 
+/// Where an entry stands in its index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EntryPlace {
+    pub(crate) block: BlockNo,
+    /// The line pointer; nothing in the compressed lists of a GIN posting tree.
+    pub(crate) item: Option<u16>,
+}
+
 /// Entries that name no row, of one block of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dangling {
     pub(crate) entries: u64,
-    /// Row, and block of the entry.
-    pub(crate) examples: Vec<(Tid, BlockNo)>,
+    /// Row, and where its entry stands.
+    pub(crate) examples: Vec<(Tid, EntryPlace)>,
 }
 
 /// What the entries of one index say.
@@ -134,8 +142,9 @@ impl IndexSide {
             match index.method {
                 AccessMethod::Btree => self.btree_page(index, against, page, block),
                 method => {
-                    for_each_row(method, page, &mut |tid| {
-                        self.entry_closely(against, tid, block, || None);
+                    for_each_row(method, page, &mut |item, tid| {
+                        let at = EntryPlace { block, item };
+                        self.entry_closely(against, tid, at, || None);
                     });
                 }
             }
@@ -163,13 +172,15 @@ impl IndexSide {
         let Some(leaf) = leaf.filter(|_| block != 0) else {
             return;
         };
-        for (_, tuple) in leaf.data() {
+        for (item, tuple) in leaf.data() {
+            let item = Some(item);
+            let at = EntryPlace { block, item };
             if tuple.names_one_row() {
-                self.btree_entry(index, against, (tuple, tuple.0.t_tid()), block);
+                self.btree_entry(index, against, (tuple, tuple.0.t_tid()), at);
                 continue;
             }
             for tid in tuple.rows() {
-                self.btree_entry(index, against, (tuple, tid), block);
+                self.btree_entry(index, against, (tuple, tid), at);
             }
         }
     }
@@ -180,7 +191,7 @@ impl IndexSide {
         index: &IndexFacts<'_>,
         against: Against<'_>,
         (tuple, tid): (BtreeTuple<'_>, Tid),
-        at: BlockNo,
+        at: EntryPlace,
     ) {
         let heap = against.heap;
         let within = u64::from(tid.block).checked_sub(heap.range.start);
@@ -201,7 +212,7 @@ impl IndexSide {
         &mut self,
         against: Against<'_>,
         tid: Tid,
-        at: BlockNo,
+        at: EntryPlace,
         hash: impl FnOnce() -> Option<u64>,
     ) {
         match against.heap.map.find(tid) {
@@ -241,7 +252,7 @@ impl IndexSide {
     }
 
     #[cold]
-    fn dangle(&mut self, tid: Tid, block: BlockNo) {
+    fn dangle(&mut self, tid: Tid, at: EntryPlace) {
         self.dangling_total += 1;
         if self.dangling.len() >= BLOCKS_TOLD && !self.dangling.contains_key(&tid.block) {
             return;
@@ -249,7 +260,7 @@ impl IndexSide {
         let dangling = self.dangling.entry(tid.block).or_default();
         dangling.entries += 1;
         if dangling.examples.len() < EXAMPLES {
-            dangling.examples.push((tid, block));
+            dangling.examples.push((tid, at));
         }
     }
 
@@ -275,17 +286,64 @@ impl IndexSide {
     }
 }
 
-/// Every row that a page of an index other than a btree names.
-pub(crate) fn for_each_row(method: AccessMethod, page: Page<'_>, each: &mut dyn FnMut(Tid)) {
+/// Every row that an entry of the page names which is not marked dead, with the entry's item where it has one.
+#[inline]
+pub(crate) fn for_each_entry(
+    method: AccessMethod,
+    page: Page<'_>,
+    mut each: impl FnMut(Option<u16>, Tid),
+) {
     match method {
-        AccessMethod::Gin => gin::for_each_row(page, &mut |row| each(row.tid)),
-        AccessMethod::Gist => gist::for_each_row(page, &mut |tid, _, _| each(tid)),
-        AccessMethod::Spgist => spgist::for_each_row(page, &mut |tid, _| each(tid)),
+        AccessMethod::Btree => {
+            let leaf = BtreePage::parse(page).filter(|leaf| leaf.is_leaf() && !leaf.is_ignored());
+            let Some(leaf) = leaf else { return };
+            let first = leaf.first_data();
+            for (item, pointer) in page.line_pointers() {
+                if item < first || pointer.flags() != LpFlags::Normal {
+                    continue;
+                }
+                let Some(tuple) = leaf.tuple_of(pointer) else {
+                    continue;
+                };
+                if tuple.names_one_row() {
+                    each(Some(item), tuple.0.t_tid());
+                } else {
+                    tuple.rows().for_each(|tid| each(Some(item), tid));
+                }
+            }
+        }
+        AccessMethod::Gin => gin::for_each_row(page, &mut |row| each(row.item, row.tid)),
+        AccessMethod::Gist => gist::for_each_row(page, &mut |tid, item, dead| {
+            if !dead {
+                each(Some(item), tid);
+            }
+        }),
+        AccessMethod::Spgist => {
+            spgist::for_each_row(page, &mut |tid, item| each(Some(item), tid));
+        }
         AccessMethod::Hash => hash::for_each_row(page, &mut |entry| {
-            each(Tid {
-                block: entry.block,
-                offset: entry.offset,
-            });
+            if !entry.dead {
+                let (block, offset) = (entry.block, entry.offset);
+                each(Some(entry.item), Tid { block, offset });
+            }
+        }),
+        AccessMethod::Brin | AccessMethod::Heap | AccessMethod::Sequence => {}
+    }
+}
+
+/// Every row that a page of an index other than a btree names, by entries marked dead too.
+pub(crate) fn for_each_row(
+    method: AccessMethod,
+    page: Page<'_>,
+    each: &mut dyn FnMut(Option<u16>, Tid),
+) {
+    match method {
+        AccessMethod::Gin => gin::for_each_row(page, &mut |row| each(row.item, row.tid)),
+        AccessMethod::Gist => gist::for_each_row(page, &mut |tid, item, _| each(Some(item), tid)),
+        AccessMethod::Spgist => spgist::for_each_row(page, &mut |tid, item| each(Some(item), tid)),
+        AccessMethod::Hash => hash::for_each_row(page, &mut |entry| {
+            let (block, offset) = (entry.block, entry.offset);
+            each(Some(entry.item), Tid { block, offset });
         }),
         AccessMethod::Btree | AccessMethod::Brin | AccessMethod::Heap | AccessMethod::Sequence => {}
     }

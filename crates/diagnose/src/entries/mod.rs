@@ -18,4 +18,5 @@ pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod heap;
 pub(crate) mod index;
+pub(crate) mod lost_rows;
 pub(crate) mod row_map;

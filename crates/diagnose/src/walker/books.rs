@@ -37,6 +37,16 @@ impl DamagedBlocks {
         before.is_some_and(|(_, end)| *end > block)
     }
 
+    /// How many runs of blocks they are.
+    pub(crate) fn runs(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// All of them, rising.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ranges.iter().flat_map(|(start, end)| *start..*end)
+    }
+
     /// Adds one block.
     pub(crate) fn add(&mut self, block: u64) {
         self.add_range(block, block + 1);
@@ -105,6 +115,10 @@ pub(crate) struct Books {
     pub(crate) main_bytes: u64,
     /// Damaged blocks of the forks of the database at hand, by job.
     pub(crate) damaged: BTreeMap<usize, DamagedBlocks>,
+    /// Those of them that are damaged only if the commit log is right.
+    pub(crate) contradicted: BTreeMap<usize, DamagedBlocks>,
+    /// The same of databases that are done, by the place of their relation's summary.
+    pub(crate) doubted: BTreeMap<usize, DamagedBlocks>,
     /// Checksums of files that the pass has read whole, where a manifest has some of them.
     pub(crate) sums: BTreeMap<String, Vec<u8>>,
     /// Small files that are booked.
@@ -142,6 +156,8 @@ impl Books {
             interrupted: false,
             main_bytes: 0,
             damaged: BTreeMap::new(),
+            contradicted: BTreeMap::new(),
+            doubted: BTreeMap::new(),
             sums: BTreeMap::new(),
             booked: BTreeSet::new(),
             unchanged: BTreeSet::new(),
@@ -210,11 +226,31 @@ impl Books {
 
     /// Turns the damaged blocks of a database's forks into summaries of relations.
     pub(crate) fn settle_damage(&mut self, jobs: &[ForkCx<'_>]) {
-        let damaged = std::mem::take(&mut self.damaged);
-        let summaries = damaged
-            .into_iter()
-            .filter_map(|(job, blocks)| Some(summary(jobs.get(job)?, &blocks)));
-        self.relations.extend(summaries);
+        let mut contradicted = std::mem::take(&mut self.contradicted);
+        for (number, blocks) in std::mem::take(&mut self.damaged) {
+            let Some(job) = jobs.get(number) else {
+                continue;
+            };
+            if let Some(doubted) = contradicted.remove(&number) {
+                self.doubted.insert(self.relations.len(), doubted);
+            }
+            self.relations.push(summary(job, &blocks));
+        }
+    }
+
+    /// Takes pages back whose rows are contradicted by a commit log that turned out to be wrong itself.
+    pub(crate) fn clear_doubted_pages(&mut self) {
+        for (place, doubted) in std::mem::take(&mut self.doubted) {
+            let Some(summary) = self.relations.get_mut(place) else {
+                continue;
+            };
+            let mut left = DamagedBlocks::default();
+            let all = DamagedBlocks::of(&summary.damaged);
+            let sound = |block: &u64| !doubted.has(*block);
+            all.iter().filter(sound).for_each(|block| left.add(block));
+            summary.damaged = left.ranges();
+        }
+        self.relations.retain(|summary| !summary.damaged.is_empty());
     }
 
     /// Tells it once.

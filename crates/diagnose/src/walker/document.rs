@@ -9,7 +9,7 @@ use crate::document::{
 };
 use crate::rule::Severity;
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, Since, stories, target_of};
+use crate::walker::{CheckOptions, Since, contradicted_status, stories, target_of};
 
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
@@ -27,6 +27,7 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
             .into_iter()
             .for_each(|entry| books.not_checked(entry));
     }
+    contradicted_status::accuse(cluster, &mut books);
     if cluster.is_running() {
         books.not_checked(beside_a_server(options.level));
     } else if cluster.needs_recovery() && options.level >= Level::Structure {

@@ -7,9 +7,11 @@ use crate::checks::PAGE_CHECKS;
 use crate::consequences;
 use crate::document::{Finding, Kind, Level, Place};
 use crate::findings::{Draft, Findings};
+use crate::named_blocks::NamedBlocks;
 use crate::places::fork_place;
 use crate::rule::Severity;
 use crate::screen::{Glance, Screen};
+use crate::walker::contradicted_status;
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_page::has_line_pointers;
@@ -27,6 +29,8 @@ pub(crate) struct Looker<'a> {
     summed: bool,
     system_identifier: u64,
     holds_back: bool,
+    /// Where the rows that entries of the fork name are noted, with the layout of its pages.
+    named: Option<(AccessMethod, &'a NamedBlocks)>,
 }
 
 /// What one thread keeps of the pages that it looks at.
@@ -49,6 +53,8 @@ pub(crate) enum Seen {
     Noted,
     /// Damage.
     Damaged,
+    /// Damage only if the commit log is right.
+    Contradicted,
     /// What is wrong may be so because the page is on its way: nothing is told before a second look.
     Suspect,
     /// The same, of a page that is younger than the WAL that is known, and speaks only of that.
@@ -76,6 +82,15 @@ impl<'a> Looker<'a> {
             summed: fork.cluster.and_then(pgclinic_cluster::Cluster::checksums) == Some(true),
             system_identifier,
             holds_back: false,
+            named: None,
+        }
+    }
+
+    /// Notes which blocks of the table sound pages of this index name.
+    pub(crate) fn noting(self, named: Option<&'a NamedBlocks>) -> Self {
+        Looker {
+            named: self.fork.method.zip(named),
+            ..self
         }
     }
 
@@ -152,10 +167,15 @@ impl<'a> Looker<'a> {
                 check.check(page, &cx, &mut notes.findings);
             }
         }
-        if notes.findings.is_quiet() {
-            return Seen::Quiet;
+        let seen = match notes.findings.is_quiet() {
+            true => Seen::Quiet,
+            false => self.keep(page, &cx, notes),
+        };
+        // A damaged page is no witness.
+        if let (Some((method, named)), Seen::Quiet | Seen::Noted) = (self.named, seen) {
+            named.add_page(method, page);
         }
-        self.keep(page, &cx, notes)
+        seen
     }
 
     /// No check is handed a page of zeros, but some know when it must be another.
@@ -210,10 +230,18 @@ impl<'a> Looker<'a> {
                 root.cause.take_if(|cause| others && cause.is_a_guess());
             }
         }
+        let rests_on_status = drafts
+            .iter()
+            .filter(|draft| draft.severity == Severity::Damage)
+            .all(|draft| contradicted_status::rests_on_status(draft.rule.name));
         for finding in self.finish(drafts, cx) {
             notes.findings.keep(finding);
         }
-        if damaged { Seen::Damaged } else { Seen::Noted }
+        match damaged {
+            true if rests_on_status => Seen::Contradicted,
+            true => Seen::Damaged,
+            false => Seen::Noted,
+        }
     }
 
     /// Why nothing is told of the page now.

@@ -8,6 +8,7 @@ mod again;
 mod backup_sums;
 mod books;
 mod chain_links;
+mod contradicted_status;
 mod document;
 mod job;
 mod known;
@@ -51,6 +52,7 @@ pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
 
 use books::Books;
+pub(crate) use books::DamagedBlocks;
 use job::jobs_of;
 pub(crate) use look::{Looker, Notes, Seen};
 use recovered::Clusters;
@@ -393,7 +395,7 @@ fn check_relations(
     let for_faces = options.memory_bytes / FACES_SHARE;
     let budget = Budget::new(options.memory_bytes - for_faces);
     let _catalog = budget.take(bytes_of(catalog));
-    let faces = pass::run(
+    let records = pass::run(
         jobs,
         cluster.source().as_ref(),
         system_identifier(cluster),
@@ -404,7 +406,7 @@ fn check_relations(
     );
     if options.since.is_none() {
         relations::run(
-            (&Neighbours::new(jobs, faces), catalog),
+            (&Neighbours::new(jobs, records), catalog),
             cluster.source().as_ref(),
             system_identifier(cluster),
             options,

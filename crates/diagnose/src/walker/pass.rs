@@ -1,20 +1,23 @@
 //! The pass over the pages: threads take chunks in order until none is left.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::Segment;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Digest;
-use pgclinic_format::{BlockNo, Page};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{BlockNo, Fork, Oid, Page};
 use pgclinic_source::{Source, SourceErrorKind};
 use pgclinic_spill::Budget;
 
-use crate::btree::{AllFaces, Faces};
+use crate::btree::Faces;
 use crate::check::ForkCx;
 use crate::document::{CheckDocument, Coverage, NotChecked, Target};
 use crate::findings::Findings;
+use crate::named_blocks::{NamedBlocks, is_witness};
+use crate::pass_records::{PassRecords, ZeroedBlocks};
 use crate::walker::books::{Books, DamagedBlocks, Pages};
 use crate::walker::look::{Looker, Notes, Seen};
 use crate::walker::suspects::{Spot, Suspects};
@@ -52,16 +55,20 @@ struct Share {
     faces: Vec<(usize, Faces)>,
     evidence: Pages,
     damaged: Vec<(usize, DamagedBlocks)>,
+    /// Those of them that are damaged only if the commit log is right.
+    contradicted: Vec<(usize, DamagedBlocks)>,
     /// Checksums of whole files that a manifest has some of.
     sums: Vec<(String, Vec<u8>)>,
     suspects: Suspects,
+    /// Pages of tables that are all zero, by job.
+    zeroed: Vec<(usize, ZeroedBlocks)>,
     /// Pages that were looked at again, though they have not changed.
     unchanged: Vec<(String, BlockNo)>,
     /// Files of which some bytes were not read.
     unread: BTreeSet<String>,
 }
 
-/// Looks at every page of every job, and gives the faces of the leaves of indexes, by job.
+/// Looks at every page of every job, and gives what the comparisons of relations ask for.
 pub(crate) fn run(
     jobs: &[ForkCx<'_>],
     source: &dyn Source,
@@ -70,7 +77,7 @@ pub(crate) fn run(
     budget: &Budget,
     progress: &dyn Progress,
     books: &mut Books,
-) -> BTreeMap<usize, AllFaces> {
+) -> PassRecords {
     let (stretches, chunks) = stretches(jobs, &books.looked_at);
     let bytes: u64 = stretches.iter().map(Stretch::bytes).sum();
     progress.expect(bytes);
@@ -85,6 +92,7 @@ pub(crate) fn run(
         chunks,
         next: AtomicUsize::new(0),
         manifest: manifest(jobs, options),
+        named: named_blocks(jobs, options, budget),
     };
     let threads = options.threads.get().min(chunks.max(1));
     let shares = std::thread::scope(|scope| {
@@ -97,7 +105,31 @@ pub(crate) fn run(
         );
         shares
     });
-    settle(shares, options, books)
+    let mut records = settle(shares, options, books);
+    records.named = pass.named;
+    records.damaged = books.damaged.clone();
+    records
+}
+
+/// A set for each index whose entries prove what its table held.
+fn named_blocks(
+    jobs: &[ForkCx<'_>],
+    options: &CheckOptions,
+    budget: &Budget,
+) -> BTreeMap<usize, NamedBlocks> {
+    if options.since.is_some() || options.selection.blocks.is_some() {
+        return BTreeMap::new();
+    }
+    let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
+    let blocks: HashMap<Oid, u64> = main
+        .filter_map(|job| Some((job.relation?.oid, job.blocks)))
+        .collect();
+    let indexes = jobs.iter().enumerate().filter(|(_, job)| is_witness(job));
+    let named = indexes.filter_map(|(number, job)| {
+        let table = job.relation?.index.as_ref()?.table;
+        Some((number, NamedBlocks::new(*blocks.get(&table)?, budget)))
+    });
+    named.collect()
 }
 
 /// What files are summed by: the manifest of a base backup that is looked at as a whole.
@@ -145,6 +177,7 @@ struct Pass<'a> {
     chunks: usize,
     next: AtomicUsize,
     manifest: Option<&'a BackupManifest>,
+    named: BTreeMap<usize, NamedBlocks>,
 }
 
 impl Pass<'_> {
@@ -167,7 +200,9 @@ impl Pass<'_> {
                 let Some(job) = self.jobs.get(stretch.job) else {
                     break;
                 };
+                let named = self.named.get(&stretch.job);
                 let next = Looker::new(job, self.system_identifier).holding_back();
+                let next = next.noting(named);
                 share.begin(stretch.job, next.wants_faces().then_some(self.budget));
                 looker = Some((stretch.job, next));
             }
@@ -379,12 +414,16 @@ impl Pass<'_> {
             }
             share.coverage.bytes_checked += page.len() as u64;
             share.coverage.pages += 1;
-            match looker.look((page, hash), number, &mut share.notes) {
+            let seen = looker.look((page, hash), number, &mut share.notes);
+            if is_zeroed(seen, page) {
+                share.zeroed(stretch.job, job, block);
+            }
+            match seen {
                 Seen::Quiet | Seen::Noted => {}
                 Seen::Zeroed => share.coverage.zeroed_pages += 1,
                 Seen::Suspect => share.suspects.add(spot(job, number)),
                 Seen::Young(lsn) => share.suspects.add_young(spot(job, number), lsn),
-                Seen::Damaged => {
+                Seen::Damaged | Seen::Contradicted => {
                     Books::keep_evidence(
                         &mut share.evidence,
                         self.options.evidence,
@@ -392,7 +431,10 @@ impl Pass<'_> {
                         number,
                         page,
                     );
-                    share.damage(stretch.job, block);
+                    damage(&mut share.damaged, stretch.job, block);
+                    if seen == Seen::Contradicted {
+                        damage(&mut share.contradicted, stretch.job, block);
+                    }
                 }
             }
         }
@@ -411,8 +453,10 @@ impl Share {
             faces: Vec::new(),
             evidence: Pages::new(),
             damaged: Vec::new(),
+            contradicted: Vec::new(),
             sums: Vec::new(),
             suspects: Suspects::default(),
+            zeroed: Vec::new(),
             unchanged: Vec::new(),
             unread: BTreeSet::new(),
         }
@@ -438,16 +482,37 @@ impl Share {
         self.faces.extend(self.notes.faces.take());
     }
 
-    fn damage(&mut self, job: usize, block: u64) {
-        match self.damaged.last_mut() {
-            Some((last, blocks)) if *last == job => blocks.add(block),
+    /// A page of a table that is all zero: its indexes may know better.
+    fn zeroed(&mut self, number: usize, job: &ForkCx<'_>, block: u64) {
+        if job.fork() != Fork::Main || job.method != Some(AccessMethod::Heap) {
+            return;
+        }
+        match self.zeroed.last_mut() {
+            Some((last, blocks)) if *last == number => blocks.add(block),
             _ => {
-                let mut blocks = DamagedBlocks::default();
+                let mut blocks = ZeroedBlocks::default();
                 blocks.add(block);
-                self.damaged.push((job, blocks));
+                self.zeroed.push((number, blocks));
             }
         }
     }
+}
+
+fn damage(damaged: &mut Vec<(usize, DamagedBlocks)>, job: usize, block: u64) {
+    match damaged.last_mut() {
+        Some((last, blocks)) if *last == job => blocks.add(block),
+        _ => {
+            let mut blocks = DamagedBlocks::default();
+            blocks.add(block);
+            damaged.push((job, blocks));
+        }
+    }
+}
+
+/// All zeros, whether or not something else says that it was another page.
+fn is_zeroed(seen: Seen, page: &[u8]) -> bool {
+    let is_zero = || Page::parse(page).is_some_and(Page::is_zeroed);
+    seen == Seen::Zeroed || (seen == Seen::Damaged && is_zero())
 }
 
 fn spot(job: &ForkCx<'_>, block: BlockNo) -> Spot {
@@ -459,12 +524,8 @@ fn spot(job: &ForkCx<'_>, block: BlockNo) -> Spot {
 }
 
 /// Adds up what the threads have seen.
-fn settle(
-    shares: Vec<Share>,
-    options: &CheckOptions,
-    books: &mut Books,
-) -> BTreeMap<usize, AllFaces> {
-    let mut all_faces: BTreeMap<usize, AllFaces> = BTreeMap::new();
+fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) -> PassRecords {
+    let mut records = PassRecords::default();
     for share in shares {
         let (ours, theirs) = (&mut books.coverage, share.coverage);
         ours.bytes_seen += theirs.bytes_seen;
@@ -489,15 +550,21 @@ fn settle(
         for (job, blocks) in &share.damaged {
             books.damaged.entry(*job).or_default().absorb(blocks);
         }
+        for (job, blocks) in &share.contradicted {
+            books.contradicted.entry(*job).or_default().absorb(blocks);
+        }
         books.sums.extend(share.sums);
         books.suspects.absorb(share.suspects);
         books.unchanged.extend(share.unchanged);
         books.unread.extend(share.unread);
         for (job, faces) in share.faces {
-            all_faces.entry(job).or_default().add(faces);
+            records.faces.entry(job).or_default().add(faces);
+        }
+        for (job, blocks) in &share.zeroed {
+            records.zeroed.entry(*job).or_default().absorb(blocks);
         }
     }
-    all_faces
+    records
 }
 
 /// Checks bare forks: relation files without their cluster.

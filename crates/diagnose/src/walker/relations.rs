@@ -160,7 +160,8 @@ fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: 
         draft.story.compared = true;
         if partial {
             consequences::leave_to_the_whole(&mut draft);
-        } else if recovering {
+        } else if recovering && !draft.story.root {
+            // Those that found out what became of a page or a file have asked the WAL.
             consequences::leave_to_recovery(&mut draft);
         }
         consequences::complete_file(&mut draft);

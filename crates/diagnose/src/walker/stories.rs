@@ -18,6 +18,12 @@ impl Roots {
         }
     }
 
+    fn absorb(&mut self, later: Roots) {
+        for (origin, root) in later.0 {
+            self.0.entry(origin).or_insert(root);
+        }
+    }
+
     fn of(&self, finding: &Finding) -> Option<String> {
         let own = own_origins(finding)
             .into_iter()
@@ -59,20 +65,45 @@ fn lost_status(findings: &[Finding]) -> Option<String> {
         .map(|finding| finding.id.clone())
 }
 
-/// Sets `caused_by` of what comparisons found. Findings of single pages have theirs already.
-pub(crate) fn tell(findings: &mut [Finding]) {
+/// Findings that explain whatever else is found on their page or in their fork: those of a fork first.
+fn plain_roots(findings: &[Finding]) -> Roots {
     let mut roots = Roots::default();
+    let plain = |finding: &&Finding| finding.severity == Severity::Damage && finding.story.root;
+    for is_of_fork in [true, false] {
+        let of_kind = |finding: &&Finding| finding.place.block.is_none() == is_of_fork;
+        let ours = findings.iter().filter(plain).filter(of_kind);
+        ours.for_each(|finding| roots.add(finding));
+    }
+    roots
+}
+
+/// Sets `caused_by` of what comparisons found. Findings of single pages have theirs already, unless a
+/// comparison found out what became of the whole page or file.
+pub(crate) fn tell(findings: &mut [Finding]) {
+    let mut roots = plain_roots(findings);
     let lost_status = lost_status(findings);
-    let damage = |finding: &&mut Finding| finding.severity == Severity::Damage;
-    for finding in findings.iter_mut().filter(damage) {
-        if !finding.story.compared && finding.caused_by.is_none() {
-            roots.add(finding);
+    let others = |finding: &&mut Finding| {
+        finding.severity == Severity::Damage && !finding.story.root && !finding.story.compared
+    };
+    let mut pages = Roots::default();
+    for finding in findings.iter_mut().filter(others) {
+        if finding.caused_by.is_none() {
+            finding.caused_by = roots.of(finding);
+            // The root counts the rows.
+            if finding.caused_by.is_some() {
+                finding.at_risk.rows.get_or_insert(0);
+            }
+        }
+        if finding.caused_by.is_none() {
+            pages.add(finding);
         }
     }
+    roots.absorb(pages);
     for rank in [Rank::OwnPage, Rank::OwnFork, Rank::Elsewhere] {
         let of_rank = |finding: &&mut Finding| {
             finding.severity == Severity::Damage
                 && finding.story.compared
+                && !finding.story.root
                 && rank_of(finding) == rank
         };
         for finding in findings.iter_mut().filter(of_rank) {

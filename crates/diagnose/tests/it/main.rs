@@ -8,6 +8,7 @@ mod causes;
 mod collation_versions;
 mod files_that_change;
 mod gin;
+mod lost_blocks;
 mod measure_running;
 mod recovery;
 mod running;

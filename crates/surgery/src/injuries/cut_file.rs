@@ -1,6 +1,7 @@
 //! A table was cut at the border of a block, its visibility map was not.
 
 use crate::followers;
+use crate::index_entries::{entries_to, has_complete_btree};
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_FILE, Site};
 use crate::way_out;
@@ -28,9 +29,13 @@ impl Injury for CutFile {
         let left = 1 + seed.checked_rem(marked)?;
         let len = Some(left * u64::from(site.cluster.build.block_size)).filter(|cut| *cut < len)?;
         let wound = Wound::cut(site, len, format!("the file cut to {left} blocks"));
+        // An index that would know rows there and knows none leaves only the map to be wrong.
+        let proven = entries_to(site, left..u64::MAX) > 0 || !has_complete_btree(site);
+        let root = proven.then_some("file-truncated");
         Some(
             wound
                 .must(&["map-beyond-end"])
+                .must(root.as_slice())
                 .may(&[followers::SHORT_FILES]),
         )
     }

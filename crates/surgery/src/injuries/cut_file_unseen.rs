@@ -1,5 +1,6 @@
-//! A table was cut at the border of a block, and nothing else tells how long it was.
+//! A table was cut at the border of a block, and no index and no map tells how long it was.
 
+use crate::index_entries::entries_to;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_FILE, Site};
 use crate::way_out;
@@ -13,7 +14,7 @@ impl Injury for CutFileUnseen {
     }
 
     fn summary(&self) -> &'static str {
-        "a table was cut at the border of a block, and nothing else tells how long it was"
+        "a table was cut at the border of a block, and no index and no map tells how long it was"
     }
 
     fn wants(&self) -> SiteWants {
@@ -28,6 +29,7 @@ impl Injury for CutFileUnseen {
         site.last_marked()
             .is_none_or(|marked| u64::from(marked) < left)
             .then_some(())?;
+        (entries_to(site, left..u64::MAX) == 0).then_some(())?;
         let wound = Wound::cut(site, left * block, format!("the file cut to {left} blocks"));
         let counted = site
             .relation
@@ -37,7 +39,7 @@ impl Injury for CutFileUnseen {
             .map(|_| "pages-beyond-end");
         Some(wound.must_or_blind(
             seen,
-            "a table may end at any block; relpages is only an estimate",
+            "a table may end at any block where no index and no map knows more; relpages is only an estimate",
         ))
     }
 

@@ -1,6 +1,7 @@
 //! The last segment of a large table is gone.
 
 use crate::followers;
+use crate::index_entries::entries_to;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_FILE, Site};
 use crate::way_out;
@@ -28,10 +29,14 @@ impl Injury for LostLastSegment {
             .last()
             .filter(|last| last.number > 0 && last.len > 0)?;
         let left = u64::from(last.number) * site.cluster.build.segment_blocks();
-        let seen = site
-            .last_marked()
-            .filter(|marked| u64::from(*marked) >= left)
-            .map(|_| "map-beyond-end");
+        let marked = site.last_marked();
+        let marked = marked.is_some_and(|marked| u64::from(marked) >= left);
+        let named = entries_to(site, left..u64::MAX) > 0;
+        let seen = match (named, marked) {
+            (true, _) => Some("file-truncated"),
+            (false, true) => Some("map-beyond-end"),
+            (false, false) => None,
+        };
         let wound = Wound::remove(
             files.path(last.number),
             format!("segment {} removed", last.number),

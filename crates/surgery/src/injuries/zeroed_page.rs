@@ -1,5 +1,6 @@
-//! A page is all zeros, as one never used.
+//! A page of a table is all zeros, as one never used, and an index leads to its rows.
 
+use crate::index_entries::entries_to;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -13,7 +14,7 @@ impl Injury for ZeroedPage {
     }
 
     fn summary(&self) -> &'static str {
-        "a page is all zeros, as one never used"
+        "a page is all zeros, as one never used, and an index leads to its rows"
     }
 
     fn wants(&self) -> SiteWants {
@@ -21,12 +22,11 @@ impl Injury for ZeroedPage {
     }
 
     fn wound(&self, site: &Site<'_>, _seed: u64) -> Option<Wound> {
+        let block = u64::from(site.block);
+        (site.checkpoint().is_some() && entries_to(site, block..block + 1) > 0).then_some(())?;
         let wound = Wound::edit(site, "the whole page set to zero", |page| page.fill(0))?;
-        let marked = site.checkpoint().is_some() && site.map_bits() != 0;
-        Some(wound.must_or_blind(
-            marked.then_some("zeroed-page-marked-visible"),
-            "a page of zeros is legal anywhere: it is what a table grows by",
-        ))
+        let marked = (site.map_bits() != 0).then_some("zeroed-page-marked-visible");
+        Some(wound.must(&["zeroed-page"]).must(marked.as_slice()))
     }
 
     fn way_out(&self) -> &'static str {

@@ -1,0 +1,140 @@
+//! A page of a table is all zero, and entries of its indexes lead to it.
+
+use pgclinic_format::BlockNo;
+use pgclinic_format::index_page::AccessMethod;
+
+use crate::block_set::BlockSet;
+use crate::causes;
+use crate::document::Level;
+use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
+use crate::findings::Findings;
+use crate::plan::Safety;
+use crate::relation_check::{RelationCheck, RelationCx};
+use crate::rule::{Rule, Severity};
+
+/// The rule.
+pub static ZEROED_PAGE: Rule = Rule {
+    name: "zeroed-page",
+    severity: Severity::Damage,
+    summary: "a page is all zero, and index entries lead to rows on it",
+    explain: "\
+A page of zeros is legal by itself: a table grows by such pages before they are filled, by many at once \
+when several sessions insert, and a crash, an error or a rolled back COPY leaves them for good. No index has an \
+entry for a row on such a page. Here entries lead to it that no scan has marked dead. A row gets its page before \
+it gets its entries, and VACUUM removes the entries before it frees the row, and never turns a page back into \
+zeros: so rows stood here, and are gone. Entries of indexes that are invalid or being built do not count, and in a cluster that needs recovery \
+only pages that recovery leaves alone do.
+
+The server takes the page for empty space and says nothing, also with data checksums, which are not tested on \
+pages of zeros. Sequential scans and dumps lack the rows; index scans find nothing, index-only scans may still \
+show keys. On a page of a TOAST table chunks of long values are gone: `missing chunk number 0 for toast value …`.
+
+Storage lost a write or gave zeros for a block it could not read, somebody ran with `zero_damaged_pages`, or a \
+file was patched to get rid of an error.
+
+Stop writing first: new rows may fill the page, and `VACUUM` removes the entries, which are the last trace. Copy \
+the cluster. Take the page from a backup or a standby. Without one, the keys of the lost rows still stand in the \
+index: `pgclinic salvage` counts them. Do not `REINDEX` before that.",
+};
+
+/// See [`ZEROED_PAGE`].
+pub struct ZeroedPage;
+
+impl RelationCheck for ZeroedPage {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&ZEROED_PAGE] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Heap
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let zeroed = relation.neighbours.zeroed_in(relation.fork);
+        let Some(zeroed) = zeroed.filter(|_| relation.settles()) else {
+            return;
+        };
+        if zeroed.omitted > 0 {
+            let what = format!("{} all-zero pages against index entries", zeroed.omitted);
+            relation.not_checked(out, &what, "there are too many to remember", false);
+        }
+        let blocks = || {
+            zeroed
+                .blocks
+                .iter()
+                .filter_map(|at| BlockNo::try_from(at).ok())
+        };
+        let mut set = BlockSet::none_of(&(0..relation.fork.blocks));
+        blocks().for_each(|block| set.add(u64::from(block)));
+        let witnesses = ask_indexes(
+            relation,
+            |named| blocks().any(|block| named.may_name(block)),
+            |block| set.has(block),
+        );
+        if witnesses.iter().all(|witness| witness.entries == 0) {
+            return;
+        }
+        for block in blocks() {
+            if relation.is_interrupted() {
+                return;
+            }
+            tell(relation, block, &witnesses, out);
+        }
+    }
+}
+
+/// What the indexes say of one page, if they say anything.
+fn tell(
+    relation: &RelationCx<'_>,
+    block: BlockNo,
+    witnesses: &[IndexWitness<'_>],
+    out: &mut Findings,
+) {
+    let leading = || {
+        witnesses
+            .iter()
+            .filter(|own| own.blocks.contains_key(&block))
+    };
+    let Some(witness) = best(leading()) else {
+        return;
+    };
+    let map = relation
+        .fork
+        .heap
+        .visibility()
+        .map_or(0, |map| map.of(block));
+    if map == 0 && witnesses.iter().any(|own| own.denies(block)) {
+        let why = "which is on a page of zeros; other indexes of the table have no entry for it";
+        let accused = leading().filter_map(|own| Some(own.accuse(own.blocks.get(&block)?, why)));
+        accused.for_each(|draft| out.add(draft));
+        return;
+    }
+    let Some(entries) = witness.blocks.get(&block).map(|own| own.entries) else {
+        return;
+    };
+    let (name, verb) = (witness.name(), if entries == 1 { "leads" } else { "lead" });
+    let noun = if entries == 1 { "entry" } else { "entries" };
+    let message = format!("block {block} is all zero, but {entries} {noun} of {name} {verb} to it");
+    let words = format!(
+        "copy the cluster first; then take block {block} of {} from a backup or standby whose copy pgclinic check calls sound; no VACUUM and no REINDEX before that",
+        relation.fork.files.path(0)
+    );
+    let mut draft = relation
+        .draft(&ZEROED_PAGE, block, message)
+        .fact("entries", entries)
+        .fact("index", name)
+        .remedy("restore-file-from-copy", Safety::ShowOnly, words)
+        .cause(causes::whole_page_zeroed::cause())
+        .is_root();
+    if witness.counts_rows() {
+        draft = draft.rows(entries);
+    }
+    if map != 0 {
+        draft = draft.fact("map_bits", map);
+    }
+    out.add(draft);
+}

@@ -1,0 +1,371 @@
+//! Blocks of a table that are gone, or all zero, are missed by its indexes: on real servers, with every kind of
+//! index, and with what is legal beside.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use pgclinic_diagnose::{CheckDocument, Finding, Level, Severity, Verdict};
+use pgclinic_servers::{Checksums, Server, StartOptions, StopMode};
+use pgclinic_testkit::{TempCopy, checked, copy_of, execute, open, seed, server, value};
+
+const PAGE: u64 = 8192;
+
+/// Some tables of 20 pages or more, with one kind of index each, and one without.
+const TABLES: &str = "\
+CREATE TABLE public.t_btree AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE UNIQUE INDEX t_btree_id ON public.t_btree (id);
+CREATE INDEX t_btree_odd ON public.t_btree (what) WHERE id % 2 = 1;
+CREATE TABLE public.t_hash AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE INDEX t_hash_id ON public.t_hash USING hash (id);
+CREATE TABLE public.t_gist AS SELECT point(i, i) AS at, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE INDEX t_gist_at ON public.t_gist USING gist (at);
+CREATE TABLE public.t_spgist AS SELECT point(i, i) AS at, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE INDEX t_spgist_at ON public.t_spgist USING spgist (at);
+CREATE TABLE public.t_gin AS SELECT ARRAY[i % 7, i] AS parts, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE INDEX t_gin_parts ON public.t_gin USING gin (parts);
+CREATE TABLE public.t_brin AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE INDEX t_brin_id ON public.t_brin USING brin (id);
+CREATE TABLE public.t_bare AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE TABLE public.t_long (id int, what text);
+ALTER TABLE public.t_long ALTER what SET STORAGE EXTERNAL;
+INSERT INTO public.t_long SELECT i, repeat('x', 8000) FROM generate_series(1, 40) AS i";
+
+/// A stopped cluster with these tables.
+struct Clinic {
+    copy: TempCopy,
+    server: Option<Server>,
+}
+
+impl Clinic {
+    fn with(sql: &str) -> Self {
+        let copy = copy_of(&seed(&server(18), Checksums::On));
+        let options = StartOptions::default().with("autovacuum", "off");
+        let server = copy.start_with(&options).expect("a server");
+        execute(&server, sql);
+        Clinic {
+            copy,
+            server: Some(server),
+        }
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("it runs")
+    }
+
+    fn stop(&mut self) {
+        let mut server = self.server.take().expect("it runs");
+        server.stop(StopMode::Fast).expect("it stops");
+    }
+
+    fn path(&self, relation: &str) -> PathBuf {
+        let sql = format!("SELECT pg_relation_filepath('{relation}')");
+        self.copy.pgdata.join(value(self.server(), &sql))
+    }
+
+    fn check(&self, level: Level) -> CheckDocument {
+        checked(&open(&self.copy.pgdata), level)
+    }
+}
+
+fn zero(path: &Path, block: u64) {
+    let file = File::options().write(true).open(path).expect("a file");
+    file.write_all_at(&[0; PAGE as usize], block * PAGE)
+        .expect("a write");
+}
+
+fn truncate(path: &Path, blocks: u64) {
+    let file = File::options().write(true).open(path).expect("a file");
+    file.set_len(blocks * PAGE).expect("it shrinks");
+}
+
+/// Roots of damage.
+fn roots(document: &CheckDocument) -> Vec<&Finding> {
+    let damage = document
+        .findings
+        .iter()
+        .filter(|own| own.severity == Severity::Damage);
+    damage.filter(|own| own.caused_by.is_none()).collect()
+}
+
+/// Rule, relation, block and rows of each root.
+fn told(document: &CheckDocument) -> Vec<(String, String, Option<u32>, Option<u64>)> {
+    let one = |own: &&Finding| {
+        let relation = own.place.relation.clone().unwrap_or_default();
+        (
+            own.rule.clone(),
+            relation,
+            own.place.block,
+            own.at_risk.rows,
+        )
+    };
+    let mut told: Vec<_> = roots(document).iter().map(one).collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
+    let mut clinic = Clinic::with(TABLES);
+    let tables = [
+        "t_btree", "t_hash", "t_gist", "t_spgist", "t_gin", "t_brin", "t_bare",
+    ];
+    let paths: Vec<_> = tables
+        .iter()
+        .map(|table| clinic.path(&format!("public.{table}")))
+        .collect();
+    let toast = value(
+        clinic.server(),
+        "SELECT reltoastrelid::regclass::text FROM pg_class WHERE oid = 'public.t_long'::regclass",
+    );
+    let toast_path = clinic.path(&toast);
+    clinic.stop();
+    assert_eq!(told(&clinic.check(Level::Full)), [], "nothing is wrong yet");
+    paths.iter().for_each(|path| zero(path, 3));
+    zero(&toast_path, 5);
+    for level in [Level::Structure, Level::Full] {
+        let document = clinic.check(level);
+        let told = told(&document);
+        let zeroed = told.iter().filter(|own| own.0 == "zeroed-page");
+        let zeroed: Vec<_> = zeroed.map(|own| (own.1.as_str(), own.2)).collect();
+        let toast = toast.rsplit('.').next().expect("a name");
+        assert_eq!(
+            zeroed,
+            [
+                (toast, Some(5)),
+                ("t_btree", Some(3)),
+                ("t_gin", Some(3)),
+                ("t_gist", Some(3)),
+                ("t_hash", Some(3)),
+                ("t_spgist", Some(3))
+            ],
+            "{level:?}: a BRIN index and a bare table know of no row"
+        );
+        assert_eq!(
+            told.len(),
+            zeroed.len(),
+            "{level:?}: all else follows: {told:?}"
+        );
+        let of_btree = told
+            .iter()
+            .find(|own| own.1 == "t_btree")
+            .expect("a finding");
+        assert_eq!(of_btree.3, Some(34), "as many as a page of such rows has");
+    }
+}
+
+#[test]
+fn a_truncated_table_is_one_finding() {
+    let mut clinic = Clinic::with(TABLES);
+    let tables = ["t_btree", "t_hash", "t_gist", "t_spgist", "t_gin", "t_bare"];
+    let paths: Vec<_> = tables
+        .iter()
+        .map(|table| clinic.path(&format!("public.{table}")))
+        .collect();
+    execute(clinic.server(), "VACUUM public.t_bare");
+    clinic.stop();
+    paths.iter().for_each(|path| truncate(path, 20));
+    for level in [Level::Structure, Level::Full] {
+        let document = clinic.check(level);
+        let told = told(&document);
+        let tables: Vec<_> = told
+            .iter()
+            .map(|own| (own.0.as_str(), own.1.as_str()))
+            .collect();
+        let expected = ["t_bare", "t_btree", "t_gin", "t_gist", "t_hash", "t_spgist"];
+        assert_eq!(
+            tables,
+            expected.map(|table| ("file-truncated", table)),
+            "{level:?}"
+        );
+        assert_eq!(
+            told[1].3,
+            Some(1000 - 20 * 34),
+            "counted by the unique index"
+        );
+        assert_eq!(
+            told[0].3,
+            Some(333),
+            "by the map and the catalog's estimate"
+        );
+    }
+}
+
+#[test]
+fn an_emptied_table_is_truncated_too() {
+    let mut clinic = Clinic::with(TABLES);
+    let path = clinic.path("public.t_btree");
+    clinic.stop();
+    truncate(&path, 0);
+    let document = clinic.check(Level::Structure);
+    let expected = ("file-truncated".into(), "t_btree".into(), None, Some(1000));
+    assert_eq!(told(&document), [expected]);
+}
+
+#[test]
+fn a_single_entry_that_leads_astray_is_accused_itself() {
+    let mut clinic = Clinic::with(TABLES);
+    let path = clinic.path("public.t_btree_id");
+    let spare = clinic.path("public.t_hash_id");
+    clinic.stop();
+    assert!(spare.exists());
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .expect("a file");
+    let mut page = [0; PAGE as usize];
+    file.read_exact_at(&mut page, PAGE).expect("the first leaf");
+    // The second data item: the high key stands first.
+    let pointer = u32::from_le_bytes(page[24 + 8..24 + 12].try_into().expect("four bytes"));
+    let at = usize::try_from(pointer & 0x7FFF).expect("an offset");
+    page[at + 2..at + 4].copy_from_slice(&5000_u16.to_le_bytes());
+    let sum = pgclinic_format::checksum::page_checksum(&page, 1);
+    page[8..10].copy_from_slice(&sum.to_le_bytes());
+    file.write_all_at(&page, PAGE).expect("a write");
+    let document = clinic.check(Level::Structure);
+    let roots = roots(&document);
+    let [finding] = roots.as_slice() else {
+        panic!("{roots:?}");
+    };
+    assert_eq!(finding.rule, "index-entry-without-row");
+    let place = (
+        finding.place.relation.as_deref(),
+        finding.place.block,
+        finding.place.item,
+    );
+    assert_eq!(
+        place,
+        (Some("t_btree_id"), Some(1), Some(3)),
+        "leaf and item"
+    );
+}
+
+/// Pages that a crash, a rollback or several sessions left, dead entries, truncation by VACUUM, and indexes that
+/// broke off.
+const LEGAL: &str = "\
+CREATE TABLE public.bulk (id int PRIMARY KEY, what text);
+INSERT INTO public.bulk SELECT i, repeat('x', 500) FROM generate_series(1, 2000) AS i;
+BEGIN;
+INSERT INTO public.bulk SELECT i, repeat('x', 500) FROM generate_series(2001, 9000) AS i;
+ROLLBACK;
+DELETE FROM public.bulk WHERE id > 1500;
+SELECT count(*) FROM public.bulk WHERE id > 1400;
+CREATE TABLE public.shrunk (id int PRIMARY KEY, what text);
+INSERT INTO public.shrunk SELECT i, repeat('x', 500) FROM generate_series(1, 2000) AS i;
+CREATE INDEX shrunk_what ON public.shrunk USING brin (id);
+DELETE FROM public.shrunk WHERE id > 100;
+VACUUM public.shrunk;
+CREATE TABLE public.doubled (id int);
+INSERT INTO public.doubled VALUES (1), (1);
+CREATE TABLE public.copied_frozen (id int PRIMARY KEY);
+BEGIN;
+TRUNCATE public.copied_frozen;
+COPY public.copied_frozen FROM PROGRAM 'seq 1 5000' WITH (FREEZE);
+COMMIT";
+
+#[test]
+fn what_is_legal_is_silent() {
+    let mut clinic = Clinic::with(LEGAL);
+    let broken = "CREATE UNIQUE INDEX CONCURRENTLY doubled_id ON public.doubled (id)";
+    let session = clinic
+        .server()
+        .connect("clinic")
+        .expect("a session")
+        .execute(broken);
+    assert!(session.is_err(), "an invalid index is left");
+    let path = clinic.path("public.doubled");
+    let bulk = clinic.path("public.bulk");
+    clinic.stop();
+    // What bulk extension leaves behind the last row, as a crash in the middle of it does.
+    let file = File::options().append(true).open(&bulk).expect("a file");
+    std::io::Write::write_all(&mut &file, &[0; 16 * PAGE as usize]).expect("zeros");
+    assert!(path.exists());
+    let document = clinic.check(Level::Full);
+    let loud = document
+        .findings
+        .iter()
+        .filter(|own| own.severity != Severity::Note);
+    assert_eq!(loud.collect::<Vec<_>>(), Vec::<&Finding>::new());
+    assert_eq!(document.verdict, Verdict::Healthy);
+}
+
+/// What is committed after the last checkpoint of a cluster that crashes: pages of any age lie on disk.
+const WORK: &str = "\
+INSERT INTO public.t_btree SELECT i, repeat('y', 200) FROM generate_series(2001, 4000) AS i;
+DELETE FROM public.t_hash WHERE id > 300;
+VACUUM public.t_hash;
+CREATE TABLE public.t_new (id int PRIMARY KEY);
+INSERT INTO public.t_new SELECT generate_series(1, 3000);
+UPDATE public.t_gist SET what = 'short' WHERE at[0] < 100";
+
+#[test]
+fn after_a_crash_only_what_recovery_leaves_alone_is_damage() {
+    let mut clinic = Clinic::with(TABLES);
+    execute(clinic.server(), "CHECKPOINT");
+    let (old, new) = (
+        clinic.path("public.t_spgist"),
+        clinic.path("public.t_btree"),
+    );
+    execute(clinic.server(), WORK);
+    clinic.server.take().expect("it runs").kill();
+    let document = clinic.check(Level::Full);
+    assert!(document.needs_recovery);
+    let loud = document
+        .findings
+        .iter()
+        .filter(|own| own.severity != Severity::Note);
+    assert_eq!(
+        loud.collect::<Vec<_>>(),
+        Vec::<&Finding>::new(),
+        "recovery sets all right"
+    );
+    zero(&old, 3);
+    // The last page before the checkpoint was written again since, as a whole.
+    zero(&new, 29);
+    let document = clinic.check(Level::Structure);
+    let told = told(&document);
+    let expected = ("zeroed-page".into(), "t_spgist".into(), Some(3), Some(34));
+    assert_eq!(told, [expected], "WAL knows nothing of that page");
+    truncate(&old, 10);
+    let document = clinic.check(Level::Structure);
+    assert_eq!(self::told(&document)[0].0, "file-truncated");
+    assert_eq!(document.verdict, Verdict::Damaged);
+}
+
+#[test]
+fn rows_of_many_pages_accuse_the_commit_log_and_one_page_itself() {
+    let mut clinic = Clinic::with(TABLES);
+    let statements = "SELECT count(*) FROM public.t_btree; SELECT count(*) FROM public.t_bare";
+    execute(clinic.server(), statements);
+    let xid = |table: &str| {
+        let sql = format!("SELECT min(xmin::text::bigint) FROM public.{table}");
+        value(clinic.server(), &sql)
+            .parse::<u64>()
+            .expect("a number")
+    };
+    let (first, last) = (xid("t_btree"), xid("t_bare"));
+    assert!(first < last);
+    clinic.stop();
+    let path = clinic.copy.pgdata.join("pg_xact/0000");
+    let mut log = std::fs::read(&path).expect("the log");
+    // Both rolled back.
+    for xid in [first, last] {
+        let (at, shift) = (usize::try_from(xid / 4).expect("a byte"), xid % 4 * 2);
+        log[at] = log[at] & !(3 << shift) | 2 << shift;
+    }
+    std::fs::write(&path, log).expect("a write");
+    let document = clinic.check(Level::Structure);
+    let roots = roots(&document);
+    let [root] = roots.as_slice() else {
+        panic!("{roots:?}");
+    };
+    assert_eq!(root.rule, "transaction-status-contradicted");
+    assert_eq!(root.place.path, "pg_xact/0000");
+    assert_eq!(root.place.bytes, Some([first / 4, last / 4 + 1]));
+    assert!(
+        document.relations.is_empty(),
+        "no page is damaged: {:?}",
+        document.relations
+    );
+}

@@ -1,0 +1,73 @@
+//! What the btrees of a table say of its blocks: which injuries of the table they give away.
+
+use std::ops::Range;
+
+use pgclinic_cluster::{ForkFiles, Relation};
+use pgclinic_diagnose::check::read_block;
+use pgclinic_format::btree::BtreePage;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{BlockNo, Fork, LpFlags, Page};
+
+use crate::site::Site;
+
+/// Entries of valid btrees of the site's table that name rows of these blocks and are not marked dead.
+pub(crate) fn entries_to(site: &Site<'_>, blocks: Range<u64>) -> u64 {
+    let names = |index: &Relation| in_index(site, index, &blocks).unwrap_or(0);
+    btrees_of(site).into_iter().map(names).sum()
+}
+
+/// Some valid btree of the site's table has an entry for each of its rows.
+pub(crate) fn has_complete_btree(site: &Site<'_>) -> bool {
+    let is_complete = |index: &&Relation| {
+        let index = index.index.as_ref();
+        index.is_some_and(|index| !index.has_predicate)
+    };
+    btrees_of(site).iter().any(is_complete)
+}
+
+fn btrees_of<'a>(site: &Site<'a>) -> Vec<&'a Relation> {
+    let (Some(table), Some(catalog)) = (site.relation, site.catalog) else {
+        return Vec::new();
+    };
+    let is_own = |relation: &&Relation| {
+        let index = relation.index.as_ref();
+        relation.page_method() == Some(AccessMethod::Btree)
+            && index.is_some_and(|index| index.table == table.oid && index.valid && index.live)
+    };
+    catalog.relations.values().filter(is_own).collect()
+}
+
+fn in_index(site: &Site<'_>, index: &Relation, blocks: &Range<u64>) -> Option<u64> {
+    let files = files_of(site, index)?;
+    let build = site.cluster.build;
+    let source = site.cluster.source().as_ref();
+    let mut entries = 0;
+    for number in 1..files.blocks(build.block_size, build.segment_bytes) {
+        let bytes = read_block(source, &files, build, BlockNo::try_from(number).ok()?)?;
+        let page = Page::parse(&bytes).and_then(BtreePage::parse);
+        let leaf = page.filter(|leaf| leaf.is_leaf() && !leaf.is_ignored());
+        entries += leaf.map_or(0, |leaf| in_leaf(leaf, blocks));
+    }
+    Some(entries)
+}
+
+fn files_of(site: &Site<'_>, index: &Relation) -> Option<ForkFiles> {
+    let database = site.files.map_or(0, |files| files.home.database);
+    let mut homes = site.cluster.homes.iter();
+    let home =
+        homes.find(|home| home.tablespace == index.tablespace && home.database == database)?;
+    let files = site.cluster.files(home).ok()?.into_iter();
+    let mut own = files.filter(|files| files.filenode == index.filenode);
+    own.find(|files| files.fork == Fork::Main && files.temporary.is_none())
+}
+
+fn in_leaf(leaf: BtreePage<'_>, blocks: &Range<u64>) -> u64 {
+    let alive = |item: &u16| {
+        let pointer = leaf.page().line_pointer(*item);
+        pointer.is_some_and(|pointer| pointer.flags() == LpFlags::Normal)
+    };
+    let entries = leaf.data().filter(|(item, _)| alive(item));
+    let rows = entries.flat_map(|(_, tuple)| tuple.rows());
+    rows.filter(|tid| blocks.contains(&u64::from(tid.block)))
+        .count() as u64
+}
