@@ -377,6 +377,7 @@ impl TableFile {
                     known.push(snapshot);
                 }
                 self.account.rows.live += rows;
+                self.account.rows.found += rows;
                 self.account.rows.written += rows;
                 Ok(true)
             }

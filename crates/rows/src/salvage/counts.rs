@@ -20,7 +20,7 @@ use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use super::account::{CountAccount, TableAccount};
 use super::error::SalvageError;
-use super::index_leaves::each_leaf;
+use super::index_leaves::{Leaves, each_leaf};
 use super::pieces::Pieces;
 use super::{Rows, SalvageOptions};
 use crate::carve::{PageState, is_row};
@@ -136,7 +136,7 @@ impl Counts<'_> {
         let runs = SortedRuns::new(budget, &self.options.spill_folder);
         let mut runs = runs.map_err(|error| self.spill(error))?;
         let mut failure = None;
-        let seen = each_leaf(self.cluster, &files, &mut |leaf| {
+        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |leaf| {
             for (item, tuple) in leaf.data() {
                 // A killed entry leads to a row that nobody needs.
                 let pointer = leaf.page().line_pointer(item);

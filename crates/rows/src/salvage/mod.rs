@@ -2,6 +2,7 @@
 
 mod account;
 mod bare;
+mod block_set;
 mod blocks;
 mod checks;
 mod counts;
@@ -18,8 +19,11 @@ pub(crate) mod large_objects;
 mod large_row;
 mod large_value;
 mod lines;
+mod loss_search;
+mod losses;
 mod lost_keys;
 mod options;
+mod outcome;
 mod outlet;
 mod pieces;
 mod plan;
@@ -30,6 +34,7 @@ pub(crate) mod sequences;
 mod server;
 mod stream;
 mod without_catalogs;
+mod witnesses;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -46,6 +51,7 @@ pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
+pub use losses::LostBy;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub use options::{Destination, Encoding, Rows, SalvageOptions};
 pub(crate) use outlet::TakeRows;
@@ -70,8 +76,11 @@ use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
 use crew::Crew;
 use lines::{LineOf, Lines, To};
+use loss_search::LossSearch;
+use lost_keys::Search;
 use outlet::Outlet;
 use plan::Plan;
+use witnesses::Witnesses;
 
 /// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who
 /// writes the account of a folder and then says [`end_of_work`].
@@ -199,7 +208,8 @@ struct Turn<'a> {
 /// What is known of a database beside its tables.
 #[derive(Clone, Copy)]
 struct Beside<'a> {
-    folder: &'a Folder,
+    /// None where rows go elsewhere.
+    folder: Option<&'a Folder>,
     catalog: &'a Catalog,
     files: &'a MainForks,
     /// Its folder at the destination.
@@ -232,6 +242,35 @@ struct FolderWork<'a> {
     finished: Option<&'a FinishedTables<'a>>,
 }
 
+/// Who is asked for rows that are lost.
+fn loss_search<'a>(
+    cluster: &'a Cluster,
+    place: &Beside<'a>,
+    replaying: &Replaying<'a>,
+    options: &'a SalvageOptions,
+    progress: &'a dyn Progress,
+) -> LossSearch<'a> {
+    let Beside { catalog, files, folder, .. } = *place;
+    LossSearch {
+        witnesses: Witnesses {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+            not_applied: replaying.not_applied,
+        },
+        search: Search {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+        },
+        folder,
+    }
+}
+
 /// What must be the same for a second run to go on after a first one.
 fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     let control = cluster.control.trusted();
@@ -249,7 +288,7 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     let text = &text.settings;
     let without = options.without_catalogs;
     format!(
-        "{system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
+        "2 {system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
     )
 }
 
@@ -293,7 +332,7 @@ impl FolderWork<'_> {
         let mut plan = plan_of(cluster, &catalog, name, options);
         let files = MainForks::of_database(cluster, database);
         let place = Beside {
-            folder,
+            folder: Some(folder),
             catalog: &catalog,
             files: &files,
             name,
@@ -313,7 +352,7 @@ impl FolderWork<'_> {
         if let Some(finished) = self.finished {
             tables.extend(finished.of_database(&catalog));
         }
-        self.search(cluster, &place, &mut tables, account)?;
+        self.search(cluster, &place, replaying, &mut tables, account)?;
         account.tables.extend(tables);
         account.interrupted |= self.progress.is_interrupted();
         Ok(())
@@ -336,24 +375,14 @@ impl FolderWork<'_> {
         &self,
         cluster: &Cluster,
         place: &Beside<'_>,
+        replaying: &Replaying<'_>,
         tables: &mut [TableAccount],
         account: &mut Account,
     ) -> Result<(), SalvageError> {
         let Beside { catalog, files, .. } = *place;
         let (options, progress) = (self.options, self.progress);
-        let search = lost_keys::Search {
-            cluster,
-            catalog,
-            files,
-            options,
-            progress,
-        };
-        for table in tables.iter_mut() {
-            table.settle();
-            if lost_keys::is_hurt(table) && !progress.is_interrupted() {
-                search.of_table(place.folder, table)?;
-            }
-        }
+        let search = loss_search(cluster, place, replaying, options, progress);
+        account.not_salvaged.extend(search.of_tables(tables)?);
         if options.verify {
             let checks = checks::Checks {
                 cluster,
@@ -392,6 +421,9 @@ impl FolderWork<'_> {
         let mut found = BesideTables {
             lost,
             ..BesideTables::default()
+        };
+        let Some(folder) = folder else {
+            return Ok(found);
         };
         if !sequences.is_empty() {
             let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
@@ -473,6 +505,19 @@ impl FolderWork<'_> {
             false => style_of(cluster, &cluster.catalog(database), options, &planned),
         };
         account.tables = self.write_tables(cluster, planned, charset, &style)?;
+        if !is_blind {
+            let catalog = cluster.catalog(database);
+            let files = MainForks::of_database(cluster, database);
+            let place = Beside {
+                folder: None,
+                catalog: &catalog,
+                files: &files,
+                name: "",
+            };
+            let search = loss_search(cluster, &place, replaying, options, self.progress);
+            let gaps = search.of_tables(&mut account.tables)?;
+            account.not_salvaged.extend(gaps);
+        }
         account.interrupted = self.progress.is_interrupted();
         Ok(())
     }
@@ -724,6 +769,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         replay: None,
         snapshots: Vec::new(),
         totals: RowCounts::default(),
+        lost_by: Vec::new(),
         tables: Vec::new(),
         sequences: Vec::new(),
         large_objects: Vec::new(),

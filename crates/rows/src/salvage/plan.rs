@@ -10,6 +10,7 @@ use pgclinic_format::wal::FileNumber;
 
 use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
+use super::witnesses::is_settled;
 use super::{encoding_of, fitting};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
@@ -152,7 +153,10 @@ impl Plan {
                     table.notes.push(note.into());
                 }
                 let mut account = account_of(&table, cluster);
-                lost_end(&table.files, relation, cluster, &mut account);
+                // Else the indexes are asked when the rows are written.
+                if !is_settled(cluster) {
+                    lost_end(&table.files, relation, cluster, &mut account);
+                }
                 if left_out {
                     account.places.clear();
                     account.damaged_pages = 0;
@@ -283,6 +287,9 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
     let whole = cluster.build.segment_blocks();
     for number in (0..=last).filter(|number| !is_there(*number)) {
         let block = u32::try_from(u64::from(number) * whole).unwrap_or(u32::MAX);
+        if !in_toast && number < last {
+            account.pages.unread += whole;
+        }
         account.places.push(LossPlace {
             in_toast,
             ..LossPlace::page(block, format!("the file {} is missing", files.path(number)))
@@ -295,6 +302,9 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
     for segment in short {
         let there = segment.len / u64::from(cluster.build.block_size);
         account.damaged_pages += whole.saturating_sub(there);
+        if !in_toast {
+            account.pages.unread += whole.saturating_sub(there);
+        }
         let block = u32::try_from(u64::from(segment.number) * whole + there).unwrap_or(u32::MAX);
         account.places.push(LossPlace {
             in_toast,

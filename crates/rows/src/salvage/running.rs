@@ -256,7 +256,7 @@ impl Round<'_> {
             return Ok(Open::default());
         }
         let place = Beside {
-            folder: self.folder,
+            folder: Some(self.folder),
             catalog: &catalog,
             files: &files,
             name,
@@ -283,7 +283,10 @@ impl Round<'_> {
         let mut tables = self.work.write_planned(cluster, &catalog, planned)?;
         tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
         let (mut settled, left) = self.settle(tables, open.tables, account)?;
-        self.work.search(cluster, &place, &mut settled, account)?;
+        let none = BTreeMap::new();
+        let replaying = Replaying { not_applied: &none };
+        let work = &self.work;
+        work.search(cluster, &place, &replaying, &mut settled, account)?;
         account.tables.extend(settled);
         Ok(Open {
             is_new: false,
