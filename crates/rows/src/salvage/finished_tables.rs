@@ -23,6 +23,8 @@ const NAME: &str = "salvage.progress";
 pub(super) struct FinishedTable {
     account: TableAccount,
     pages: PageNotes,
+    /// Its losses are counted.
+    is_counted: bool,
 }
 
 impl FinishedTable {
@@ -30,12 +32,14 @@ impl FinishedTable {
         FinishedTable {
             account: account.clone(),
             pages: account.pages.clone(),
+            is_counted: account.is_counted,
         }
     }
 
     pub(super) fn into_account(self) -> TableAccount {
         TableAccount {
             pages: self.pages,
+            is_counted: self.is_counted,
             ..self.account
         }
     }

@@ -92,7 +92,7 @@ impl PageNotes {
 
 /// What an index counts of the rows that are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct IndexCount {
+pub(crate) struct IndexCount {
     pub(super) witness: &'static str,
     pub(super) rows: u64,
     pub(super) exact: bool,
@@ -100,14 +100,14 @@ pub(super) struct IndexCount {
 
 /// What `pg_class` says of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Estimate {
-    pub(super) pages: u64,
-    pub(super) rows: u64,
+pub(crate) struct Estimate {
+    pub(crate) pages: u64,
+    pub(crate) rows: u64,
 }
 
 impl TableAccount {
     /// Counts what is lost; `index` is what an index says, if one was asked that has all rows.
-    pub(super) fn count_losses(&mut self, index: Option<IndexCount>, estimate: Estimate) {
+    pub(crate) fn count_losses(&mut self, index: Option<IndexCount>, estimate: Estimate) {
         let met = self.rows.lost.saturating_sub(self.rows.refused);
         let mut lost = Vec::new();
         match index {

@@ -51,6 +51,7 @@ pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
+pub(crate) use losses::Estimate;
 pub use losses::LostBy;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub use options::{Destination, Encoding, Rows, SalvageOptions};
@@ -64,7 +65,7 @@ use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
-use pgclinic_diagnose::{Progress, Selection, target_of};
+use pgclinic_diagnose::{Progress, Selection, lost_status_files, target_of};
 use pgclinic_format::Oid;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
@@ -114,6 +115,7 @@ pub fn salvage(
     };
     let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
+    account.not_salvaged.extend(lost_status(cluster));
     match (&options.destination, folder) {
         (Destination::Server(target), _) => {
             let database = only_database(cluster, &options.selection)?;
@@ -166,8 +168,18 @@ fn write_schema(
         schema.add(cluster, database);
     }
     folder::write_text(path, &schema.text(), options.durability)?;
-    account.not_salvaged.append(&mut schema.not_written);
+    let own = schema.not_written.into_iter();
+    let own: Vec<NotChecked> = own.filter(|one| is_own(one, options, account)).collect();
+    account.not_salvaged.extend(own);
     Ok(())
+}
+
+/// A person who names tables is told what is left out of those.
+fn is_own(left_out: &NotChecked, options: &SalvageOptions, account: &Account) -> bool {
+    let names_table = |table: &TableAccount| left_out.what.contains(&table.table);
+    let selection = &options.selection;
+    (selection.relations.is_empty() && selection.filenodes.is_empty())
+        || account.tables.iter().any(names_table)
 }
 
 fn closed(mut account: Account) -> Result<Account, SalvageError> {
@@ -367,7 +379,14 @@ impl FolderWork<'_> {
     ) -> Result<Vec<TableAccount>, SalvageError> {
         let charset = charset_of(cluster, catalog.database, self.options);
         let style = style_of(cluster, catalog, self.options, &planned);
-        self.write_tables(cluster, planned, charset, &style)
+        let count = planned.len();
+        let written = self.write_tables(cluster, planned, charset, &style)?;
+        assert_eq!(
+            written.len(),
+            count,
+            "every table of the plan has its account, whatever became of it"
+        );
+        Ok(written)
     }
 
     /// Looks for the keys of lost rows, and holds rows to keys where this is asked for.
@@ -791,6 +810,14 @@ fn replay_account(replayed: &Replayed) -> ReplayAccount {
         faults: replayed.faults.clone(),
         is_complete: replayed.is_complete,
     }
+}
+
+/// Files that say what became of transactions, and that are not there.
+fn lost_status(cluster: &Cluster) -> Vec<NotChecked> {
+    let why = "rows whose hint bits do not tell it are uncertain or withheld";
+    let lost = lost_status_files(cluster).into_iter();
+    lost.map(|what| not_salvaged(&format!("what became of transactions: {what}"), why))
+        .collect()
 }
 
 /// What recovery would still bring.

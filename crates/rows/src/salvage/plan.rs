@@ -61,6 +61,8 @@ fn is_of(given: &GivenTable, relation: &Relation) -> bool {
 pub(crate) struct Plan {
     pub(crate) tables: Vec<Planned>,
     pub(crate) not_salvaged: Vec<NotChecked>,
+    /// Tables that cannot be read, each with its reason there.
+    refused: usize,
     /// What a person says of tables whose columns are lost.
     given: Vec<GivenTable>,
 }
@@ -93,6 +95,7 @@ impl Plan {
             .map(|relation| [relation.schema.as_str(), relation.name.as_str()])
             .collect();
         let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+        let selected = wanted.len();
         for relation in wanted {
             let name = names.name(&[&relation.schema, &relation.name], relation.oid);
             plan.add(
@@ -104,6 +107,11 @@ impl Plan {
                 cluster,
             );
         }
+        assert_eq!(
+            selected,
+            plan.tables.len() + plan.refused,
+            "every table of the selection is planned, or its reason is told"
+        );
         plan
     }
 
@@ -174,6 +182,7 @@ impl Plan {
                     catalog.database
                 );
                 self.not_salvaged.push(not_salvaged(&what, &why));
+                self.refused += 1;
             }
         }
     }

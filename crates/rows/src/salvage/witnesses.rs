@@ -366,7 +366,9 @@ impl Witnesses<'_> {
 
     /// Where no index tells: the visibility map marks no block behind the end, as it is cut with its table.
     pub(super) fn note_marked(&self, table: &mut TableAccount) {
-        let Some(files) = self.files_of(table) else {
+        // Of a table without any file all is lost already.
+        let files = self.files_of(table);
+        let Some(files) = files.filter(|files| !files.segments.is_empty()) else {
             return;
         };
         let extent = Extent::of(table, &files, self.cluster);
