@@ -15,6 +15,9 @@ use crate::shape::database_name;
 /// Names that a list of tables gives.
 const NAMES_MAX: usize = 5;
 
+const NO_INDEX: &str = "they have no B-tree index with all their rows";
+const EARLIER: &str = "the write-ahead log was applied to tables alone, and it changes their indexes";
+
 /// See the module.
 pub(super) struct LossSearch<'a> {
     pub(super) witnesses: Witnesses<'a>,
@@ -33,25 +36,29 @@ impl LossSearch<'_> {
             table.settle();
         }
         let asked = self.witnesses.ask(tables);
-        let (mut gaps, mut absent) = (Vec::new(), Vec::new());
+        let (mut gaps, mut absent, mut earlier) = (Vec::new(), Vec::new(), Vec::new());
         for (table, witness) in tables.iter_mut().zip(&asked) {
             if self.witnesses.progress.is_interrupted() {
                 break;
             }
             self.of_table(table, witness)?;
             gaps.extend(self.gap_of(table, witness));
-            if matches!(witness, Witness::Absent) {
-                absent.push(&*table);
+            match witness {
+                Witness::Absent => absent.push(&*table),
+                Witness::Earlier => earlier.push(&*table),
+                Witness::Whole(_) | Witness::Broken(_) | Witness::Unasked => {}
             }
         }
-        gaps.extend(without_witness(self.witnesses.catalog, &absent));
+        let catalog = self.witnesses.catalog;
+        gaps.extend(without_witness(catalog, &absent, NO_INDEX));
+        gaps.extend(without_witness(catalog, &earlier, EARLIER));
         Ok(gaps)
     }
 
     fn of_table(&self, table: &mut TableAccount, witness: &Witness) -> Result<(), SalvageError> {
         self.witnesses.note_gone(table, witness);
         match witness {
-            Witness::Unasked => {}
+            Witness::Unasked | Witness::Earlier => {}
             Witness::Absent => self.witnesses.note_marked(table),
             Witness::Whole(_) | Witness::Broken(_) => self.witnesses.note(witness, table),
         }
@@ -74,7 +81,7 @@ impl LossSearch<'_> {
         let (statement, is_whole) = match witness {
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
-            Witness::Absent | Witness::Unasked => return None,
+            Witness::Absent | Witness::Earlier | Witness::Unasked => return None,
         };
         let (witness, rows) = match keys {
             Some(rows) => (INDEX_KEYS, rows),
@@ -112,7 +119,11 @@ impl LossSearch<'_> {
 }
 
 /// Tables whose rows nothing counts: by nature, so that nothing can be done about it.
-fn without_witness(catalog: &Catalog, tables: &[&TableAccount]) -> Option<NotChecked> {
+fn without_witness(
+    catalog: &Catalog,
+    tables: &[&TableAccount],
+    reason: &str,
+) -> Option<NotChecked> {
     let (first, rest) = tables.split_at_checked(NAMES_MAX).unwrap_or((tables, &[]));
     (!first.is_empty()).then_some(())?;
     let names = first.iter();
@@ -129,7 +140,7 @@ fn without_witness(catalog: &Catalog, tables: &[&TableAccount]) -> Option<NotChe
         database_name(catalog)
     );
     let why = format!(
-        "they have no B-tree index with all their rows, so that nothing tells of pages that were emptied or cut off: {}{more}",
+        "{reason}, so that nothing tells of pages that were emptied or cut off: {}{more}",
         names.join(", ")
     );
     Some(NotChecked {

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{Catalog, Cluster, Relation};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::attribute::Attribute;
@@ -47,6 +48,8 @@ pub(super) struct Search<'a> {
     pub(super) files: &'a MainForks,
     pub(super) options: &'a SalvageOptions,
     pub(super) progress: &'a dyn Progress,
+    /// What recovery did to tables in memory: indexes stay as they lie there.
+    pub(super) replay: Option<&'a Replay>,
 }
 
 /// An index, and where its columns stand in the table.
@@ -154,7 +157,7 @@ impl Search<'_> {
             if !keys.lines.is_empty() {
                 self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
             }
-            if keys.is_whole && index.has_all() {
+            if keys.is_whole && index.has_all() && !self.is_earlier(index) {
                 // Where keys may be null, those are one on the list.
                 let own = keys.lines.len() as u64 + keys.omitted;
                 counted = counted.max(Some(own));
@@ -179,6 +182,13 @@ impl Search<'_> {
             }
         }
         Ok(counted)
+    }
+
+    /// Recovery would change the index.
+    fn is_earlier(&self, index: &UniqueIndex<'_>) -> bool {
+        let files = self.files.of(self.catalog, index.relation);
+        let replay = self.replay;
+        replay.is_some_and(|replay| replay.touches(files.number()))
     }
 
     /// The table's file without its extension, beside which lists of its keys stand.

@@ -61,7 +61,7 @@ pub use sampling::guess_columns;
 pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
-use pgclinic_cluster::wal::Replayed;
+use pgclinic_cluster::wal::{Replay, Replayed};
 use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
@@ -112,6 +112,7 @@ pub fn salvage(
     let not_applied = replayed.as_ref().map(|(_, own)| &own.not_applied);
     let replaying = Replaying {
         not_applied: not_applied.unwrap_or(&none),
+        replay: replayed.as_ref().and_then(|_| cluster.replay()),
     };
     let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
@@ -204,6 +205,8 @@ pub fn end_of_load(target: &Target) -> Result<(), SalvageError> {
 struct Replaying<'a> {
     /// Changes that could not be applied, by file.
     not_applied: &'a BTreeMap<FileNumber, u64>,
+    /// What it does to files, where it was applied in memory: indexes and maps stay as they were.
+    replay: Option<&'a Replay>,
 }
 
 /// A database at work.
@@ -271,6 +274,7 @@ fn loss_search<'a>(
             options,
             progress,
             not_applied: replaying.not_applied,
+            replay: replaying.replay,
         },
         search: Search {
             cluster,
@@ -278,6 +282,7 @@ fn loss_search<'a>(
             files,
             options,
             progress,
+            replay: replaying.replay,
         },
         folder,
     }

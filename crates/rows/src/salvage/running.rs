@@ -284,7 +284,10 @@ impl Round<'_> {
         tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
         let (mut settled, left) = self.settle(tables, open.tables, account)?;
         let none = BTreeMap::new();
-        let replaying = Replaying { not_applied: &none };
+        let replaying = Replaying {
+            not_applied: &none,
+            replay: None,
+        };
         let work = &self.work;
         work.search(cluster, &place, &replaying, &mut settled, account)?;
         account.tables.extend(settled);
@@ -303,7 +306,10 @@ impl Round<'_> {
             cluster: self.look.cluster(),
             database,
             name,
-            replaying: &Replaying { not_applied: &none },
+            replaying: &Replaying {
+            not_applied: &none,
+            replay: None,
+        },
         };
         self.work.write_database(turn, account)
     }

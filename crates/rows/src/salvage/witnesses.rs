@@ -16,6 +16,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Relation, fork_path};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::index_page::AccessMethod;
@@ -46,6 +47,8 @@ pub(super) struct Witnesses<'a> {
     pub(super) progress: &'a dyn Progress,
     /// Files that the write-ahead log would still change.
     pub(super) not_applied: &'a BTreeMap<FileNumber, u64>,
+    /// What it did to files, where it was applied in memory: to tables, while indexes and maps stay as they lie there.
+    pub(super) replay: Option<&'a Replay>,
 }
 
 /// Who speaks for a table.
@@ -57,7 +60,9 @@ pub(super) enum Witness {
     Broken(Statement),
     /// No index has all its rows.
     Absent,
-    /// Its indexes need not be of the same moment as its pages.
+    /// It has indexes, which recovery would change: they are of an earlier moment than its pages.
+    Earlier,
+    /// Nobody is asked.
     Unasked,
 }
 
@@ -227,8 +232,12 @@ impl Witnesses<'_> {
         }
         let files = self.files.of(self.catalog, relation);
         let extent = Extent::of(table, &files, self.cluster);
+        let is_later = |files: &ForkFiles| {
+            let replay = self.replay;
+            replay.is_some_and(|replay| replay.touches(files.number()))
+        };
         let mut broken = None;
-        for (index, own) in indexes {
+        for (index, own) in indexes.iter().filter(|(_, files)| !is_later(files)) {
             let (statement, is_whole) = self.hear(index, own, &extent);
             let is_one_moment = !self.not_applied.contains_key(&own.number());
             if is_whole && is_one_moment && self.counts_enough(&statement, table) {
@@ -239,7 +248,11 @@ impl Witnesses<'_> {
                 break;
             }
         }
-        broken.map_or(Witness::Absent, Witness::Broken)
+        match broken {
+            Some(statement) => Witness::Broken(statement),
+            None if indexes.is_empty() => Witness::Absent,
+            None => Witness::Earlier,
+        }
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {
@@ -293,7 +306,7 @@ impl Witnesses<'_> {
         let (statement, is_whole) = match witness {
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
-            Witness::Absent | Witness::Unasked => return,
+            Witness::Absent | Witness::Earlier | Witness::Unasked => return,
         };
         if is_whole {
             table.witness = Some(statement.index.clone());
@@ -348,7 +361,8 @@ impl Witnesses<'_> {
 
     /// Every block on which rows are lost was marked as one whose rows all are seen: no deleted row is counted.
     pub(super) fn is_exact(&self, statement: &Statement, table: &TableAccount) -> bool {
-        let Some(files) = self.files_of(table).filter(|_| self.options.rows == Rows::Live) else {
+        let is_live = self.options.rows == Rows::Live && self.replay.is_none();
+        let Some(files) = self.files_of(table).filter(|_| is_live) else {
             return false;
         };
         let named = [&statement.missing_blocks, &statement.emptied_blocks];
@@ -368,7 +382,7 @@ impl Witnesses<'_> {
     pub(super) fn note_marked(&self, table: &mut TableAccount) {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
-        let Some(files) = files.filter(|files| !files.segments.is_empty()) else {
+        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none()) else {
             return;
         };
         let extent = Extent::of(table, &files, self.cluster);
