@@ -9,8 +9,10 @@ use std::sync::Arc;
 use common::{options, session};
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Destination, Outcome, SalvageOptions, Stream, TableAccount, salvage};
-use pgclinic_servers::{Checksums, Session, StopMode};
+use pgclinic_rows::{
+    Account, Destination, Outcome, SalvageOptions, Stream, TableAccount, salvage, salvage_live,
+};
+use pgclinic_servers::{Checksums, Session, StopMode, Target};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
 use pgclinic_testkit::{Quiet, copy_of, seed, server};
 
@@ -348,4 +350,40 @@ fn long_values_that_are_gone(ward: &Ward) {
     let long = table(&account, "long");
     assert!(long.rows.partial > 0, "{long:?}");
     assert_eq!(long.rows.written, 60);
+}
+
+/// A server that runs without the file of a table says so itself; one that rows are loaded into counts what did not come.
+#[test]
+fn a_missing_file_is_lost_from_a_server_and_into_one() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = session(&running, "postgres");
+    for sql in WORK.iter().take(4) {
+        session.execute(sql).expect(sql);
+    }
+    session.execute("VACUUM ANALYZE loss.keyed").expect("vacuumed");
+    let path = path_of(&mut session, "'loss.keyed'");
+    drop(session);
+    running.stop(StopMode::Fast).expect("stopped");
+    std::fs::remove_file(copy.pgdata.join(&path)).expect("removed");
+    let source = DataDirectory::open(&copy.pgdata).expect("a folder");
+    let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
+
+    let running = copy.start().expect("a server without the file");
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = of_loss(&folder.path().join("out"));
+    let target = Target::of(&running, "postgres");
+    let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
+    assert_eq!(account.outcome, Outcome::Damaged);
+    let keyed = table(&account, "keyed");
+    assert_eq!(witnesses(keyed), [("pg-class", 10800, false)]);
+    assert!(keyed.places[0].why.contains("could not open file"), "{keyed:?}");
+
+    let again = "CREATE DATABASE again TEMPLATE template0";
+    common::session(&running, "postgres").execute(again).expect("made");
+    let mut options = of_loss(std::path::Path::new(""));
+    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    let account = salvage(&cluster, &options, &Quiet).expect("a load");
+    assert_eq!(account.outcome, Outcome::Damaged);
+    assert_eq!(witnesses(table(&account, "keyed")), [("index-keys", 10800, true)]);
 }
