@@ -447,6 +447,13 @@ impl TableAccount {
         self.rows.written = self.rows.written.saturating_sub(rows);
     }
 
+    /// What accounts are sorted by.
+    pub(crate) fn names(&self) -> (String, String, String, u32) {
+        let own = [&self.database, &self.schema, &self.table];
+        let [database, schema, table] = own.map(String::clone);
+        (database, schema, table, self.oid)
+    }
+
     /// Sorts the places and keeps the first.
     pub(crate) fn settle(&mut self) {
         self.pages.settle();
@@ -569,15 +576,7 @@ impl Account {
         for table in &mut self.tables {
             table.settle();
         }
-        let key = |table: &TableAccount| {
-            let names = (
-                table.database.clone(),
-                table.schema.clone(),
-                table.table.clone(),
-            );
-            (names, table.oid)
-        };
-        self.tables.sort_by_cached_key(key);
+        self.tables.sort_by_cached_key(TableAccount::names);
         self.count();
         self.outcome = outcome_of(self);
     }

@@ -32,6 +32,8 @@ impl LossSearch<'_> {
         &self,
         tables: &mut [TableAccount],
     ) -> Result<Vec<NotChecked>, SalvageError> {
+        // Of several runs the accounts come in another order, and say the same.
+        tables.sort_by_cached_key(TableAccount::names);
         for table in tables.iter_mut() {
             table.settle();
         }
