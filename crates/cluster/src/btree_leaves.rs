@@ -1,62 +1,62 @@
 //! The leaves of a btree, page by page, as its files have them.
 
-use pgclinic_format::btree::BtreePage;
+use pgclinic_format::btree::{BtreePage, Meta};
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, Page};
 
+use crate::block_set::BlockSet;
 use crate::cluster::Cluster;
 use crate::files::ForkFiles;
 use crate::pieces::{Piece, Pieces};
 
 /// The meta page.
 const META: BlockNo = 0;
+/// A link that leads nowhere, as block 0 is never a page of the tree.
+const NONE: BlockNo = 0;
 
 /// What a walk over the leaves saw of the tree as a whole.
 #[derive(Default)]
 pub struct LeafWalk {
     /// Pages of the tree, and pages to which a leaf leads.
-    pages: Blocks,
-    targets: Blocks,
+    pages: BlockSet,
+    targets: BlockSet,
     /// Pages of which nothing can be read, or whose checksum denies them.
     broken: u64,
+    has_meta: bool,
 }
 
 impl LeafWalk {
     /// No leaf is missing, as far as its neighbours and checksums tell.
     pub fn is_whole(&self) -> bool {
-        self.broken == 0 && self.pages.hold_all(&self.targets)
+        self.has_meta && self.broken == 0 && self.pages.hold_all(&self.targets)
+    }
+
+    /// The meta page names the root: an index that is all zeros behind it, or that is empty as a file, is none.
+    fn take_meta(&mut self, cluster: &Cluster, page: Page<'_>, blocks: u64) {
+        self.has_meta = true;
+        let root = Meta::parse(page).filter(|_| !page.is_new() && is_right(cluster, page, META));
+        match root.map(|meta| meta.root) {
+            Some(NONE) => {}
+            Some(root) if u64::from(root) < blocks => self.targets.insert(root),
+            _ => self.broken += 1,
+        }
     }
 }
 
-/// Numbers of blocks, a bit each.
-#[derive(Default)]
-struct Blocks(Vec<u64>);
-
-impl Blocks {
-    fn insert(&mut self, block: BlockNo) {
-        let word = usize::try_from(block / 64).unwrap_or(usize::MAX);
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        if let Some(word) = self.0.get_mut(word) {
-            *word |= 1 << (block % 64);
-        }
-    }
-
-    fn hold_all(&self, other: &Blocks) -> bool {
-        let own = self.0.iter().copied().chain(std::iter::repeat(0));
-        other
-            .0
-            .iter()
-            .zip(own)
-            .all(|(other, own)| other & !own == 0)
-    }
+/// Which leaves are given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// Also broken ones, with what they still hold.
+    All,
+    /// Only those whose header and checksum nothing denies: what they say accuses others.
+    Sound,
 }
 
 /// Gives every leaf that is in use; `each` says whether more are wanted.
 pub fn each_leaf(
     cluster: &Cluster,
     files: &ForkFiles,
+    leaves: Leaves,
     each: &mut dyn FnMut(BtreePage<'_>) -> bool,
 ) -> LeafWalk {
     let pieces = Pieces::of(files, cluster.build);
@@ -65,6 +65,11 @@ pub fn each_leaf(
     let mut buffer = Vec::new();
     for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
         for (block, page) in pages(cluster, &piece, &mut buffer, &mut seen.broken) {
+            if block == META {
+                seen.take_meta(cluster, page, blocks);
+                continue;
+            }
+            let broken = seen.broken;
             let Some(tree) = tree_page(cluster, page, block, &mut seen.broken) else {
                 continue;
             };
@@ -73,10 +78,15 @@ pub fn each_leaf(
                 continue;
             }
             // A link behind the end would make the list of bits as long as it likes.
-            match tree.is_rightmost() {
-                true => {}
-                false if u64::from(tree.next) < blocks => seen.targets.insert(tree.next),
-                false => seen.broken += 1,
+            for neighbour in [tree.prev, tree.next] {
+                match neighbour {
+                    NONE => {}
+                    there if u64::from(there) < blocks => seen.targets.insert(there),
+                    _ => seen.broken += 1,
+                }
+            }
+            if leaves == Leaves::Sound && seen.broken > broken {
+                continue;
             }
             if !each(tree) {
                 return seen;
@@ -110,16 +120,19 @@ fn tree_page<'p>(
     block: BlockNo,
     broken: &mut u64,
 ) -> Option<BtreePage<'p>> {
-    if block == META || page.is_zeroed() {
+    if page.is_zeroed() {
         return None;
     }
     let tree = BtreePage::parse(page);
+    // What it still holds is given all the same.
+    *broken += u64::from(tree.is_none() || !is_right(cluster, page, block));
+    tree
+}
+
+fn is_right(cluster: &Cluster, page: Page<'_>, block: BlockNo) -> bool {
     let is_denied = cluster.checksums() == Some(true)
         && page.pd_checksum() != page_checksum(page.bytes(), block);
-    let is_right = tree.is_some() && page.header_is_sane_to_the_server() && !is_denied;
-    // What it still holds is given all the same.
-    *broken += u64::from(!is_right);
-    tree
+    page.header_is_sane_to_the_server() && !is_denied
 }
 
 #[cfg(test)]
@@ -128,7 +141,10 @@ mod tests {
 
     #[test]
     fn a_page_that_only_its_neighbour_knows_is_missed() {
-        let mut seen = LeafWalk::default();
+        let mut seen = LeafWalk {
+            has_meta: true,
+            ..LeafWalk::default()
+        };
         [1, 2, 200]
             .into_iter()
             .for_each(|block| seen.pages.insert(block));

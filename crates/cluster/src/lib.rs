@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access_methods;
+mod block_set;
 mod btree_leaves;
 mod catalog;
 mod chain;
@@ -38,7 +39,8 @@ pub mod wal;
 mod witness;
 mod words;
 
-pub use btree_leaves::{LeafWalk, each_leaf};
+pub use block_set::BlockSet;
+pub use btree_leaves::{LeafWalk, Leaves, each_leaf};
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
 pub use charset::{Charset, Euc};

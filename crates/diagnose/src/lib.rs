@@ -81,6 +81,7 @@ pub use heap_aids::HeapAids;
 pub use measures::{MEASURES, MeasureOptions, measure_cluster};
 pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use rule::{Rule, Severity};
+pub use status_gaps::lost_status_files;
 pub use visibility_bits::VisibilityBits;
 pub use walker::{
     AskedPage, Bystander, CheckOptions, Course, Glob, Progress, Selection, ServerSays, Since,

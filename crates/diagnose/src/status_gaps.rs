@@ -12,7 +12,7 @@ use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 
 use crate::multixact_walk::for_each_membership;
-use crate::status_limits::{Span, StatusLimits};
+use crate::status_limits::{Span, StatusLimits, status_limits};
 use crate::status_pages::StatusPages;
 
 /// The pages that one file lacks.
@@ -70,6 +70,24 @@ pub(crate) fn gaps(cluster: &Cluster, limits: &StatusLimits, log: StatusLog) -> 
     // Recovery takes a page that is not there for zeros and says nothing.
     let is_read = limits.settled && cluster.recovered().is_none();
     missing.told(&pages, next.filter(|_| is_read))
+}
+
+/// Files of `pg_xact` and `pg_multixact` that lack what some row may need, one sentence a file.
+pub fn lost_status_files(cluster: &Cluster) -> Vec<String> {
+    let Some(limits) = status_limits(cluster) else {
+        return Vec::new();
+    };
+    let logs = [
+        StatusLog::Xact,
+        StatusLog::MultiOffsets,
+        StatusLog::MultiMembers,
+    ];
+    let lost = logs.into_iter().flat_map(|log| gaps(cluster, &limits, log));
+    let words = |gap: Gap| match gap.in_file {
+        true => format!("{} ends too early", gap.place.path),
+        false => format!("{} is missing", gap.place.path),
+    };
+    lost.map(words).collect()
 }
 
 /// Missing pages, first and last by file.

@@ -21,7 +21,8 @@ pub use file_names::{FileNames, encoded};
 pub use live::{ServerSource, salvage_live};
 pub use salvage::{
     Account, BareTable, CheckAccount, ColumnAs, CountAccount, Destination, DoubtfulObject,
-    Durability, Encoding, LargeObjectsAccount, LossPlace, LostDatabase, LostKeys, Outcome, PLACES_MAX,
+    Durability, Encoding, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
+    PLACES_MAX,
     ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions, SequenceAccount, SnapshotAccount,
     Stream, TableAccount, end_of_load, end_of_work, guess_cluster, guess_columns, salvage,
     salvage_file,

@@ -171,6 +171,11 @@ impl Replay {
         self.touched.fate(file, fork, block)
     }
 
+    /// Recovery changes the main fork of the file, or may: the file as it lies there is not the one that recovery leaves.
+    pub fn touches(&self, file: FileNumber) -> bool {
+        self.touched.holds(file)
+    }
+
     /// The relation got its files after the redo point.
     pub fn creates(&self, file: FileNumber) -> bool {
         self.touched.created.contains(&file)

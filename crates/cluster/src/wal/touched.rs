@@ -64,6 +64,18 @@ impl Touched {
         }
     }
 
+    /// Some record speaks of the main fork of the file, or may.
+    pub(crate) fn holds(&self, file: FileNumber) -> bool {
+        let fork = Fork::Main;
+        self.overflowed
+            || self.forks.contains_key(&ForkOf { file, fork })
+            || self.created.contains(&file)
+            || self.dropped.contains(&file)
+            || self.truncated.contains_key(&file)
+            || self.databases.contains(&file.database)
+            || self.tablespaces.contains(&file.tablespace)
+    }
+
     fn overflow(&mut self) {
         self.overflowed = true;
         self.forks = HashMap::new();

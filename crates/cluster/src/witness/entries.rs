@@ -5,7 +5,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
 
-use crate::btree_leaves::each_leaf;
+use crate::btree_leaves::{Leaves, each_leaf};
 use crate::cluster::Cluster;
 use crate::files::{ForkFiles, Home};
 use crate::relation::Relation;
@@ -102,7 +102,7 @@ fn each_entry_of(
 ) -> bool {
     let mut broken = 0u64;
     let mut leaves = 0u64;
-    let walk = each_leaf(cluster, files, &mut |leaf| {
+    let walk = each_leaf(cluster, files, Leaves::Sound, &mut |leaf| {
         leaves += 1;
         let first = leaf.first_data();
         let pointers = leaf.page().line_pointers();

@@ -13,7 +13,7 @@ mod salvage;
 mod sheet;
 
 pub(crate) use salvage::{
-    check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
+    check_words, column_words, count_words, counts_words, extent, lost_words, not_replayed_words, object_words,
     place_words,
 };
 

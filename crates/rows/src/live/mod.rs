@@ -31,7 +31,7 @@ use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 
 use crate::file_names::FileNames;
 use crate::salvage::{
-    Account, Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions,
+    Account, Destination, Encoding, Estimate, FinishedTables, Folder, SalvageError, SalvageOptions,
     TableAccount, new_account, not_salvaged, sequences::script, write_text,
 };
 use crate::schema::SchemaFile;
@@ -412,6 +412,11 @@ impl<'a> Live<'a> {
         let is_whole = self.read_rows(table, &mut work, self.options, kept)?;
         self.write_log(name, &work.log)?;
         let mut account = work.account;
+        let estimate = Estimate {
+            pages: u64::from(table.blocks).max(1),
+            rows: table.estimate,
+        };
+        account.count_losses(None, estimate);
         if let [_, _, ..] = account.snapshots.as_slice() {
             let numbers: Vec<String> = account.snapshots.iter().map(u32::to_string).collect();
             let note = format!(
@@ -547,6 +552,7 @@ impl<'a> Live<'a> {
         };
         let account = &mut work.account;
         account.rows.add(&found.rows);
+        account.pages.add(found.pages);
         account.places.extend(found.places);
         account.places_omitted += found.places_omitted;
         account.notes.extend(found.notes);

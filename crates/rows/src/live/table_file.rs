@@ -19,6 +19,8 @@ const EACH_BLOCKS: u32 = 32;
 
 /// The class of errors that are no matter of a block: no right to read the table, no such column.
 const NOT_ALLOWED: &str = "42";
+/// `undefined_table`.
+const DROPPED: &str = "42P01";
 
 /// Why a table cannot be gone on with.
 pub(super) enum Stop {
@@ -105,6 +107,7 @@ impl TableFile {
                 self.refused_whole = Some(self.last_refusal.0.clone());
                 self.bad_blocks = (0..table.blocks).collect();
             }
+            self.lose_without_pages(table);
         }
         while let Some((from, to)) = self.open.last().copied() {
             // A range during which the server goes away is there again, in halves.
@@ -132,6 +135,22 @@ impl TableFile {
             }
         }
         Ok(())
+    }
+
+    /// The server counts no page of the table and does not give it all the same: its file is gone. A table without pages has no range
+    /// of blocks that could be asked for by itself.
+    fn lose_without_pages(&mut self, table: &LiveTable) {
+        let (words, state) = &self.last_refusal;
+        if table.blocks > 0 || words.is_empty() {
+            return;
+        }
+        if state == DROPPED {
+            self.account.notes.push("dropped meanwhile".into());
+            return;
+        }
+        let why = format!("the server does not give the table: {words}");
+        self.account.places.push(LossPlace::page(0, why));
+        self.account.pages.unread += 1;
     }
 
     /// Asks for the blocks that the server does not give whole row by row, and value by value: nobody can look at its files.
@@ -179,6 +198,7 @@ impl TableFile {
             return;
         }
         let places = &mut self.account.places;
+        self.account.pages.unread += blocks.len() as u64;
         if let Some(refusal) = &self.refused_whole {
             let why = format!(
                 "the server does not give the table ({refusal}), and its files cannot be read through it: {why}"
@@ -377,6 +397,7 @@ impl TableFile {
                     known.push(snapshot);
                 }
                 self.account.rows.live += rows;
+                self.account.rows.found += rows;
                 self.account.rows.written += rows;
                 Ok(true)
             }

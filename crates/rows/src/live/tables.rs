@@ -26,6 +26,8 @@ pub(super) struct LiveTable {
     /// The same for forms: names and types, and no files.
     pub(super) shape: Arc<Table>,
     pub(super) blocks: u32,
+    /// `reltuples`; 0 where nobody counted.
+    pub(super) estimate: u64,
     pub(super) is_materialized_view: bool,
 }
 
@@ -33,7 +35,7 @@ pub(super) struct LiveTable {
 const QUESTION: &str = "\
 SELECT n.nspname, c.relname, c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), \
   (pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint), c.relkind, \
-  a.attname, pg_catalog.quote_ident(a.attname), a.atttypid \
+  a.attname, pg_catalog.quote_ident(a.attname), a.atttypid, c.reltuples::bigint \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped GENERATED \
 WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't' AND (c.relkind = 'r' OR c.relispopulated) \
@@ -48,6 +50,7 @@ struct Described<'r> {
     oid: Oid,
     quoted: &'r str,
     blocks: u32,
+    estimate: u64,
     is_materialized_view: bool,
     /// Name, quoted name and type; none of a table without columns.
     column: Option<(&'r str, &'r str, Oid)>,
@@ -64,6 +67,8 @@ fn described(row: &[Option<String>]) -> Option<Described<'_>> {
         quoted: text(3)?,
         // A table that is larger than any can be is read to its end.
         blocks: number(4).unwrap_or(u32::MAX),
+        // Below 0 where nobody counted.
+        estimate: text(9).and_then(|rows| rows.parse().ok()).unwrap_or(0),
         is_materialized_view: text(5)? == "m",
         column: column(),
     })
@@ -181,6 +186,7 @@ impl LiveTable {
             column_names: Vec::new(),
             shape: Arc::new(shape),
             blocks: row.blocks,
+            estimate: row.estimate,
             is_materialized_view: row.is_materialized_view,
         }
     }
@@ -208,6 +214,7 @@ impl LiveTable {
             oid,
             quoted: &format!("pg_catalog.{name}"),
             blocks,
+            estimate: 0,
             is_materialized_view: false,
             column: None,
         };

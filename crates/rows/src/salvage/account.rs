@@ -6,6 +6,9 @@ use pgclinic_diagnose::document::{NotChecked, Target, Tool};
 use pgclinic_format::types::Tid;
 use serde::{Deserialize, Serialize};
 
+use super::losses::{self, Estimate, LostBy, PageNotes};
+use super::outcome::outcome_of;
+
 /// How a salvage ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,6 +53,9 @@ pub struct Account {
     pub lost_databases: Vec<LostDatabase>,
     /// Of all tables.
     pub totals: RowCounts,
+    /// Who says how many rows of all tables are lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_by: Vec<LostBy>,
     /// By database, schema and name.
     pub tables: Vec<TableAccount>,
     /// Sequences with their values; each database's folder holds a script that sets them.
@@ -137,8 +143,23 @@ pub struct RowCounts {
     /// newer version is to be preferred; or it contradicts their hint bits, which make them dead.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub withheld: u64,
-    /// Known to have been there, and lost. Rows of pages of which nothing is left are not counted: see the places.
+    /// Lost: those that are known and those that are estimated. At most so many where a witness is not exact.
     pub lost: u64,
+    /// Of these, those that a witness names one by one: keys and entries of an index, rows that were met and cannot be read.
+    #[serde(default)]
+    pub lost_known: u64,
+    /// Of these, those that stood on pages of which nothing is left and that no index names.
+    #[serde(default)]
+    pub lost_estimated: u64,
+    /// Of those that are known, those that the destination did not take.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused: u64,
+    /// Row versions that were found: written, skipped or refused.
+    #[serde(default)]
+    pub found: u64,
+    /// Of these, those that were not asked for: dead and withheld ones.
+    #[serde(default)]
+    pub skipped: u64,
 }
 
 impl RowCounts {
@@ -153,6 +174,16 @@ impl RowCounts {
         self.uncertain += other.uncertain;
         self.withheld += other.withheld;
         self.lost += other.lost;
+        self.lost_known += other.lost_known;
+        self.lost_estimated += other.lost_estimated;
+        self.refused += other.refused;
+        self.found += other.found;
+        self.skipped += other.skipped;
+    }
+
+    /// Every version that was found went somewhere.
+    fn adds_up(&self) -> bool {
+        self.found == self.written + self.skipped + self.refused
     }
 
     fn is_whole(&self) -> bool {
@@ -273,9 +304,18 @@ pub struct TableAccount {
     /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Blocks of which something could not be read; not written.
+    /// Who says how many of its rows are lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_by: Vec<LostBy>,
+    /// The index that was asked whether all its rows are there, with its schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<String>,
+    /// Its losses were counted, by all who know of them.
     #[serde(skip)]
-    pub damaged_blocks: Vec<u32>,
+    pub(crate) is_counted: bool,
+    /// What was seen of its pages; not written.
+    #[serde(skip)]
+    pub(crate) pages: PageNotes,
 }
 
 /// A key of a table, held to the rows that were written.
@@ -417,7 +457,7 @@ impl TableAccount {
         self.pages_beyond_wal += tally.pages_beyond_wal;
         self.places_omitted += tally.places_omitted;
         self.out_of_reach |= tally.out_of_reach;
-        self.damaged_blocks.extend(tally.damaged_blocks);
+        self.pages.add(tally.pages);
         self.places.extend(tally.places);
         if self.places.len() > 2 * PLACES_MAX {
             self.settle();
@@ -427,13 +467,20 @@ impl TableAccount {
     /// So many of the rows that were read were not taken by the destination.
     pub(crate) fn refuse(&mut self, rows: u64) {
         self.rows.lost += rows;
+        self.rows.refused += rows;
         self.rows.written = self.rows.written.saturating_sub(rows);
+    }
+
+    /// What accounts are sorted by.
+    pub(crate) fn names(&self) -> (String, String, String, u32) {
+        let own = [&self.database, &self.schema, &self.table];
+        let [database, schema, table] = own.map(String::clone);
+        (database, schema, table, self.oid)
     }
 
     /// Sorts the places and keeps the first.
     pub(crate) fn settle(&mut self) {
-        self.damaged_blocks.sort_unstable();
-        self.damaged_blocks.dedup();
+        self.pages.settle();
         self.places.sort_by_key(|place| (place.block, place.item));
         let omitted = self.places.len().saturating_sub(PLACES_MAX);
         self.places.truncate(PLACES_MAX);
@@ -479,8 +526,10 @@ pub(crate) struct Tally {
     pub(crate) pages_beyond_wal: u64,
     pub(crate) places: Vec<LossPlace>,
     pub(crate) places_omitted: u64,
-    /// Of the table itself, each perhaps more than once.
-    pub(crate) damaged_blocks: Vec<u32>,
+    /// Rows that count, as far as their fate is known.
+    pub(crate) counted: u64,
+    /// Of the table itself; damaged blocks each perhaps more than once.
+    pub(crate) pages: PageNotes,
     /// A file is there and could not be read.
     pub(crate) out_of_reach: bool,
 }
@@ -488,8 +537,8 @@ pub(crate) struct Tally {
 impl Tally {
     /// Rows of this block of the table may be lost.
     pub(crate) fn doubt_block(&mut self, block: u32) {
-        if self.damaged_blocks.last() != Some(&block) {
-            self.damaged_blocks.push(block);
+        if self.pages.damaged.last() != Some(&block) {
+            self.pages.damaged.push(block);
         }
     }
 
@@ -555,46 +604,39 @@ impl Account {
         for table in &mut self.tables {
             table.settle();
         }
-        let key = |table: &TableAccount| {
-            let names = (
-                table.database.clone(),
-                table.schema.clone(),
-                table.table.clone(),
-            );
-            (names, table.oid)
-        };
-        self.tables.sort_by_cached_key(key);
+        self.tables.sort_by_cached_key(TableAccount::names);
+        self.count();
+        self.outcome = outcome_of(self);
+    }
+
+    /// Totals, which add up.
+    fn count(&mut self) {
         self.totals = RowCounts::default();
-        for table in &self.tables {
+        for table in &mut self.tables {
+            // What stood in a file that was taken away is not there.
+            if self.interrupted && table.file.is_none() {
+                table.rows = RowCounts::default();
+                table.lost_by.clear();
+                table.is_counted = true;
+            }
+            if !table.is_counted {
+                table.count_losses(None, Estimate::default());
+            }
+            let RowCounts {
+                found,
+                written,
+                skipped,
+                refused,
+                ..
+            } = table.rows;
+            assert!(
+                table.rows.adds_up(),
+                "of {found} row versions of {}.{} {written} were written, {skipped} skipped and {refused} refused",
+                table.schema,
+                table.table
+            );
             self.totals.add(&table.rows);
         }
-        let is_open = |reason: &NotChecked| !reason.inherent;
-        let objects_lost = self
-            .large_objects
-            .iter()
-            .any(|file| !file.places.is_empty());
-        let values_doubtful = self.sequences.iter().any(|one| one.doubt.is_some());
-        let differs = |count: &CountAccount| count.missing() + count.unknown() > 0;
-        let is_broken =
-            self.checks.iter().any(|check| check.broken > 0) || self.counts.iter().any(differs);
-        // Tables of a server at work are of different moments, so that a key tells nothing for sure.
-        let breaks = is_broken && self.source.is_none();
-        let is_hurt = |table: &TableAccount| {
-            !table.is_whole() && !table.unsettled && !table.out_of_reach
-        };
-        let is_out_of_reach = self.tables.iter().any(|table| table.out_of_reach);
-        let databases_lost = !self.lost_databases.is_empty();
-        let is_damaged = objects_lost || databases_lost || values_doubtful || breaks;
-        self.outcome = if is_damaged || self.tables.iter().any(is_hurt) {
-            Outcome::Damaged
-        } else if self.not_salvaged.iter().any(is_open)
-            || self.interrupted
-            || is_broken
-            || is_out_of_reach
-        {
-            Outcome::Incomplete
-        } else {
-            Outcome::Whole
-        };
+        self.lost_by = losses::sum(&self.tables);
     }
 }

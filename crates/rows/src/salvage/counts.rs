@@ -9,7 +9,7 @@
 //! What leads nowhere was a row, or a deleted one that VACUUM did not pass: at most so many are missing. Where no index has all rows
 //! there is only the estimate of `pg_class`, which is told and decides nothing.
 
-use pgclinic_cluster::{Catalog, Cluster, Persistence, Pieces, Relation, each_leaf};
+use pgclinic_cluster::{Catalog, Cluster, Leaves, Persistence, Pieces, Relation, each_leaf};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::index_page::AccessMethod;
@@ -134,7 +134,7 @@ impl Counts<'_> {
         let runs = SortedRuns::new(budget, &self.options.spill_folder);
         let mut runs = runs.map_err(|error| self.spill(error))?;
         let mut failure = None;
-        let seen = each_leaf(self.cluster, &files, &mut |leaf| {
+        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |leaf| {
             for (item, tuple) in leaf.data() {
                 // A killed entry leads to a row that nobody needs.
                 let pointer = leaf.page().line_pointer(item);

@@ -13,15 +13,36 @@ use serde::{Deserialize, Serialize};
 use super::account::TableAccount;
 use super::error::SalvageError;
 use super::folder::{self, Folder};
+use super::losses::PageNotes;
 use crate::shape::{Table, database_name};
 
 const NAME: &str = "salvage.progress";
 
-/// What stands in a line.
+/// What stands in a line: the account, and what those need to know of its pages who look for lost rows at the end.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+pub(super) struct FinishedTable {
     account: TableAccount,
-    damaged_blocks: Vec<u32>,
+    pages: PageNotes,
+    /// Its losses are counted.
+    is_counted: bool,
+}
+
+impl FinishedTable {
+    pub(super) fn of(account: &TableAccount) -> Self {
+        FinishedTable {
+            account: account.clone(),
+            pages: account.pages.clone(),
+            is_counted: account.is_counted,
+        }
+    }
+
+    pub(super) fn into_account(self) -> TableAccount {
+        TableAccount {
+            pages: self.pages,
+            is_counted: self.is_counted,
+            ..self.account
+        }
+    }
 }
 
 /// See the module.
@@ -48,13 +69,8 @@ impl<'a> FinishedTables<'a> {
             return Err(SalvageError::Unsuitable(why.into()));
         }
         // A line that was cut off is of a table that is done again.
-        let entries = lines.filter_map(|line| serde_json::from_str::<Entry>(line).ok());
-        for Entry {
-            mut account,
-            damaged_blocks,
-        } in entries
-        {
-            account.damaged_blocks = damaged_blocks;
+        let entries = lines.filter_map(|line| serde_json::from_str::<FinishedTable>(line).ok());
+        for account in entries.map(FinishedTable::into_account) {
             let is_there = |file: &String| folder.bytes_of(file) == Some(account.file_bytes);
             if account.file.as_ref().is_some_and(is_there) {
                 found.before.push(account);
@@ -65,10 +81,7 @@ impl<'a> FinishedTables<'a> {
 
     /// A table is whole.
     pub(crate) fn add(&self, account: &TableAccount) -> Result<(), SalvageError> {
-        let entry = Entry {
-            account: account.clone(),
-            damaged_blocks: account.damaged_blocks.clone(),
-        };
+        let entry = FinishedTable::of(account);
         let line = serde_json::to_string(&entry).expect("plain data");
         self.folder.append(NAME, &format!("{line}\n"))
     }

@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use pgclinic_cluster::{Catalog, Cluster, Pieces, Relation, each_leaf};
+use pgclinic_cluster::wal::Replay;
+use pgclinic_cluster::{Catalog, Cluster, Leaves, Pieces, Relation, each_leaf};
 use pgclinic_diagnose::Progress;
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
@@ -45,6 +46,8 @@ pub(super) struct Search<'a> {
     pub(super) files: &'a MainForks,
     pub(super) options: &'a SalvageOptions,
     pub(super) progress: &'a dyn Progress,
+    /// What recovery did to tables in memory: indexes stay as they lie there.
+    pub(super) replay: Option<&'a Replay>,
 }
 
 /// An index, and where its columns stand in the table.
@@ -59,17 +62,33 @@ impl UniqueIndex<'_> {
     fn name(&self) -> &str {
         &self.relation.name
     }
+
+    /// Every row has an entry.
+    fn has_all(&self) -> bool {
+        let index = self.relation.index.as_ref();
+        index.is_some_and(|index| index.live && index.ready && !index.has_predicate)
+    }
 }
 
 /// Blocks of which rows may be lost.
 struct Damaged<'a> {
     blocks: &'a [BlockNo],
+    /// Pages without any row, in order, as half-open ranges.
+    vacant: &'a [(BlockNo, BlockNo)],
     pieces: Pieces,
 }
 
 impl Damaged<'_> {
     fn holds(&self, block: BlockNo) -> bool {
-        self.blocks.binary_search(&block).is_ok() || !self.pieces.hold(block)
+        self.blocks.binary_search(&block).is_ok()
+            || self.is_vacant(block)
+            || !self.pieces.hold(block)
+    }
+
+    fn is_vacant(&self, block: BlockNo) -> bool {
+        let behind = self.vacant.partition_point(|(start, _)| *start <= block);
+        let range = behind.checked_sub(1).and_then(|at| self.vacant.get(at));
+        range.is_some_and(|(_, end)| block < *end)
     }
 }
 
@@ -84,6 +103,8 @@ struct Keys {
     bytes: u64,
     /// Entries for which there was no room.
     omitted: u64,
+    /// All leaves of the index were there.
+    is_whole: bool,
 }
 
 impl Keys {
@@ -102,40 +123,47 @@ impl Keys {
 }
 
 impl Search<'_> {
-    /// Writes the keys of lost rows of a table beside its file; notes in the account which there are.
+    /// Writes the keys of lost rows of a table beside its file, where there is a folder; notes in the account which there are. Says
+    /// how many keys are lost of an index that has all rows and can be read whole; nothing where there is none.
     pub(super) fn of_table(
         &self,
-        folder: &Folder,
+        folder: Option<&Folder>,
         account: &mut TableAccount,
-    ) -> Result<(), SalvageError> {
-        let extension = format!(".{}", self.options.form.extension());
-        let file = account.file.clone().unwrap_or_default();
-        let Some(file) = file.strip_suffix(&extension) else {
-            return Ok(());
-        };
-        let damaged = account.damaged_blocks.clone();
+    ) -> Result<Option<u64>, SalvageError> {
         let Some(relation) = self.catalog.relations.get(&account.oid) else {
-            return Ok(());
+            return Ok(None);
         };
         let mut options = self.options.clone();
         options.form = form_named("copy").expect("a form of the register");
         options.rows = super::Rows::Live;
         let choice = super::choice_of(&options);
         let Ok(table) = Table::of(self.files, self.catalog, relation, choice) else {
-            return Ok(());
+            return Ok(None);
         };
+        let pages = account.pages.clone();
         let damaged = Damaged {
-            blocks: &damaged,
+            blocks: &pages.damaged,
+            vacant: &pages.vacant,
             pieces: Pieces::of(&table.files, self.cluster.build),
         };
         let indexes = self.unique_indexes(relation, &table);
         let parts: Vec<[&str; 1]> = indexes.iter().map(|index| [index.name()]).collect();
         let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+        let mut counted = None;
         for index in &indexes {
             let mut keys = self.entries(index, &damaged);
             if !keys.lines.is_empty() {
                 self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
             }
+            if keys.is_whole && index.has_all() && !self.is_earlier(index) {
+                // Where keys may be null, those are one on the list.
+                let own = keys.lines.len() as u64 + keys.omitted;
+                counted = counted.max(Some(own));
+            }
+            let list = folder.and_then(|folder| Some((folder, self.list_of(account)?)));
+            let Some((folder, file)) = list else {
+                continue;
+            };
             if keys.omitted > 0 {
                 account.notes.push(format!(
                     "the list of lost keys of {} is not whole: {} more of its entries lead to damaged pages, and --memory has no room for them",
@@ -146,12 +174,26 @@ impl Search<'_> {
             if !keys.lines.is_empty() {
                 let number = index.relation.oid;
                 let own = names.name(&[index.name()], number);
-                let name = beside((file, relation.oid), "lost_keys", (&own, number));
+                let name = beside((&file, relation.oid), "lost_keys", (&own, number));
                 let found = self.write(folder, &name, index, &keys)?;
                 account.lost_keys.push(found);
             }
         }
-        Ok(())
+        Ok(counted)
+    }
+
+    /// Recovery would change the index.
+    fn is_earlier(&self, index: &UniqueIndex<'_>) -> bool {
+        let files = self.files.of(self.catalog, index.relation);
+        let replay = self.replay;
+        replay.is_some_and(|replay| replay.touches(files.number()))
+    }
+
+    /// The table's file without its extension, beside which lists of its keys stand.
+    fn list_of(&self, account: &TableAccount) -> Option<String> {
+        let extension = format!(".{}", self.options.form.extension());
+        let file = account.file.as_ref()?.strip_suffix(&extension)?;
+        Some(file.to_owned())
     }
 
     fn unique_indexes<'s>(&'s self, table: &Relation, shape: &Table) -> Vec<UniqueIndex<'s>> {
@@ -184,11 +226,13 @@ impl Search<'_> {
         let mut keys = Keys::default();
         // The rest is for reading the damaged pages again.
         let bytes_max = self.options.memory_bytes / 4;
-        self.each_entry(index, &mut |tid, key, line| {
-            if damaged.holds(tid.block) {
+        let takes = |block: BlockNo| self.options.selection.takes_block(block.into());
+        let is_whole = self.each_entry(index, &mut |tid, key, line| {
+            if damaged.holds(tid.block) && takes(tid.block) {
                 keys.add(key, line, bytes_max);
             }
         });
+        keys.is_whole = is_whole;
         if !keys.lines.is_empty() {
             self.each_entry(index, &mut |tid, key, _| {
                 let is_elsewhere = !damaged.holds(tid.block) && keys.lines.contains_key(key);
@@ -200,8 +244,8 @@ impl Search<'_> {
         keys
     }
 
-    /// Gives the rows that each entry leads to, the text of its key and a line of all its values.
-    fn each_entry(&self, index: &UniqueIndex<'_>, each: &mut EachEntry<'_>) {
+    /// Gives the rows that each entry leads to, the text of its key and a line of all its values; says whether all entries came.
+    fn each_entry(&self, index: &UniqueIndex<'_>, each: &mut EachEntry<'_>) -> bool {
         let files = self.files.of(self.catalog, index.relation);
         let limits = Limits {
             major: self.cluster.layout.major,
@@ -212,7 +256,8 @@ impl Search<'_> {
         let style = text.of_columns(self.cluster, self.catalog, index.columns.iter());
         let mut texts = Texts::new(&index.columns, limits, charset, &style);
         let (mut key, mut line) = (Vec::new(), Vec::new());
-        each_leaf(self.cluster, &files, &mut |leaf| {
+        let mut all_came = true;
+        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |leaf| {
             for (item, tuple) in leaf.data() {
                 key.clear();
                 line.clear();
@@ -220,6 +265,7 @@ impl Search<'_> {
                 let pointer = leaf.page().line_pointer(item);
                 let is_killed = pointer.is_some_and(|pointer| pointer.flags() == LpFlags::Dead);
                 let printed = print(tuple, index, &mut texts, &mut key, &mut line);
+                all_came &= is_killed || printed.is_some();
                 if is_killed || printed.is_none() {
                     continue;
                 }
@@ -227,8 +273,9 @@ impl Search<'_> {
                     each(tid, &key, &line);
                 }
             }
-            true
+            !self.progress.is_interrupted()
         });
+        seen.is_whole() && all_came
     }
 
     fn is_live(&self, pieces: &Pieces, tid: Tid) -> bool {

@@ -17,10 +17,13 @@ pub(crate) mod large_objects;
 mod large_row;
 mod large_value;
 mod lines;
+mod loss_search;
+mod losses;
 mod lost_databases;
 mod lost_keys;
 mod lost_relations;
 mod options;
+mod outcome;
 mod outlet;
 mod plan;
 mod reading;
@@ -31,6 +34,7 @@ pub(crate) mod sequences;
 mod server;
 mod stream;
 mod without_catalogs;
+mod witnesses;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -47,6 +51,8 @@ pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
+pub(crate) use losses::Estimate;
+pub use losses::LostBy;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub use options::{Destination, Encoding, Rows, SalvageOptions};
 pub(crate) use outlet::TakeRows;
@@ -55,11 +61,11 @@ pub use sampling::guess_columns;
 pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
-use pgclinic_cluster::wal::{ReplaySpace, Replayed};
+use pgclinic_cluster::wal::{Replay, ReplaySpace, Replayed};
 use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
-use pgclinic_diagnose::{Progress, Selection, target_of};
+use pgclinic_diagnose::{Progress, Selection, lost_status_files, target_of};
 use pgclinic_format::Oid;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
@@ -71,9 +77,12 @@ use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
 use crew::Crew;
 use lines::{LineOf, Lines, To};
+use loss_search::LossSearch;
 use lost_databases::DirectoryState;
+use lost_keys::Search;
 use outlet::Outlet;
 use plan::Plan;
+use witnesses::Witnesses;
 
 /// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who
 /// writes the account of a folder and then says [`end_of_work`].
@@ -103,9 +112,11 @@ pub fn salvage(
     let not_applied = replayed.as_ref().map(|(_, own)| &own.not_applied);
     let replaying = Replaying {
         not_applied: not_applied.unwrap_or(&none),
+        replay: replayed.as_ref().and_then(|_| cluster.replay()),
     };
     let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
+    account.not_salvaged.extend(lost_status(cluster));
     match (&options.destination, folder) {
         (Destination::Server(target), _) => {
             let database = only_database(cluster, &options.selection)?;
@@ -167,8 +178,18 @@ fn write_schema(
         schema.add(cluster, database);
     }
     folder::write_text(path, &schema.text(), options.durability)?;
-    account.not_salvaged.append(&mut schema.not_written);
+    let own = schema.not_written.into_iter();
+    let own: Vec<NotChecked> = own.filter(|one| is_own(one, options, account)).collect();
+    account.not_salvaged.extend(own);
     Ok(())
+}
+
+/// A person who names tables is told what is left out of those.
+fn is_own(left_out: &NotChecked, options: &SalvageOptions, account: &Account) -> bool {
+    let names_table = |table: &TableAccount| left_out.what.contains(&table.table);
+    let selection = &options.selection;
+    (selection.relations.is_empty() && selection.filenodes.is_empty())
+        || account.tables.iter().any(names_table)
 }
 
 fn closed(cluster: &Cluster, mut account: Account) -> Result<Account, SalvageError> {
@@ -205,6 +226,8 @@ pub fn end_of_load(target: &Target) -> Result<(), SalvageError> {
 struct Replaying<'a> {
     /// Changes that could not be applied, by file.
     not_applied: &'a BTreeMap<FileNumber, u64>,
+    /// What it does to files, where it was applied in memory: indexes and maps stay as they were.
+    replay: Option<&'a Replay>,
 }
 
 /// A database at work.
@@ -221,7 +244,8 @@ struct Turn<'a> {
 /// What is known of a database beside its tables.
 #[derive(Clone, Copy)]
 struct Beside<'a> {
-    folder: &'a Folder,
+    /// None where rows go elsewhere.
+    folder: Option<&'a Folder>,
     catalog: &'a Catalog,
     files: &'a MainForks,
     /// Its folder at the destination.
@@ -254,6 +278,37 @@ struct FolderWork<'a> {
     finished: Option<&'a FinishedTables<'a>>,
 }
 
+/// Who is asked for rows that are lost.
+fn loss_search<'a>(
+    cluster: &'a Cluster,
+    place: &Beside<'a>,
+    replaying: &Replaying<'a>,
+    options: &'a SalvageOptions,
+    progress: &'a dyn Progress,
+) -> LossSearch<'a> {
+    let Beside { catalog, files, folder, .. } = *place;
+    LossSearch {
+        witnesses: Witnesses {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+            not_applied: replaying.not_applied,
+            replay: replaying.replay,
+        },
+        search: Search {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+            replay: replaying.replay,
+        },
+        folder,
+    }
+}
+
 /// What must be the same for a second run to go on after a first one.
 fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     let control = cluster.control.trusted();
@@ -271,7 +326,7 @@ fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     let text = &text.settings;
     let without = options.without_catalogs;
     format!(
-        "{system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
+        "2 {system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
     )
 }
 
@@ -318,7 +373,7 @@ impl FolderWork<'_> {
         let mut plan = plan_of(cluster, &catalog, name, options);
         let files = MainForks::of_database(cluster, database);
         let place = Beside {
-            folder,
+            folder: Some(folder),
             catalog: &catalog,
             files: &files,
             name,
@@ -338,7 +393,7 @@ impl FolderWork<'_> {
         if let Some(finished) = self.finished {
             tables.extend(finished.of_database(&catalog));
         }
-        self.search(cluster, &place, &mut tables, account)?;
+        self.search(cluster, &place, replaying, &mut tables, account)?;
         account.tables.extend(tables);
         self.write_unclaimed(turn, &catalog, account)?;
         account.interrupted |= self.progress.is_interrupted();
@@ -373,7 +428,14 @@ impl FolderWork<'_> {
     ) -> Result<Vec<TableAccount>, SalvageError> {
         let charset = charset_of(cluster, catalog.database, self.options);
         let style = style_of(cluster, catalog, self.options, &planned);
-        self.write_tables(cluster, planned, charset, &style)
+        let count = planned.len();
+        let written = self.write_tables(cluster, planned, charset, &style)?;
+        assert_eq!(
+            written.len(),
+            count,
+            "every table of the plan has its account, whatever became of it"
+        );
+        Ok(written)
     }
 
     /// Looks for the keys of lost rows, and holds rows to keys where this is asked for.
@@ -381,24 +443,14 @@ impl FolderWork<'_> {
         &self,
         cluster: &Cluster,
         place: &Beside<'_>,
+        replaying: &Replaying<'_>,
         tables: &mut [TableAccount],
         account: &mut Account,
     ) -> Result<(), SalvageError> {
         let Beside { catalog, files, .. } = *place;
         let (options, progress) = (self.options, self.progress);
-        let search = lost_keys::Search {
-            cluster,
-            catalog,
-            files,
-            options,
-            progress,
-        };
-        for table in tables.iter_mut() {
-            table.settle();
-            if lost_keys::is_hurt(table) && !progress.is_interrupted() {
-                search.of_table(place.folder, table)?;
-            }
-        }
+        let search = loss_search(cluster, place, replaying, options, progress);
+        account.not_salvaged.extend(search.of_tables(tables)?);
         if options.verify {
             let checks = checks::Checks {
                 cluster,
@@ -437,6 +489,9 @@ impl FolderWork<'_> {
         let mut found = BesideTables {
             lost,
             ..BesideTables::default()
+        };
+        let Some(folder) = folder else {
+            return Ok(found);
         };
         if !sequences.is_empty() {
             let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
@@ -521,6 +576,19 @@ impl FolderWork<'_> {
             false => style_of(cluster, &cluster.catalog(database), options, &planned),
         };
         account.tables = self.write_tables(cluster, planned, charset, &style)?;
+        if !is_blind {
+            let catalog = cluster.catalog(database);
+            let files = MainForks::of_database(cluster, database);
+            let place = Beside {
+                folder: None,
+                catalog: &catalog,
+                files: &files,
+                name: "",
+            };
+            let search = loss_search(cluster, &place, replaying, options, self.progress);
+            let gaps = search.of_tables(&mut account.tables)?;
+            account.not_salvaged.extend(gaps);
+        }
         account.interrupted = self.progress.is_interrupted();
         Ok(())
     }
@@ -785,6 +853,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> A
         snapshots: Vec::new(),
         lost_databases: Vec::new(),
         totals: RowCounts::default(),
+        lost_by: Vec::new(),
         tables: Vec::new(),
         sequences: Vec::new(),
         large_objects: Vec::new(),
@@ -806,4 +875,12 @@ fn replay_account(replayed: &Replayed) -> ReplayAccount {
         faults: replayed.faults.clone(),
         is_complete: replayed.is_complete,
     }
+}
+
+/// Files that say what became of transactions, and that are not there.
+fn lost_status(cluster: &Cluster) -> Vec<NotChecked> {
+    let why = "rows whose hint bits do not tell it are uncertain or withheld";
+    let lost = lost_status_files(cluster).into_iter();
+    lost.map(|what| not_salvaged(&format!("what became of transactions: {what}"), why))
+        .collect()
 }

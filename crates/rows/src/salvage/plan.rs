@@ -11,6 +11,7 @@ use pgclinic_source::Presence;
 
 use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
+use super::witnesses::is_settled;
 use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
@@ -61,6 +62,8 @@ fn is_of(given: &GivenTable, relation: &Relation) -> bool {
 pub(crate) struct Plan {
     pub(crate) tables: Vec<Planned>,
     pub(crate) not_salvaged: Vec<NotChecked>,
+    /// Tables that cannot be read, each with its reason there.
+    refused: usize,
     /// What a person says of tables whose columns are lost.
     given: Vec<GivenTable>,
 }
@@ -95,6 +98,7 @@ impl Plan {
             .map(|relation| [relation.schema.as_str(), relation.name.as_str()])
             .collect();
         let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
+        let selected = wanted.len();
         for relation in wanted {
             let name = names.name(&[&relation.schema, &relation.name], relation.oid);
             plan.add(
@@ -106,6 +110,11 @@ impl Plan {
                 cluster,
             );
         }
+        assert_eq!(
+            selected,
+            plan.tables.len() + plan.refused,
+            "every table of the selection is planned, or its reason is told"
+        );
         plan
     }
 
@@ -161,7 +170,10 @@ impl Plan {
                     table.notes.push(note.into());
                 }
                 let mut account = account_of(&table, cluster);
-                lost_end(&table.files, relation, cluster, &mut account);
+                // Else the indexes are asked when the rows are written.
+                if !is_settled(cluster) {
+                    lost_end(&table.files, relation, cluster, &mut account);
+                }
                 if left_out {
                     account.places.clear();
                     account.damaged_pages = 0;
@@ -179,6 +191,7 @@ impl Plan {
                     catalog.database
                 );
                 self.not_salvaged.push(not_salvaged(&what, &why));
+                self.refused += 1;
             }
         }
     }
@@ -296,6 +309,9 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
         let path = files.path(number);
         let presence = Presence::of_file(cluster.source().as_ref(), &path);
         account.out_of_reach |= !presence.is_missing();
+        if !in_toast && number < last && presence.is_missing() {
+            account.pages.unread += whole;
+        }
         let why = match presence {
             Presence::Missing => format!("the file {path} is missing"),
             Presence::There(_) => format!("{path} is a link, which is not followed"),
@@ -317,6 +333,9 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
     for segment in short {
         let there = segment.len / u64::from(cluster.build.block_size);
         account.damaged_pages += whole.saturating_sub(there);
+        if !in_toast {
+            account.pages.unread += whole.saturating_sub(there);
+        }
         let block = u32::try_from(u64::from(segment.number) * whole + there).unwrap_or(u32::MAX);
         account.places.push(LossPlace {
             in_toast,

@@ -1,6 +1,6 @@
 //! Pieces of a fork in memory, and what is wrong with a page as a whole.
 
-use pgclinic_cluster::{Cluster, Piece, fork_path};
+use pgclinic_cluster::{Cluster, ForkFiles, Piece, fork_path};
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
@@ -44,6 +44,7 @@ pub(super) fn read_piece(
             let first = piece.first_block.saturating_add(behind);
             let count = u32::try_from(pages).unwrap_or(0);
             (first..first.saturating_add(count)).for_each(|block| tally.doubt_block(block));
+            tally.pages.unread += pages as u64;
         }
         tally.lose(LossPlace {
             in_toast: of == Of::Toast,
@@ -115,14 +116,22 @@ pub(super) fn look(
     (state, why)
 }
 
+/// The bit of a map that says so of all rows of a page.
+pub(super) const ALL_VISIBLE: u8 = 1;
+
 /// The visibility map says something of this block, which is true of no page without rows.
 pub(super) fn map_marks(cluster: &Cluster, table: &Table, block: BlockNo) -> bool {
+    map_bits(cluster, &table.files, block).is_some_and(|bits| bits != 0)
+}
+
+/// What the visibility map of a table says of a block; nothing where it does not reach so far.
+pub(super) fn map_bits(cluster: &Cluster, files: &ForkFiles, block: BlockNo) -> Option<u8> {
     let page_bytes = u64::from(cluster.build.block_size);
     let per_page = heap_blocks_per_page(usize::try_from(page_bytes).unwrap_or(8192));
     let (map_page, within) = (u64::from(block) / per_page, u64::from(block) % per_page);
-    let path = fork_path(&table.files.home.folder, table.files.filenode, Fork::Vm, 0);
+    let path = fork_path(&files.home.folder, files.filenode, Fork::Vm, 0);
     let at = map_page * page_bytes + HEADER_BYTES as u64 + within / 4;
     let mut byte = [0];
     let read = cluster.source().read_at(&path, at, &mut byte);
-    read == Ok(1) && byte[0] >> (within % 4 * 2) & 3 != 0
+    (read == Ok(1)).then(|| byte[0] >> (within % 4 * 2) & 3)
 }

@@ -255,7 +255,7 @@ impl Round<'_> {
             return Ok(Open::default());
         }
         let place = Beside {
-            folder: self.folder,
+            folder: Some(self.folder),
             catalog: &catalog,
             files: &files,
             name,
@@ -282,7 +282,13 @@ impl Round<'_> {
         let mut tables = self.work.write_planned(cluster, &catalog, planned)?;
         tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
         let (mut settled, left) = self.settle(tables, open.tables, account)?;
-        self.work.search(cluster, &place, &mut settled, account)?;
+        let none = BTreeMap::new();
+        let replaying = Replaying {
+            not_applied: &none,
+            replay: None,
+        };
+        let work = &self.work;
+        work.search(cluster, &place, &replaying, &mut settled, account)?;
         account.tables.extend(settled);
         Ok(Open {
             is_new: false,
@@ -299,7 +305,10 @@ impl Round<'_> {
             cluster: self.look.cluster(),
             database,
             name,
-            replaying: &Replaying { not_applied: &none },
+            replaying: &Replaying {
+            not_applied: &none,
+            replay: None,
+        },
         };
         self.work.write_database(turn, account)
     }

@@ -202,6 +202,36 @@ impl<'c> Worker<'c> {
     }
 
     fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
+        let counted = printing.tally.counted;
+        let state = self.print_rows(page, block, printing);
+        let Tally { pages, counted: now, .. } = &mut printing.tally;
+        let rows = *now - counted;
+        if page.line_pointer_count() == 0 && state != PageState::Broken {
+            pages.note_vacant(block);
+        }
+        if pages.damaged.last() == Some(&block) {
+            pages.found_on_damaged += rows;
+        }
+        match state {
+            PageState::Broken => {
+                pages.unread += 1;
+                pages.found_on_unread += rows;
+            }
+            PageState::Sound if rows > 0 => {
+                pages.row_pages += 1;
+                pages.page_rows += rows;
+            }
+            PageState::Sound | PageState::Empty => {}
+        }
+    }
+
+    /// The rows of a page; what it is.
+    fn print_rows(
+        &mut self,
+        page: Page<'_>,
+        block: BlockNo,
+        printing: &mut Printing<'c>,
+    ) -> PageState {
         let (state, why) = look(self.crew.cluster, page, block);
         printing.tally.pages_beyond_wal +=
             u64::from(why.is_none() && self.crew.is_beyond_wal(page));
@@ -228,6 +258,7 @@ impl<'c> Worker<'c> {
                 printing.tally.rows.lost += covered.rejected.saturating_sub(carved);
             }
         }
+        state
     }
 
     /// The rows that the line pointers of a sound page name.
@@ -333,6 +364,7 @@ impl<'c> Worker<'c> {
         printing.tally.empty_pages += 1;
         if map_marks(self.crew.cluster, &printing.work.table, block) {
             printing.tally.damaged_pages += 1;
+            printing.tally.pages.unread += 1;
             printing.tally.doubt_block(block);
             printing.tally.lose(LossPlace::page(block, HELD_ROWS));
         }
@@ -351,6 +383,9 @@ impl<'c> Worker<'c> {
             printing.tally.tell_row(place, why);
         }
         let wanted = crew.options.rows == Rows::All || verdict.counts();
+        printing.tally.counted += u64::from(verdict.counts());
+        printing.tally.rows.found += 1;
+        printing.tally.rows.skipped += u64::from(!wanted);
         let Some(bench) = self.bench.as_mut().filter(|_| wanted) else {
             return;
         };

@@ -70,7 +70,8 @@ fn committed_rows_survive(major: u16, rows: u32) {
         .iter()
         .filter(|table| !table.places.is_empty())
         .collect();
-    assert_eq!(account.outcome, Outcome::Whole, "{told:#?}");
+    let gaps = &account.not_salvaged;
+    assert_eq!(account.outcome, Outcome::Whole, "{told:#?} {gaps:#?}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn loaded_equals_salvaged(major: u16) {
 
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
     assert!(
-        account.not_salvaged.is_empty(),
+        account.not_salvaged.iter().all(|one| one.inherent),
         "{:#?}",
         account.not_salvaged
     );
@@ -228,6 +228,7 @@ fn large_objects_go_into_the_server() {
     let told: Vec<&str> = account
         .not_salvaged
         .iter()
+        .filter(|told| !told.inherent)
         .map(|told| told.what.as_str())
         .collect();
     assert_eq!(told, ["1 large objects, the first of them 30003"]);
@@ -293,7 +294,7 @@ fn a_destination_that_goes_away_is_gone_on_with() {
     options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
     assert!(
-        account.not_salvaged.is_empty(),
+        account.not_salvaged.iter().all(|one| one.inherent),
         "{:#?}",
         account.not_salvaged
     );

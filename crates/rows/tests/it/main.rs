@@ -13,6 +13,7 @@ mod injuries;
 mod into_a_server;
 mod large_values;
 mod line_pointers;
+mod losses;
 mod lost_keys;
 mod lost_relations;
 mod missing_wal;

@@ -12,8 +12,8 @@ use super::details::reasons;
 use super::escape::Esc;
 use super::shell;
 use crate::formats::text::{
-    check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
-    place_words,
+    check_words, column_words, count_words, counts_words, extent, lost_words, not_replayed_words,
+    object_words, place_words,
 };
 use crate::words::{self, bytes, count, count_of, plural};
 
@@ -141,7 +141,7 @@ fn snapshots(snapshots: &[SnapshotAccount], out: &mut dyn io::Write) -> io::Resu
 /// A column of counts; all but the first two are left out where they are zero for all tables.
 type Count = (&'static str, fn(&TableAccount) -> u64);
 
-const COUNTS: [Count; 12] = [
+const COUNTS: [Count; 13] = [
     ("Written", |table| table.rows.written),
     ("Live", |table| table.rows.live),
     ("Dead", |table| table.rows.dead),
@@ -151,6 +151,7 @@ const COUNTS: [Count; 12] = [
     ("Uncertain", |table| table.rows.uncertain),
     ("Withheld", |table| table.rows.withheld),
     ("Lost", |table| table.rows.lost),
+    ("Of these estimated", |table| table.rows.lost_estimated),
     ("Damaged pages", |table| table.damaged_pages),
     ("Not replayed", |table| table.not_replayed),
     ("Changed pages", |table| table.changed_pages),
@@ -376,6 +377,7 @@ fn losses(tables: &[TableAccount], out: &mut dyn io::Write) -> io::Result<()> {
             Esc(&table.database)
         )?;
         let mut words: Vec<String> = table.notes.clone();
+        words.extend(lost_words(table.rows.lost, &table.lost_by));
         if table.file.is_none() {
             words.push("its file was not written whole, and removed".into());
         }

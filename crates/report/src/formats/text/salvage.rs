@@ -3,7 +3,8 @@
 use std::io;
 
 use pgclinic_rows::{
-    Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LossPlace, Outcome, TableAccount,
+    Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LossPlace, LostBy, Outcome,
+    TableAccount,
 };
 
 use super::sheet::{Ink, Sheet};
@@ -75,11 +76,24 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
     render_counts(&account.counts, sheet)?;
     render_sequences(account, sheet)?;
     render_checks(&account.checks, sheet)?;
-    if !account.not_salvaged.is_empty() {
+    render_gaps(account, sheet)
+}
+
+/// What was left out, and apart from it what lies in the nature of things.
+fn render_gaps(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let all = account.not_salvaged.iter();
+    let (inherent, ours): (Vec<_>, Vec<_>) = all.partition(|reason| reason.inherent);
+    for (reasons, ink, title) in [
+        (ours, Ink::Warn, "NOT SALVAGED"),
+        (inherent, Ink::Strong, "TO BE KNOWN"),
+    ] {
+        if reasons.is_empty() {
+            continue;
+        }
         sheet.gap()?;
-        let title = sheet.ink(Ink::Warn, "NOT SALVAGED");
+        let title = sheet.ink(ink, title);
         sheet.raw(&title)?;
-        for reason in &account.not_salvaged {
+        for reason in reasons {
             let words = format!("{}: {}", clean(&reason.what), clean(&reason.why));
             sheet.entry(2, "-", 2, &words)?;
         }
@@ -267,8 +281,8 @@ pub(crate) fn extent(account: &Account) -> Vec<String> {
         plural(count_of(files.count()), "table"),
         words::bytes(bytes)
     )];
+    parts.extend(lost_words(totals.lost, &account.lost_by));
     for (number, what) in [
-        (totals.lost, "lost"),
         (totals.partial, "partial"),
         (totals.carved, "carved"),
         (totals.mended, "mended"),
@@ -293,6 +307,43 @@ pub(crate) fn extent(account: &Account) -> Vec<String> {
         parts.push(plural(doubtful, "uncertain sequence"));
     }
     parts
+}
+
+/// `lost about 8,549 rows (8,541 by index keys, 8 by estimate)`, or `21 lost` where the number is proven.
+pub(crate) fn lost_words(lost: u64, by: &[LostBy]) -> Option<String> {
+    (lost > 0).then_some(())?;
+    if by.iter().all(|by| by.exact) {
+        return Some(format!("{} lost", count(lost)));
+    }
+    let mut sums: Vec<(&str, u64)> = Vec::new();
+    for by in by {
+        let words = witness_words(&by.witness);
+        match sums.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, rows)) => *rows += by.rows,
+            None => sums.push((words, by.rows)),
+        }
+    }
+    let parts: Vec<String> = match sums.as_slice() {
+        [(words, _)] => vec![(*words).to_owned()],
+        more => more
+            .iter()
+            .map(|(words, rows)| format!("{} {words}", count(*rows)))
+            .collect(),
+    };
+    let (rows, parts) = (plural(lost, "row"), parts.join(", "));
+    Some(format!("lost about {rows} ({parts})"))
+}
+
+/// A witness for people.
+fn witness_words(witness: &str) -> &str {
+    match witness {
+        "index-keys" => "by index keys",
+        "index-entries" => "by index entries",
+        "unreadable-rows" => "unreadable",
+        "destination" => "refused by the destination",
+        "rows-per-page" | "pg-class" => "by estimate",
+        other => other,
+    }
 }
 
 fn is_plain(table: &TableAccount) -> bool {
@@ -321,12 +372,12 @@ fn render_table(table: &TableAccount, sheet: &mut Sheet<'_>) -> io::Result<()> {
         (rows.partial, "partial"),
         (rows.uncertain, "uncertain"),
         (rows.withheld, "withheld"),
-        (rows.lost, "lost"),
     ] {
         if number > 0 {
             counts.push(format!("{} {what}", count(number)));
         }
     }
+    counts.extend(lost_words(rows.lost, &table.lost_by));
     sheet.entry(2, "rows", 8, &counts.join(", "))?;
     if table.changed_pages > 0 {
         let words = format!(

@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::super::account::{LargeObjectsAccount, TableAccount};
+use super::super::finished_tables::FinishedTable;
 use crate::schema::literal;
 
 /// How far the work is.
@@ -84,7 +85,10 @@ pub(super) fn find(session: &mut Session) -> Result<Option<Found>, SqlError> {
     let tables = session.query("SELECT name, account FROM pgclinic_salvage.tables")?;
     let table = |row: &Vec<Option<String>>| match row.as_slice() {
         // One whose account cannot be read is loaded again.
-        [Some(name), Some(account)] => Some((name.clone(), serde_json::from_str(account).ok()?)),
+        [Some(name), Some(entry)] => {
+            let entry: FinishedTable = serde_json::from_str(entry).ok()?;
+            Some((name.clone(), entry.into_account()))
+        }
         _ => None,
     };
     let told = session.query("SELECT kind, entry FROM pgclinic_salvage.told")?;
@@ -154,7 +158,7 @@ pub(super) fn table_is_whole(name: &str, account: &TableAccount) -> String {
     format!(
         "INSERT INTO pgclinic_salvage.tables VALUES ({}, {})",
         literal(name),
-        literal(&json(account))
+        literal(&json(&FinishedTable::of(account)))
     )
 }
 

@@ -21,8 +21,8 @@ use super::error::SalvageError;
 use super::outlet::Outlet;
 use super::plan::{Planned, not_salvaged};
 use super::{
-    Account, Replaying, SalvageOptions, TableAccount, charset_of, large_objects, plan_of,
-    sequences, style_of,
+    Account, Beside, Replaying, SalvageOptions, TableAccount, charset_of, is_own, large_objects,
+    loss_search, plan_of, sequences, style_of,
 };
 use crate::forms::form_named;
 use crate::schema::{Ddl, Quoting, SESSION, Step, question_for_full_schemas};
@@ -54,10 +54,6 @@ pub(super) fn load(
     options.form = form_named("copy").expect("a form of the register");
     options.text = TextStyle::for_a_server();
     let ddl = Ddl::of_database(cluster, database);
-    let refused = ddl.refused.iter();
-    account
-        .not_salvaged
-        .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
     let catalog = cluster.catalog(database);
     if catalog.is_blind() {
         let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a folder";
@@ -134,9 +130,38 @@ pub(super) fn load(
         enter(&mut session, Stage::Constraints, &told)?;
     }
     account.tables.extend(whole.into_values());
+    search_losses(cluster, &catalog, &options, progress, replaying, account)?;
+    let refused = ddl.refused.iter();
+    let refused: Vec<NotChecked> = refused
+        .map(|refused| not_salvaged(&refused.what, &refused.why))
+        .filter(|refused| is_own(refused, &options, account))
+        .collect();
+    account.not_salvaged.extend(refused);
     set_sequences(cluster, &catalog, &options, &mut session, account)?;
     let steps = ddl.steps.iter().filter(|step| step.is_after_data);
     run_steps(&mut session, steps, account)
+}
+
+/// Asks the indexes of the source for rows that were not there.
+fn search_losses(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+    replaying: &Replaying<'_>,
+    account: &mut Account,
+) -> Result<(), SalvageError> {
+    let files = MainForks::of_database(cluster, catalog.database);
+    let place = Beside {
+        folder: None,
+        catalog,
+        files: &files,
+        name: "",
+    };
+    let search = loss_search(cluster, &place, replaying, options, progress);
+    let gaps = search.of_tables(&mut account.tables)?;
+    account.not_salvaged.extend(gaps);
+    Ok(())
 }
 
 /// The account of a whole load is written: the destination holds no work any more that could be gone on with.

@@ -1,0 +1,152 @@
+//! When the rows are written: who knows of rows that are not among them.
+
+use pgclinic_cluster::Catalog;
+use pgclinic_diagnose::document::NotChecked;
+
+use super::account::TableAccount;
+use super::error::SalvageError;
+use super::folder::Folder;
+use super::losses::{INDEX_ENTRIES, INDEX_KEYS, IndexCount};
+use super::lost_keys::{Search, is_hurt};
+use super::plan::not_salvaged;
+use super::witnesses::{Witness, Witnesses};
+use crate::shape::database_name;
+
+/// Names that a list of tables gives.
+const NAMES_MAX: usize = 5;
+
+const NO_INDEX: &str = "they have no B-tree index with all their rows";
+const EARLIER: &str = "the write-ahead log was applied to tables alone, and it changes their indexes";
+
+/// See the module.
+pub(super) struct LossSearch<'a> {
+    pub(super) witnesses: Witnesses<'a>,
+    pub(super) search: Search<'a>,
+    /// Where lists of keys go; without one they are counted alone.
+    pub(super) folder: Option<&'a Folder>,
+}
+
+impl LossSearch<'_> {
+    /// Puts into the accounts what is lost of the tables of one database; says what could not be asked.
+    pub(super) fn of_tables(
+        &self,
+        tables: &mut [TableAccount],
+    ) -> Result<Vec<NotChecked>, SalvageError> {
+        // Of several runs the accounts come in another order, and say the same.
+        tables.sort_by_cached_key(TableAccount::names);
+        for table in tables.iter_mut() {
+            table.settle();
+        }
+        let asked = self.witnesses.ask(tables);
+        let (mut gaps, mut absent, mut earlier) = (Vec::new(), Vec::new(), Vec::new());
+        for (table, witness) in tables.iter_mut().zip(&asked) {
+            if self.witnesses.progress.is_interrupted() {
+                break;
+            }
+            self.of_table(table, witness)?;
+            gaps.extend(self.gap_of(table, witness));
+            match witness {
+                Witness::Absent => absent.push(&*table),
+                Witness::Earlier => earlier.push(&*table),
+                Witness::Whole(_) | Witness::Broken(_) | Witness::Unasked => {}
+            }
+        }
+        let catalog = self.witnesses.catalog;
+        gaps.extend(without_witness(catalog, &absent, NO_INDEX));
+        gaps.extend(without_witness(catalog, &earlier, EARLIER));
+        Ok(gaps)
+    }
+
+    fn of_table(&self, table: &mut TableAccount, witness: &Witness) -> Result<(), SalvageError> {
+        self.witnesses.note_gone(table, witness);
+        match witness {
+            Witness::Unasked | Witness::Earlier => {}
+            Witness::Absent => self.witnesses.note_marked(table),
+            Witness::Whole(_) | Witness::Broken(_) => self.witnesses.note(witness, table),
+        }
+        let keys = match is_hurt(table) {
+            true => self.search.of_table(self.folder, table)?,
+            false => None,
+        };
+        let index = self.index_count(table, witness, keys);
+        table.count_losses(index, self.witnesses.estimate(table));
+        Ok(())
+    }
+
+    /// What the indexes say of how many rows are lost.
+    fn index_count(
+        &self,
+        table: &TableAccount,
+        witness: &Witness,
+        keys: Option<u64>,
+    ) -> Option<IndexCount> {
+        let (statement, is_whole) = match witness {
+            Witness::Whole(statement) => (statement, true),
+            Witness::Broken(statement) => (statement, false),
+            Witness::Absent | Witness::Earlier | Witness::Unasked => return None,
+        };
+        let (witness, rows) = match keys {
+            Some(rows) => (INDEX_KEYS, rows),
+            None => (INDEX_ENTRIES, statement.rows(table)),
+        };
+        // What is left of a broken index counts at least so many, and nothing where it counts none.
+        (is_whole || rows > 0).then(|| IndexCount {
+            witness,
+            rows,
+            exact: is_whole && rows > 0 && self.witnesses.is_exact(statement, table),
+        })
+    }
+
+    fn gap_of(&self, table: &TableAccount, witness: &Witness) -> Option<NotChecked> {
+        let name = format!(
+            "table {}.{} of database {}",
+            table.schema, table.table, table.database
+        );
+        if let Witness::Broken(statement) = witness {
+            let why = format!(
+                "no index that has all its rows can be read whole ({} is one), so that nobody tells which rows are missing",
+                statement.index
+            );
+            return Some(not_salvaged(&format!("rows of {name} beside its indexes"), &why));
+        }
+        let Witness::Absent = witness else { return None };
+        let (counted, there) = self.witnesses.pages_short(table)?;
+        // The map has said it already.
+        (table.pages.unread == 0).then_some(())?;
+        let why = format!(
+            "pg_class counts {counted} pages and its files have {there}: rows may be missing at the end, and no index with all rows tells"
+        );
+        Some(not_salvaged(&format!("the end of {name}"), &why))
+    }
+}
+
+/// Tables whose rows nothing counts: by nature, so that nothing can be done about it.
+fn without_witness(
+    catalog: &Catalog,
+    tables: &[&TableAccount],
+    reason: &str,
+) -> Option<NotChecked> {
+    let (first, rest) = tables.split_at_checked(NAMES_MAX).unwrap_or((tables, &[]));
+    (!first.is_empty()).then_some(())?;
+    let names = first.iter();
+    let names: Vec<String> = names
+        .map(|table| format!("{}.{}", table.schema, table.table))
+        .collect();
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = format!(
+        "whether rows are missing without a trace, of {} tables of database {}",
+        tables.len(),
+        database_name(catalog)
+    );
+    let why = format!(
+        "{reason}, so that nothing tells of pages that were emptied or cut off: {}{more}",
+        names.join(", ")
+    );
+    Some(NotChecked {
+        inherent: true,
+        ..not_salvaged(&what, &why)
+    })
+}
