@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_diagnose::document::{BlindDocument, DrillDocument, DrillRow, NotRun, Tool};
 use pgclinic_diagnose::{CheckDocument, Severity, Verdict as CheckVerdict, target_of};
-use pgclinic_report::{Document, Options, by_name};
+use pgclinic_report::{DRILL, Document, Options, by_name};
 use pgclinic_servers::{RunAs, Wanted, find, sweep};
 use pgclinic_surgery::Sites;
 
@@ -73,7 +73,7 @@ impl Command for Drill {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        arguments.output.refuse_early(&[])?;
+        arguments.output.refuse_early(DRILL, &[])?;
         refuse_early(&arguments.report, REPORT, &[])?;
         let master = prepare(&arguments, world)?;
         let cluster = master::open(&master.pgdata)?;
@@ -122,7 +122,7 @@ impl Command for Drill {
         };
         Ok(match write_reports(&arguments, &document, world) {
             Ok(()) => exit,
-            Err(failure) => world.unwritten(&failure, exit),
+            Err(failure) => world.report_failed(&failure),
         })
     }
 }

@@ -262,6 +262,10 @@ pub(crate) struct Origin {
     pub(crate) block: Option<BlockNo>,
 }
 
+/// Why a cluster that needs recovery is not compared with itself. A gap with this reason is closed by the recovery alone.
+pub(crate) const RECOVERY_IS_DUE: &str =
+    "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
+
 /// Something that was not looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NotChecked {
@@ -401,4 +405,14 @@ pub struct CheckDocument {
     /// Stopped by a signal before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+}
+
+impl CheckDocument {
+    /// Something could not be looked at that a recovery of the cluster would not settle.
+    pub fn has_gaps_beyond_recovery(&self) -> bool {
+        let coverage = &self.coverage;
+        let mut gaps = coverage.not_checked.iter();
+        let other = gaps.any(|gap| !gap.inherent && gap.why != RECOVERY_IS_DUE);
+        other || coverage.bytes_skipped > 0 || coverage.bytes_unreadable > 0
+    }
 }

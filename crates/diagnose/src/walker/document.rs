@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::Cluster;
 
+use crate::document::check::RECOVERY_IS_DUE;
 use crate::document::{
     CheckDocument, Evidence, Finding, Level, NotChecked, SinceSummary, Target, Tool, Verdict,
 };
@@ -31,10 +32,9 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
         books.not_checked(beside_a_server(options.level));
     } else if cluster.needs_recovery() && options.level >= Level::Structure {
         let what = "pages, maps, catalogs, status files and relation files against each other";
-        let why = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
         books.not_checked(NotChecked {
             what: what.into(),
-            why: why.into(),
+            why: RECOVERY_IS_DUE.into(),
             inherent: false,
         });
     }
