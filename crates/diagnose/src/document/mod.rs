@@ -9,6 +9,7 @@ mod drill;
 mod experiment;
 mod inspect;
 mod measure;
+mod plan_step;
 pub(crate) mod state;
 
 pub use catalog_cost::{
@@ -37,6 +38,7 @@ pub use measure::{
     Counters, Figure, Growth, LimitAhead, MEASURE_SCHEMA, MeasureDocument, MeasureHint,
     MeasuredColumn, MeasuredDatabase, MeasuredRelation, RelationGrowth, Sections, Spread,
 };
+pub use plan_step::{PlanRelation, PlanStep};
 pub use state::RunState;
 
 use serde::{Deserialize, Serialize};

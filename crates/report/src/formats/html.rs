@@ -14,6 +14,7 @@ mod inspect;
 mod map;
 mod markdown;
 mod measure;
+mod plan;
 mod salvage;
 mod shell;
 

@@ -8,6 +8,7 @@ mod drill;
 mod experiment;
 mod inspect;
 mod measure;
+mod plan;
 mod salvage;
 mod sheet;
 
