@@ -99,8 +99,14 @@ impl TableDamage {
         let place = &finding.place;
         let database = place.database_oid.unwrap_or_default();
         let made_from_table = place.kind == Kind::Index || is_map(finding);
-        if CONTRADICTIONS.contains(&finding.rule.as_str()) && place.kind == Kind::Index {
-            return Some(Doubt::Contradiction);
+        let is_contradiction = CONTRADICTIONS.contains(&finding.rule.as_str());
+        if is_contradiction && place.kind == Kind::Index {
+            match finding.facts.get("flipped").and_then(|side| side.as_str()) {
+                Some("row") => return Some(Doubt::RowIsWrong),
+                // The index alone is damaged, as far as this finding goes.
+                Some("entry") => {}
+                _ => return Some(Doubt::Contradiction),
+            }
         }
         if self.status_is_lost {
             return Some(Doubt::StatusLost);
@@ -131,6 +137,8 @@ impl TableDamage {
 enum Doubt {
     /// Table and index say different things.
     Contradiction,
+    /// A bit flipped in the table, and the index holds what stood there.
+    RowIsWrong,
     /// The table it is made from is damaged.
     Table(String),
     /// A table of the database is damaged, and perhaps one that the view reads.
@@ -144,7 +152,7 @@ enum Doubt {
 impl Doubt {
     fn safety(&self) -> Safety {
         match self {
-            Doubt::Contradiction | Doubt::Unseen(_) => Safety::ShowOnly,
+            Doubt::Contradiction | Doubt::RowIsWrong | Doubt::Unseen(_) => Safety::ShowOnly,
             Doubt::Table(_) | Doubt::SomeTable | Doubt::StatusLost => Safety::Lossy,
         }
     }
@@ -152,6 +160,7 @@ impl Doubt {
     fn words(&self, remedy: &str, index: &str) -> String {
         match self {
             Doubt::Contradiction => "it takes the table's word, which may be the wrong one: compare both with a backup first".into(),
+            Doubt::RowIsWrong => "not before the row is mended: it takes the row's flipped value, and the right one is lost with the old index".into(),
             Doubt::Table(table) if remedy == "reindex" => format!(
                 "only after {table} is mended: it stops at the table's bad pages, and with CONCURRENTLY leaves an invalid index {index}_ccnew behind"
             ),

@@ -224,7 +224,7 @@ fn declared_drill(
         pgclinic_surgery::injury_named(name)?;
     }
     let sites = Sites::new(cluster);
-    let (planned, not_run, failed) =
+    let (planned, mut not_run, failed) =
         matrix::plan(&sites, arguments.seed, arguments.large, &arguments.injury);
     let bar = Bar::of_steps(
         &arguments.output,
@@ -241,8 +241,11 @@ fn declared_drill(
         &step,
     )?;
     bar.finish();
+    let interrupted = rows.len() < planned.len() && world.is_interrupted();
+    not_run.extend(matrix::left_over(&planned, &rows));
+    let all_ran = rows.len() >= planned.len();
     rows.extend(failed.into_iter().map(homeless));
-    let passed = rows.iter().all(|row| row.passed) && rows.len() >= planned.len();
+    let passed = rows.iter().all(|row| row.passed) && all_ran;
     let document = DrillDocument {
         schema: "pgclinic.drill/1".into(),
         tool: Tool::this(),
@@ -254,6 +257,7 @@ fn declared_drill(
         rows,
         not_run,
         passed,
+        interrupted,
         elapsed_s: 0.0,
     };
     Ok((Document::Drill(document), passed))
@@ -299,7 +303,8 @@ fn blind_drill(
     let step = |name: &str| bar.step(name);
     let trials = blind::run(ward, &shots, threads(arguments), &world.interrupted, &step)?;
     bar.finish();
-    let passed = trials.len() == shots.len();
+    let shots_left = shots.len().saturating_sub(trials.len()) as u64;
+    let passed = shots_left == 0;
     let kinds = blind::score(&trials);
     let mut misses: Vec<_> = trials
         .into_iter()
@@ -317,6 +322,8 @@ fn blind_drill(
         kinds,
         misses,
         passed,
+        interrupted: shots_left > 0 && world.is_interrupted(),
+        shots_left,
         elapsed_s: 0.0,
     };
     Ok((Document::Blind(document), passed))

@@ -8,6 +8,7 @@ use super::{Commands, holds_rows, is_map};
 use crate::document::{Finding, Kind, PlanRelation, PlanStep, Remedy, Target};
 use crate::plan::Safety;
 use crate::rule::Severity;
+use crate::server_messages::shell_word;
 
 /// Relations and commands that a step names; the rest is counted.
 const NAMED_MAX: usize = 100;
@@ -208,7 +209,11 @@ fn secure(target: &Target) -> PlanStep {
         .state
         .as_deref()
         .is_some_and(|state| state.starts_with("running"));
-    let copy = format!("cp -a {} {}", quoted(spec), quoted(&format!("{spec}.copy")));
+    let copy = format!(
+        "cp -a {} {}",
+        shell_word(spec),
+        shell_word(&format!("{spec}.copy"))
+    );
     let links = "links in pg_tblspc lead to the original's tablespaces, so copy those too and set the copy's links";
     let (why, commands) = match target.kind.as_str() {
         "data-directory" if is_running => {
@@ -288,12 +293,12 @@ fn salvaged_name(finding: &Finding) -> Option<String> {
 
 fn salvage_command(target: &Target, database: &str, names: &BTreeSet<String>) -> String {
     let mut words = vec!["pgclinic salvage".to_owned(), spec_words(target)];
-    words.push(format!("--database {}", quoted(database)));
+    words.push(format!("--database {}", shell_word(database)));
     if names.len() <= SALVAGED_BY_NAME {
         words.extend(
             names
                 .iter()
-                .map(|name| format!("--relation {}", quoted(name))),
+                .map(|name| format!("--relation {}", shell_word(name))),
         );
     }
     words.push("--to /another/disk/salvaged".into());
@@ -315,31 +320,15 @@ fn check_again(target: &Target) -> PlanStep {
 /// The target as a command line names it.
 fn spec_words(target: &Target) -> String {
     if target.kind != "backup-chain" {
-        return quoted(&target.spec);
+        return shell_word(&target.spec);
     }
-    let parts: Vec<String> = target.spec.split(" + ").map(quoted).collect();
+    let parts: Vec<String> = target.spec.split(" + ").map(shell_word).collect();
     parts.join(" --incremental ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_word_of_a_shell_is_one_word() {
-        assert_eq!(quoted("/var/lib/pg-15"), "/var/lib/pg-15");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted("public.*"), "'public.*'");
-    }
 
     #[test]
     fn blocks_of_a_file_are_one_sentence() {

@@ -22,7 +22,7 @@ pub use check::{
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,
-    DiffVerdict, Difference,
+    DiffVerdict, Difference, Soundness,
 };
 pub use drill::{
     BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,

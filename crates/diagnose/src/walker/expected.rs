@@ -25,7 +25,9 @@ pub(super) fn bytes(
     }
     let of_home = |home: &Home| -> u64 {
         let files = cluster.files(home).unwrap_or_default();
-        let taken = files.iter().filter(|files| selection.takes_fork(files, None));
+        let taken = files
+            .iter()
+            .filter(|files| selection.takes_fork(files, None));
         taken.map(|files| files.bytes()).sum()
     };
     let of_database = |database: &Oid| {
