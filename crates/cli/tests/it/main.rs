@@ -2,6 +2,7 @@
 
 mod common;
 
+mod advice;
 mod as_pg_amcheck;
 mod as_pg_verifybackup;
 mod bad_input;
