@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use pgclinic_diagnose::{CheckDocument, Verdict};
+use clap::{Args, ValueEnum};
+use pgclinic_diagnose::{CheckDocument, Severity};
 
 /// Exit codes, as scripts rely on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,14 +32,62 @@ impl Exit {
         }
     }
 
-    /// The exit that a findings document asks for.
-    pub fn of(document: &CheckDocument) -> Self {
-        match document.verdict {
-            _ if document.interrupted => Exit::Interrupted,
-            Verdict::Damaged => Exit::Damaged,
-            Verdict::Incomplete => Exit::Incomplete,
-            Verdict::Healthy => Exit::Healthy,
+}
+
+/// A class of results that may decide the exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ResultClass {
+    /// At least one finding of severity damage, rows lost, copies that contradict each other: 1
+    Damage,
+    /// Something could not be read, named or compared: 3
+    Incomplete,
+    /// The cluster needs recovery: 3
+    Recovery,
+    /// At least one finding of severity warning: 1
+    Warning,
+}
+
+impl ResultClass {
+    /// The exit code of a run in which nothing is worse.
+    fn exit(self) -> Exit {
+        match self {
+            ResultClass::Damage | ResultClass::Warning => Exit::Damaged,
+            ResultClass::Incomplete | ResultClass::Recovery => Exit::Incomplete,
         }
+    }
+
+    /// The classes that hold for a findings document.
+    pub(crate) fn of_check(document: &CheckDocument) -> Vec<Self> {
+        let has = |severity| document.findings.iter().any(|own| own.severity == severity);
+        let classes = [
+            (has(Severity::Damage), ResultClass::Damage),
+            (document.has_gaps_beyond_recovery(), ResultClass::Incomplete),
+            (document.needs_recovery, ResultClass::Recovery),
+            (has(Severity::Warning), ResultClass::Warning),
+        ];
+        let held = classes.into_iter().filter(|(holds, _)| *holds);
+        held.map(|(_, class)| class).collect()
+    }
+}
+
+/// Which results fail a run. Every command that comes to a verdict has it, and none has a rule of its own.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FailOnArgs {
+    /// Results that keep their exit code; with the others the run exits with 0. Words and JSON stay as they are
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "damage,incomplete,recovery")]
+    pub fail_on: Vec<ResultClass>,
+}
+
+impl FailOnArgs {
+    /// The exit code of a run for which these classes hold. An interrupted run did not come to its end, whatever it was asked for.
+    pub(crate) fn exit(&self, classes: &[ResultClass], interrupted: bool) -> Exit {
+        if interrupted {
+            return Exit::Interrupted;
+        }
+        let failing = classes.iter().filter(|class| self.fail_on.contains(class));
+        let exits = failing.map(|class| class.exit());
+        exits.min_by_key(|exit| exit.code()).unwrap_or(Exit::Healthy)
     }
 }
 
@@ -56,5 +105,39 @@ impl Failure {
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         Failure(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exit(fail_on: &[ResultClass], classes: &[ResultClass]) -> u8 {
+        let arguments = FailOnArgs {
+            fail_on: fail_on.to_vec(),
+        };
+        arguments.exit(classes, false).code()
+    }
+
+    #[test]
+    fn only_listed_classes_keep_their_code() {
+        use ResultClass::{Damage, Incomplete, Recovery, Warning};
+        let usual = [Damage, Incomplete, Recovery];
+        assert_eq!(exit(&usual, &[]), 0);
+        assert_eq!(exit(&usual, &[Warning]), 0);
+        assert_eq!(exit(&usual, &[Incomplete, Recovery]), 3);
+        assert_eq!(exit(&usual, &[Recovery, Damage]), 1);
+        assert_eq!(exit(&[Damage], &[Incomplete, Recovery, Warning]), 0);
+        assert_eq!(exit(&[Damage, Incomplete], &[Recovery]), 0);
+        assert_eq!(exit(&[Incomplete], &[Damage, Incomplete]), 3);
+        assert_eq!(exit(&[Damage, Warning], &[Warning]), 1);
+    }
+
+    #[test]
+    fn an_interrupted_run_says_so_whatever_fails() {
+        let arguments = FailOnArgs {
+            fail_on: vec![ResultClass::Damage],
+        };
+        assert_eq!(arguments.exit(&[], true), Exit::Interrupted);
     }
 }

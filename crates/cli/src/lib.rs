@@ -34,7 +34,7 @@ pub fn command_line() -> ClapCommand {
         .about("The storage clinic for PostgreSQL 13-18: checks its files, takes pages apart, explains, rehearses damage")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .after_help("Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete, 130 interrupted.");
+        .after_help("Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete, 130 interrupted; --fail-on of check, salvage, measure and diff says which of 1 and 3 count.");
     commands::COMMANDS
         .iter()
         .fold(root, |root, command| root.subcommand(command.arguments()))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pgclinic_diagnose::rule_named;
-use pgclinic_report::{Document, Options, RuleText, by_name};
+use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 
 use crate::destination::{self, folder_of, is_special, not_written};
 use crate::exit::{Exit, Failure};
@@ -64,8 +64,15 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Refuses, before any work is done, an output that cannot be written or that lies in one of the targets.
-    pub(crate) fn refuse_early(&self, targets: &[&Path]) -> Result<(), Failure> {
+    /// Refuses, before any work is done, a form that documents of this schema lack, and an output that cannot be written or that lies in
+    /// one of the targets.
+    pub(crate) fn refuse_early(&self, schema: &str, targets: &[&Path]) -> Result<(), Failure> {
+        self.form_of(schema)?;
+        self.refuse_path_early(targets)
+    }
+
+    /// The same where the schema is not known yet.
+    pub(crate) fn refuse_path_early(&self, targets: &[&Path]) -> Result<(), Failure> {
         let path = self.output.as_deref();
         path.map_or(Ok(()), |path| {
             destination::refuse_early(path, REPORT, targets)
@@ -73,26 +80,42 @@ impl OutputArgs {
     }
 
     /// The same in a run that makes the folder `made` itself.
-    pub(crate) fn refuse_early_beside(&self, made: &Path) -> Result<(), Failure> {
+    pub(crate) fn refuse_early_beside(&self, schema: &str, made: &Path) -> Result<(), Failure> {
+        self.form_of(schema)?;
         let path = self.output.as_deref();
         path.map_or(Ok(()), |path| {
             destination::refuse_early_beside(made, path, REPORT, &[])
         })
     }
 
-    /// Writes the document and gives the exit code of the run, which came to this verdict. A verdict worth more than the document outlives
-    /// it: damage stays damage where the disk is full.
+    /// The form that was asked for, of documents that have it.
+    fn form_of(&self, schema: &str) -> Result<&'static dyn Format, Failure> {
+        let name = &self.format;
+        let form =
+            by_name(name).ok_or_else(|| Failure::new(format!("there is no form {name:?}")))?;
+        if form.renders(schema) {
+            return Ok(form);
+        }
+        let others = FORMATS.iter().filter(|form| form.renders(schema));
+        let others: Vec<&str> = others.map(|form| form.name()).collect();
+        Err(Failure::new(format!(
+            "documents of {schema} have no form {name}: --format takes {} here",
+            others.join(", ")
+        )))
+    }
+
+    /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever waits for a report that cannot be
+    /// written learns so from the code, whatever stands in it.
     pub(crate) fn give(&self, document: &Document, verdict: Exit, world: &mut World<'_>) -> Exit {
         match self.write(document, world) {
             Ok(()) => verdict,
-            Err(failure) => world.unwritten(&failure, verdict),
+            Err(failure) => world.report_failed(&failure),
         }
     }
 
     /// Writes the document where it was asked for.
     pub(crate) fn write(&self, document: &Document, world: &mut World<'_>) -> Result<(), Failure> {
-        let form = by_name(&self.format)
-            .ok_or_else(|| Failure::new(format!("there is no form {:?}", self.format)))?;
+        let form = self.form_of(document.schema())?;
         let to_terminal = self.output.is_none() && world.terminal.stdout;
         let color = match self.color {
             Color::Auto => to_terminal && !world.terminal.no_color,

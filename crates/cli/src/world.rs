@@ -104,7 +104,14 @@ impl World<'_> {
 }
 
 impl World<'_> {
-    /// Says that something of a run could not be written, and gives the run's exit code: damage and an interruption are worse than that.
+    /// Says that the report of a run could not be written.
+    pub(crate) fn report_failed(&mut self, failure: &Failure) -> Exit {
+        self.failed(failure);
+        Exit::Failed
+    }
+
+    /// Says that something beside the report could not be written, and gives the run's exit code: damage and an interruption are worse
+    /// than that.
     pub(crate) fn unwritten(&mut self, failure: &Failure, verdict: Exit) -> Exit {
         let failed = self.failed(failure);
         match verdict {

@@ -8,9 +8,9 @@ use pgclinic_format::{BlockNo, Fork, Xid};
 use serde_json::{Map, Value};
 
 use crate::check::ForkCx;
-use crate::document::check::{Origin, Story};
+use crate::document::check::{Origin, Owner, Story};
 use crate::document::state::{SavedFinding, SavedFindings};
-use crate::document::{AtRisk, AttributePlace, Cause, Finding, NotChecked, Place, Remedy};
+use crate::document::{AtRisk, AttributePlace, Cause, Finding, Kind, NotChecked, Place, Remedy};
 use crate::plan::Safety;
 use crate::rule::{Rule, Severity};
 
@@ -316,6 +316,15 @@ impl Findings {
         findings
     }
 
+    /// Says of indexes and long values which table they belong to, where `owner_of` knows it.
+    pub(crate) fn name_owners(&mut self, owner_of: impl Fn(&Place) -> Option<Owner>) {
+        let kept = self.kept.values_mut();
+        let all = kept.flat_map(|kept| kept.findings.values_mut());
+        for finding in all.filter(|finding| finding.story.owner.is_none()) {
+            finding.story.owner = owner_of(&finding.place);
+        }
+    }
+
     /// The ids of all kept findings.
     pub(crate) fn ids(&self) -> BTreeSet<String> {
         let kept = self.kept.values().flat_map(|kept| kept.findings.values());
@@ -375,6 +384,9 @@ impl Draft {
         place.item = self.item.or(place.item);
         place.attribute = self.attribute.or(place.attribute);
         place.bytes = self.bytes.or(place.bytes);
+        let whole_table = self.severity == Severity::Damage
+            && place.kind == Kind::Table
+            && self.server_says.as_deref().is_some_and(stops_a_scan);
         Finding {
             id: finding_id(system_identifier, self.rule.name, &place),
             cause: self.cause,
@@ -385,12 +397,20 @@ impl Draft {
             message: self.message,
             facts: self.facts,
             server_says: self.server_says,
-            at_risk: AtRisk { rows: self.rows },
+            at_risk: AtRisk {
+                rows: self.rows,
+                whole_table,
+            },
             remedies: self.remedies,
             known_from: None,
             story: self.story,
         }
     }
+}
+
+/// With these words the server ends a scan that meets the row.
+fn stops_a_scan(words: &str) -> bool {
+    words.starts_with("ERROR:  could not access status of transaction")
 }
 
 /// Two runs over the same damage agree on this.

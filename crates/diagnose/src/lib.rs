@@ -1,6 +1,7 @@
 //! What is wrong with a cluster's files, and how much was looked at.
 #![forbid(unsafe_code)]
 
+mod advice;
 pub mod anatomy;
 mod backup_files;
 mod block_set;

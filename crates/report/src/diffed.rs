@@ -35,6 +35,7 @@ pub(crate) fn extent(document: &DiffDocument) -> String {
     let contradict = counts.iter().filter(|(way, _)| way.is_contradiction());
     let contradict: u64 = contradict.map(|(_, blocks)| blocks).sum();
     let mut parts = Vec::new();
+    parts.extend(soundness(document));
     parts.push(match differ {
         0 => format!("{}, all equal", plural(document.coverage.blocks, "block")),
         _ => format!(
@@ -77,6 +78,20 @@ pub(crate) fn extent(document: &DiffDocument) -> String {
     parts.join("; ")
 }
 
+/// Which copy may be relied on, where both contradict each other.
+fn soundness(document: &DiffDocument) -> Option<String> {
+    let own = document.sound?;
+    let contradicts = document.verdict == DiffVerdict::Contradictory;
+    contradicts.then(|| match (own.at_fault_a, own.at_fault_b, own.undecided) {
+        (0, 0, _) => "nothing tells which copy is right".into(),
+        (_, 0, 0) => "B is sound where they contradict, A is at fault".into(),
+        (0, _, 0) => "A is sound where they contradict, B is at fault".into(),
+        (_, 0, _) => "A is at fault, and of some blocks nothing tells which copy is right".into(),
+        (0, _, _) => "B is at fault, and of some blocks nothing tells which copy is right".into(),
+        _ => "each copy is at fault somewhere: take each block from the other".into(),
+    })
+}
+
 /// Which copy is older.
 fn age(document: &DiffDocument) -> String {
     match (document.older, &document.parted_at) {
@@ -111,6 +126,14 @@ pub(crate) fn parting(document: &DiffDocument) -> Option<String> {
         side("A", &document.position_a),
         side("B", &document.position_b),
     );
+    if let [Some(own_a), Some(own_b)] =
+        [&document.position_a, &document.position_b].map(Option::as_ref)
+        && own_a.timeline == own_b.timeline
+    {
+        return Some(format!(
+            "{a} and {b} parted at {at} on one timeline: both were started from one copy, and each wrote WAL of its own from there. Replaying WAL of one in the other destroys it, and an archive that takes WAL of both serves neither"
+        ));
+    }
     Some(format!(
         "{a} and {b} parted at {at}: no replay leads from one to the other. pg_rewind makes one of them a copy of the other again, and gives up what it did behind that place"
     ))

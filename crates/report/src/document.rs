@@ -11,21 +11,21 @@ use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
 
 /// Schema of a findings document.
-pub(crate) const CHECK: &str = "pgclinic.check/1";
+pub const CHECK: &str = "pgclinic.check/1";
 /// Schema of a page taken apart.
-pub(crate) const INSPECT: &str = "pgclinic.inspect/1";
+pub const INSPECT: &str = "pgclinic.inspect/1";
 /// Schema of a drill's scoreboard.
-pub(crate) const DRILL: &str = "pgclinic.drill/1";
+pub const DRILL: &str = "pgclinic.drill/1";
 /// Schema of a blind drill's scoreboard.
-pub(crate) const BLIND: &str = "pgclinic.drill-blind/1";
+pub const BLIND: &str = "pgclinic.drill-blind/1";
 /// Schema of a drill's matrix of losses.
-pub(crate) const LOSS: &str = "pgclinic.drill-loss/1";
+pub const LOSS: &str = "pgclinic.drill-loss/1";
 
 /// Schema of the account of a salvage.
-pub(crate) const SALVAGE: &str = "pgclinic.salvage/1";
+pub const SALVAGE: &str = "pgclinic.salvage/1";
 
 /// Schema of an experiment's results.
-pub(crate) const LAB: &str = "pgclinic.lab/1";
+pub const LAB: &str = "pgclinic.lab/1";
 
 /// A document of one of the schemas that this version knows.
 #[derive(Clone, PartialEq, Debug, Serialize)]

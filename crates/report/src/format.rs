@@ -43,6 +43,11 @@ pub trait Format: Sync {
     /// What `--format` calls it.
     fn name(&self) -> &'static str;
 
+    /// It has a way to write documents of this schema. What it lacks is refused before the work that would make the document.
+    fn renders(&self, _schema: &str) -> bool {
+        true
+    }
+
     /// Writes the whole document. Same document and options, same bytes.
     ///
     /// # Errors

@@ -38,6 +38,25 @@ pub(crate) struct Group<'a> {
     pub(crate) rows: Rows,
 }
 
+/// Where the cures of findings stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cures {
+    /// Under each of them, in a document without a plan.
+    Each,
+    /// In one plan for all of them, instead of lines that repeat.
+    InPlan,
+}
+
+impl Cures {
+    /// Those of this document.
+    pub(crate) fn of(document: &CheckDocument) -> Self {
+        match document.plan.is_empty() {
+            true => Cures::Each,
+            false => Cures::InPlan,
+        }
+    }
+}
+
 /// A finding and what follows from it.
 pub(crate) struct Root<'a> {
     /// The finding.
@@ -74,6 +93,11 @@ impl<'a> Group<'a> {
     /// Severity of its worst finding.
     pub(crate) fn worst(&self) -> Option<Severity> {
         self.own.iter().map(|finding| finding.severity).min()
+    }
+
+    /// The server gives no row of it, as a scan stops at some of them.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.own.iter().any(|finding| finding.at_risk.whole_table)
     }
 
     fn rank(&self) -> u8 {

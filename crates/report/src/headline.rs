@@ -34,6 +34,9 @@ impl fmt::Display for Headline {
     }
 }
 
+/// A value that was overwritten by another one of its type looks as sound as any.
+const UNVERIFIED: &str = "no data checksums: values cannot be verified";
+
 /// The first line of a findings document.
 pub fn headline(document: &CheckDocument) -> Headline {
     of_groups(document, &groups::groups(document))
@@ -44,6 +47,9 @@ pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headl
     beside.extend(document.needs_recovery.then_some("needs recovery"));
     beside.extend(words::is_running(&document.target).then_some("running"));
     beside.extend(document.interrupted.then_some("interrupted"));
+    let unverified = document.target.checksums == Some(false);
+    let is_damaged = document.verdict == Verdict::Damaged;
+    beside.extend((unverified && !is_damaged).then_some(UNVERIFIED));
     let word = match document.verdict {
         Verdict::Healthy => "HEALTHY",
         Verdict::Damaged => "DAMAGED",
@@ -58,7 +64,10 @@ pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headl
         word,
         beside,
         extent,
-        coverage: coverage(document),
+        coverage: match unverified && is_damaged {
+            true => format!("{}; {UNVERIFIED}", coverage(document)),
+            false => coverage(document),
+        },
     }
 }
 
@@ -80,6 +89,8 @@ fn damage(document: &CheckDocument, groups: &[Group<'_>]) -> String {
             known: sum.known.saturating_add(rows.known),
             open: sum.open || rows.open,
         });
+    let refused = damaged.iter().filter(|group| group.is_refused());
+    let refused = count_of(refused.count());
     let rows = Rows {
         open: rows.open || document.findings_omitted > 0,
         ..rows
@@ -96,6 +107,9 @@ fn damage(document: &CheckDocument, groups: &[Group<'_>]) -> String {
         pages => parts.push(plural(pages, "page")),
     }
     parts.push(rows.words());
+    if refused > 0 {
+        parts.push(format!("{} refused as a whole", plural(refused, "table")));
+    }
     parts.join(", ")
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use pgclinic_diagnose::document::{Place, ServerAnswer, SinceSummary, Target};
+use pgclinic_diagnose::document::{AtRisk, Place, PlanStep, ServerAnswer, SinceSummary, Target};
+use pgclinic_diagnose::plan::Safety;
 use serde_json::{Map, Value};
 
 /// What a run that only looks at changes did with the rest.
@@ -117,6 +118,54 @@ pub(crate) fn sureness(confidence: f64) -> String {
     }
     let percent = (confidence.clamp(0.0, 1.0) * 100.0).floor();
     format!("{percent:.0} % sure")
+}
+
+/// How sure a cure is.
+pub(crate) fn safety(safety: Safety) -> &'static str {
+    match safety {
+        Safety::Exact => "exact",
+        Safety::Lossy => "may lose rows",
+        Safety::ShowOnly => "by hand",
+    }
+}
+
+/// Relations of a step that are named; the rest is a number.
+const PLAN_RELATIONS_SHOWN: usize = 12;
+
+/// `public.docs, public.tags and 3 more in shop; pg_class in postgres`.
+pub(crate) fn plan_relations(step: &PlanStep) -> String {
+    let mut databases: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
+    for relation in step.relations.iter().take(PLAN_RELATIONS_SHOWN) {
+        let database = relation.database.as_deref();
+        match databases.last_mut() {
+            Some((last, names)) if *last == database => names.push(&relation.name),
+            _ => databases.push((database, vec![&relation.name])),
+        }
+    }
+    let named = databases.iter().map(|(database, names)| {
+        let names = names.join(", ");
+        database.map_or(names.clone(), |database| {
+            format!("{names} in database {database}")
+        })
+    });
+    let mut text = named.collect::<Vec<_>>().join("; ");
+    let rest = count_of(step.relations.len().saturating_sub(PLAN_RELATIONS_SHOWN));
+    match rest.saturating_add(step.relations_omitted) {
+        0 => {}
+        more => text.push_str(&format!(" and {} more", count(more))),
+    }
+    text
+}
+
+/// Rows at risk of a finding.
+pub(crate) fn at_risk(at_risk: &AtRisk) -> Option<String> {
+    let rows = at_risk.rows?;
+    let refused = match rows {
+        1 => "; the server refuses the whole table because of it",
+        _ => "; the server refuses the whole table because of them",
+    };
+    let refused = if at_risk.whole_table { refused } else { "" };
+    Some(format!("{}{refused}", plural(rows, "row")))
 }
 
 /// The text with everything escaped that could move a cursor, start an escape sequence, break a

@@ -15,7 +15,7 @@ use pgclinic_diagnose::{
     CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, account_for_remains,
     check_cluster_on, check_file, check_running,
 };
-use pgclinic_report::Document;
+use pgclinic_report::{CHECK, Document};
 use pgclinic_servers::Target;
 
 use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
@@ -23,7 +23,7 @@ use crate::asked_server::AskedServer;
 use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
 use crate::commands::Command;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::in_flight::{check_archives, check_server};
 use crate::machine;
 use crate::output::OutputArgs;
@@ -99,6 +99,8 @@ struct Arguments {
     load: LoadArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    fail_on: FailOnArgs,
 }
 
 /// See the module.
@@ -112,14 +114,14 @@ impl Command for Check {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Finds everything that is wrong in a cluster's files, with cause, risk and cure")
-            .after_help("Nothing is written to the target. A server may be at work on it: what it changes meanwhile is looked at again before it counts. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
+            .after_help("Nothing is written to the target. A server may be at work on it: what it changes meanwhile is looked at again before it counts. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery), 2 where the report cannot be written; --fail-on says which of them count.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let output = &arguments.output;
-        output.refuse_early(&arguments.targets())?;
+        output.refuse_early(CHECK, &arguments.targets())?;
         let named = target::named_server(&arguments.target, world)?;
         if let Some(named) = &named {
             arguments.refuse_options_of_files(named)?;
@@ -130,7 +132,7 @@ impl Command for Check {
         if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
             document.elapsed_s = start.elapsed().as_secs_f64();
             refuse_empty_selection(&arguments, &document)?;
-            let exit = Exit::of(&document);
+            let exit = arguments.exit(&document);
             return Ok(output.give(&Document::Check(document), exit, world));
         }
         let state = arguments.state_file()?;
@@ -147,7 +149,7 @@ impl Command for Check {
         let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
-        let exit = Exit::of(&document);
+        let exit = arguments.exit(&document);
         let exit = output.give(&Document::Check(document), exit, world);
         let kept = state.map_or(Ok(()), |state| state.is_written());
         Ok(match kept {
@@ -158,6 +160,12 @@ impl Command for Check {
 }
 
 impl Arguments {
+    /// The exit code that the findings ask for.
+    fn exit(&self, document: &CheckDocument) -> Exit {
+        let classes = ResultClass::of_check(document);
+        self.fail_on.exit(&classes, document.interrupted)
+    }
+
     /// One look at the target, with what is known of a server at work; and what turned out of one meanwhile.
     fn look(
         &self,

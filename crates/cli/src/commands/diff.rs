@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::document::{DiffDocument, DiffVerdict, NotChecked};
+use pgclinic_diagnose::document::{DIFF_SCHEMA, DiffDocument, DiffVerdict, NotChecked};
 use pgclinic_diagnose::{DiffOptions, diff_clusters};
 use pgclinic_report::Document;
 use pgclinic_servers::Target;
@@ -13,7 +13,7 @@ use pgclinic_servers::Target;
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::beside_a_server::{self, BesideAServer};
 use crate::commands::Command;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
@@ -47,6 +47,8 @@ struct Arguments {
     load: LoadArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    fail_on: FailOnArgs,
 }
 
 /// See the module.
@@ -60,13 +62,13 @@ impl Command for Diff {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Compares two copies of one cluster block by block: which is older, which is sound, and whether WAL explains it")
-            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction, an unsound copy, or copies that parted, each on its own timeline; 3 something could not be compared.")
+            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction, an unsound copy, or copies that parted, each on its own timeline; 3 something could not be compared; --fail-on says which of them count.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        arguments.output.refuse_early(&arguments.targets())?;
+        arguments.output.refuse_early(DIFF_SCHEMA, &arguments.targets())?;
         let servers = [
             target::named_server(&arguments.a, world)?,
             target::named_server(&arguments.b, world)?,
@@ -84,15 +86,25 @@ impl Command for Diff {
                 "the selection matches nothing in either copy. {why}"
             )));
         }
-        let exit = match document.verdict {
-            _ if document.interrupted => Exit::Interrupted,
-            DiffVerdict::Same | DiffVerdict::Explained => Exit::Healthy,
-            DiffVerdict::Contradictory | DiffVerdict::Parted => Exit::Damaged,
-            DiffVerdict::Incomplete => Exit::Incomplete,
-        };
+        let exit = arguments.fail_on.exit(&classes_of(&document), document.interrupted);
         let document = Document::Diff(document);
         Ok(arguments.output.give(&document, exit, world))
     }
+}
+
+/// The classes that hold for two copies.
+fn classes_of(document: &DiffDocument) -> Vec<ResultClass> {
+    let contradicts = matches!(
+        document.verdict,
+        DiffVerdict::Contradictory | DiffVerdict::Parted
+    );
+    let mut gaps = document.coverage.not_checked.iter();
+    let has_gaps =
+        document.verdict == DiffVerdict::Incomplete || gaps.any(|gap| !gap.inherent);
+    let mut classes = Vec::new();
+    classes.extend(contradicts.then_some(ResultClass::Damage));
+    classes.extend(has_gaps.then_some(ResultClass::Incomplete));
+    classes
 }
 
 /// What is known of servers at work on both copies that cannot be seen.

@@ -8,7 +8,7 @@ use pgclinic_diagnose::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, Tool,
 };
 use pgclinic_diagnose::{CheckDocument, Level, Severity, Verdict as CheckVerdict, target_of};
-use pgclinic_report::{Document, Options, by_name};
+use pgclinic_report::{DRILL, Document, Options, by_name};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
 use pgclinic_surgery::Sites;
 
@@ -93,7 +93,7 @@ impl Command for Drill {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        arguments.output.refuse_early(&[])?;
+        arguments.output.refuse_early(DRILL, &[])?;
         refuse_early(&arguments.report, REPORT, &[])?;
         if arguments.tenth && arguments.ward != WardName::Loss {
             return Err(Failure::new("--tenth belongs to --ward loss"));
@@ -158,7 +158,7 @@ fn end(arguments: &Arguments, document: Document, passed: bool, world: &mut Worl
     };
     match write_reports(arguments, &document, world) {
         Ok(()) => exit,
-        Err(failure) => world.unwritten(&failure, exit),
+        Err(failure) => world.report_failed(&failure),
     }
 }
 
@@ -271,7 +271,7 @@ fn declared_drill(
         pgclinic_surgery::injury_named(name)?;
     }
     let sites = Sites::new(cluster);
-    let (planned, not_run, failed) =
+    let (planned, mut not_run, failed) =
         matrix::plan(&sites, arguments.seed, arguments.large, &arguments.injury);
     let bar = Bar::of_steps(
         &arguments.output,
@@ -288,8 +288,11 @@ fn declared_drill(
         &step,
     )?;
     bar.finish();
+    let interrupted = rows.len() < planned.len() && world.is_interrupted();
+    not_run.extend(matrix::left_over(&planned, &rows));
+    let all_ran = rows.len() >= planned.len();
     rows.extend(failed.into_iter().map(homeless));
-    let passed = rows.iter().all(|row| row.passed) && rows.len() >= planned.len();
+    let passed = rows.iter().all(|row| row.passed) && all_ran;
     let document = DrillDocument {
         schema: "pgclinic.drill/1".into(),
         tool: Tool::this(),
@@ -301,6 +304,7 @@ fn declared_drill(
         rows,
         not_run,
         passed,
+        interrupted,
         elapsed_s: 0.0,
     };
     Ok((Document::Drill(document), passed))
@@ -346,7 +350,8 @@ fn blind_drill(
     let step = |name: &str| bar.step(name);
     let trials = blind::run(ward, &shots, threads(arguments), &world.interrupted, &step)?;
     bar.finish();
-    let passed = trials.len() == shots.len();
+    let shots_left = shots.len().saturating_sub(trials.len()) as u64;
+    let passed = shots_left == 0;
     let kinds = blind::score(&trials);
     let mut misses: Vec<_> = trials
         .into_iter()
@@ -364,6 +369,8 @@ fn blind_drill(
         kinds,
         misses,
         passed,
+        interrupted: shots_left > 0 && world.is_interrupted(),
+        shots_left,
         elapsed_s: 0.0,
     };
     Ok((Document::Blind(document), passed))

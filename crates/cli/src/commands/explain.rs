@@ -19,7 +19,8 @@ struct Arguments {
     /// The name of a rule, or a server's message as it was printed
     #[arg(value_name = "RULE|MESSAGE", required_unless_present = "list")]
     text: Option<String>,
-    /// The stopped cluster that the message is about: its names and the rows at risk are told
+    /// The cluster that the message is about, whose server may be running, or that server, postgres://user:password@host:port/database: its
+    /// names and the rows at risk are told
     #[arg(value_name = "PGDATA")]
     pgdata: Option<PathBuf>,
     /// List every rule and every family of messages
@@ -77,7 +78,7 @@ fn list() -> String {
 fn explained(
     text: &str,
     pgdata: Option<&std::path::Path>,
-    world: &World<'_>,
+    world: &mut World<'_>,
 ) -> Result<(String, Exit), Failure> {
     if let Some(family) = message_named(text) {
         return Ok((
@@ -98,10 +99,17 @@ fn explained(
         return Ok((render_unknown(), Exit::Failed));
     };
     let resolved = match pgdata {
-        Some(pgdata) => Some(resolve(
-            &target::open_cluster(pgdata, Opening::new(world, None))?,
-            &best.facts,
-        )),
+        Some(pgdata) => {
+            let named = target::named_server(pgdata, world)?;
+            // Pages that a server is writing are read again before anybody counts their rows.
+            let opening = Opening::new(world, None)
+                .of_server(named.as_ref())
+                .reading_again();
+            Some(resolve(
+                &target::open_cluster(pgdata, opening)?,
+                &best.facts,
+            ))
+        }
         None => None,
     };
     Ok((render(best, resolved.as_ref()), Exit::Healthy))

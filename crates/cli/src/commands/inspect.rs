@@ -13,7 +13,7 @@ use pgclinic_diagnose::places::fork_place;
 use pgclinic_diagnose::{DatabaseCx, Level, Place, check_page, fork_cx, target_of};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
-use pgclinic_report::Document;
+use pgclinic_report::{Document, INSPECT};
 use pgclinic_servers::Target as Server;
 use pgclinic_source::{Presence, Source};
 
@@ -75,7 +75,7 @@ impl Command for Inspect {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let targets = arguments.chain.behind(&arguments.target);
-        arguments.output.refuse_early(&targets)?;
+        arguments.output.refuse_early(INSPECT, &targets)?;
         let named = target::named_server(&arguments.target, world)?;
         let first = UnseenServer::told(arguments.running.running);
         let look = |unseen, world: &mut World<'_>| look(&arguments, named.as_ref(), unseen, world);

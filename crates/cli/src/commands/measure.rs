@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::document::MeasureDocument;
+use pgclinic_diagnose::document::{MEASURE_SCHEMA, MeasureDocument};
 use pgclinic_diagnose::measures::growth;
 use pgclinic_diagnose::{MeasureOptions, measure_cluster};
 use pgclinic_report::Document;
@@ -17,7 +17,7 @@ use pgclinic_servers::Target;
 use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
@@ -49,6 +49,8 @@ struct Arguments {
     load: LoadArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    fail_on: FailOnArgs,
 }
 
 const CATALOG_COST: &str = "catalog-cost";
@@ -69,7 +71,7 @@ impl Command for MeasureCommand {
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true)
             .about("Measures bloat and index layout exactly, from a cluster's files")
-            .after_help("Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry their names and are equal to theirs. A server may be at work on the files: then figures are those of the moment in which each relation was read. Exit code 0 everything was measured, 3 something could not be.")
+            .after_help("Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry their names and are equal to theirs. A server may be at work on the files: then figures are those of the moment in which each relation was read. Exit code 0 everything was measured, 3 something could not be; --fail-on says whether that counts.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -80,7 +82,7 @@ impl Command for MeasureCommand {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let targets = arguments.chain.behind(&arguments.target);
-        arguments.output.refuse_early(&targets)?;
+        arguments.output.refuse_early(MEASURE_SCHEMA, &targets)?;
         let older = arguments.since.as_deref().map(older).transpose()?;
         let named = target::named_server(&arguments.target, world)?;
         let first = UnseenServer::told(arguments.running.running);
@@ -104,11 +106,9 @@ impl Command for MeasureCommand {
             .relations
             .iter()
             .any(|own| own.pages_not_measured > 0);
-        let exit = match (document.interrupted, broken || has_gaps(&document)) {
-            (true, _) => Exit::Interrupted,
-            (false, true) => Exit::Incomplete,
-            (false, false) => Exit::Healthy,
-        };
+        let has_gaps = broken || has_gaps(&document);
+        let classes = has_gaps.then_some(ResultClass::Incomplete);
+        let exit = arguments.fail_on.exit(classes.as_slice(), document.interrupted);
         let document = Document::Measure(document);
         Ok(arguments.output.give(&document, exit, world))
     }

@@ -34,7 +34,7 @@ impl Command for Report {
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
-        arguments.output.refuse_early(&[])?;
+        arguments.output.refuse_path_early(&[])?;
         let path = &arguments.document;
         let bytes = std::fs::read(path)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;

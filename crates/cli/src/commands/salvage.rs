@@ -29,7 +29,7 @@ use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
 use crate::destination::refuse_early_beside;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::in_flight::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
@@ -152,6 +152,8 @@ struct Arguments {
     /// Say nothing but errors
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
+    #[command(flatten)]
+    fail_on: FailOnArgs,
 }
 
 /// See the module.
@@ -165,7 +167,7 @@ impl Command for Salvage {
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Gets the rows out of files that no server opens, and accounts for what it could not get")
-            .after_help("Nothing is written to the target. Beside a server at work rows are those of the end of the write-ahead log on disk. Exit code 0 whole, 1 something is lost, partial, carved or uncertain, 3 incomplete (something could not be looked at, or the cluster needs recovery).")
+            .after_help("Nothing is written to the target. Beside a server at work rows are those of the end of the write-ahead log on disk. Exit code 0 whole, 1 something is lost, partial, carved or uncertain, 3 incomplete (something could not be looked at, or the cluster needs recovery), 2 where the account cannot be written; --fail-on says which of them count.")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
@@ -187,7 +189,7 @@ impl Command for Salvage {
         bar.finish();
         let mut account = account?;
         account.elapsed_s = start.elapsed().as_secs_f64();
-        let exit = exit_of(&account);
+        let exit = arguments.fail_on.exit(&classes_of(&account), account.interrupted);
         let document = Document::Salvage(account);
         for (format, path) in arguments.account_files() {
             let file = OutputArgs {
@@ -196,7 +198,7 @@ impl Command for Salvage {
                 ..arguments.summary()
             };
             if let Err(failure) = file.write(&document, world) {
-                return Ok(world.unwritten(&failure, exit));
+                return Ok(world.report_failed(&failure));
             }
         }
         if exit != Exit::Interrupted {
@@ -476,11 +478,14 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(failure)
 }
 
-fn exit_of(account: &Account) -> Exit {
-    match account.outcome {
-        _ if account.interrupted => Exit::Interrupted,
-        Outcome::Damaged => Exit::Damaged,
-        Outcome::Incomplete => Exit::Incomplete,
-        Outcome::Whole => Exit::Healthy,
-    }
+/// The classes that hold for what was salvaged. A recovery that is due is done in memory; where it cannot be, rows are missing, and the account is
+/// incomplete.
+fn classes_of(account: &Account) -> Vec<ResultClass> {
+    let mut gaps = account.not_salvaged.iter();
+    let has_gaps = account.outcome == Outcome::Incomplete || gaps.any(|gap| !gap.inherent);
+    let is_damaged = account.outcome == Outcome::Damaged;
+    let mut classes = Vec::new();
+    classes.extend(is_damaged.then_some(ResultClass::Damage));
+    classes.extend(has_gaps.then_some(ResultClass::Incomplete));
+    classes
 }

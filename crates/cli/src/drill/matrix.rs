@@ -1,6 +1,6 @@
 //! Every injury, raw and with the checksum made true again, on its copy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 use pgclinic_diagnose::CheckDocument;
@@ -81,6 +81,25 @@ pub(crate) fn plan(
         }
     }
     (planned, not_run, failed)
+}
+
+/// What of the plan has no row, as the drill was stopped before.
+pub(crate) fn left_over(planned: &[Planned], rows: &[DrillRow]) -> Vec<NotRun> {
+    let mut done: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for row in rows {
+        *done.entry((&row.injury, &row.variant)).or_default() += 1;
+    }
+    let mut left = Vec::new();
+    for own in planned {
+        match done.get_mut(&(own.injury.name(), own.variant)) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => left.push(NotRun {
+                injury: format!("{} ({})", own.injury.name(), own.variant),
+                why: "the drill was interrupted before it".into(),
+            }),
+        }
+    }
+    left
 }
 
 /// Runs all rows on `threads` copies at once; `step` hears of each row. Interrupted, the rows so

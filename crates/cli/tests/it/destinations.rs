@@ -1,4 +1,4 @@
-//! Files that a run writes: refused before the work where they cannot be, never in what is looked at, and no verdict is lost with them.
+//! Files that a run writes: refused before the work where they cannot be, never in what is looked at, and a report that is lost is no success.
 
 use crate::common;
 
@@ -82,14 +82,19 @@ fn a_file_that_cannot_be_written_is_refused_before_the_work() {
         &["check", pgdata, "--output", "/nowhere/report"],
         "cannot write the report /nowhere/report",
     );
+    for words in [&["check", pgdata][..], &["diff", pgdata, pgdata]] {
+        let words = [words, &["--format", "prometheus"]].concat();
+        refused(&words, "have no form prometheus: --format takes text, json, html here");
+    }
     let saved = ["report", "/nowhere/saved.json", "--output", "/"];
     refused(&saved, "cannot write the report /");
     let ran = pgclinic(&["measure", pgdata, "--output", "/proc/report"]).exits(2);
     assert!(ran.err.contains("cannot write the report"), "{}", ran.err);
 }
 
+/// Whoever reads the report must not take its absence for a verdict.
 #[test]
-fn damage_outlives_a_report_that_does_not_fit() {
+fn a_report_that_does_not_fit_is_a_failure_whatever_stands_in_it() {
     let (sound, hurt) = (newest(), damaged());
     let check = |copy: &TempCopy, exit| {
         let words = ["check", text(&copy.pgdata), "--level", "pages"];
@@ -98,7 +103,7 @@ fn damage_outlives_a_report_that_does_not_fit() {
         assert!(ran.err.contains(why), "{}", ran.err);
     };
     check(&sound, 2);
-    check(&hurt, 1);
+    check(&hurt, 2);
 }
 
 #[test]

@@ -28,8 +28,15 @@ fn is_healthy(installation: &Installation, checksums: Checksums) {
         "every level sees the same files"
     );
     let words = pgclinic(&pages).exits(0);
+    let beginning = match checksums {
+        Checksums::On => "HEALTHY  no damage in",
+        // A value that became another one looks as sound as any.
+        Checksums::Off => {
+            "HEALTHY (no data checksums: values cannot be verified)  no damage in"
+        }
+    };
     assert!(
-        words.first_line().starts_with("HEALTHY  no damage in"),
+        words.first_line().starts_with(beginning),
         "{}",
         words.out
     );

@@ -4,6 +4,7 @@ mod common;
 
 mod access;
 mod access_methods;
+mod advice;
 mod as_pg_amcheck;
 mod as_pg_verifybackup;
 mod bad_input;

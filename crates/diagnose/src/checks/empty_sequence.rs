@@ -39,7 +39,7 @@ impl DatabaseCheck for EmptySequence {
     }
 
     fn level(&self) -> Level {
-        Level::Structure
+        Level::Pages
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {

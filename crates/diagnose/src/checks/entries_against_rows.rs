@@ -10,15 +10,16 @@ use std::ops::Range;
 use pgclinic_cluster::Cluster;
 use pgclinic_format::BlockNo;
 use pgclinic_format::attribute::{Attribute, Attributes};
-use pgclinic_format::btree::BtreePage;
+use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::gin::{META_BLOCK, Meta};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 
 use crate::check::ForkCx;
 use crate::document::{Level, NotChecked};
-use crate::entries::columns::KeyColumns;
+use crate::entries::columns::{KeyColumns, KeyDifference};
 use crate::entries::compare::{self, HeapSide, differing_blocks, tuple_at};
+use crate::entries::contradiction;
 use crate::entries::heap::HeapItems;
 use crate::entries::index::{Against, IndexFacts, IndexSide, names_rows};
 use crate::entries::row_map::PART_BLOCKS;
@@ -81,8 +82,11 @@ An entry holds a copy of the values of its row's key columns. Here they differ.
 
 Either the row or the entry was overwritten, or one of the two pages is an older copy.
 
+Both values are told. Where they differ in one bit, they were one value once, and the one that does not fit between the entry's \
+neighbours in the index is the one that flipped.
+
 Queries find the row under a key that it does not have, and not under its own. Compare both with a backup before you decide: \
-`REINDEX` believes the table.",
+`REINDEX` believes the table, and where the row is the wrong side the right value is lost with the old index.",
 };
 
 /// A row with two entries.
@@ -454,7 +458,7 @@ impl Look<'_> {
                         continue;
                     };
                     if keys.hash_entry(tid, tuple) != Some(*expected) {
-                        self.tell_other_key(tid, (block, item), out);
+                        self.tell_other_key(tid, (block, leaf), (item, tuple), out);
                     }
                 }
             }
@@ -484,17 +488,57 @@ impl Look<'_> {
         hashes
     }
 
-    fn tell_other_key(&self, tid: Tid, (block, item): (BlockNo, u16), out: &mut Findings) {
+    fn tell_other_key(
+        &self,
+        tid: Tid,
+        (block, leaf): (BlockNo, BtreePage<'_>),
+        (item, entry): (u16, BtreeTuple<'_>),
+        out: &mut Findings,
+    ) {
         let table = self.table_fork();
-        let message = format!("the entry's key is not that of its row {tid}");
+        let differences = self.differences(tid, entry).unwrap_or_default();
+        let relation = table.relation;
+        let values =
+            relation.map(|own| contradiction::values(&differences, own, self.relation.catalog));
+        let values = values.unwrap_or_default().join(", ");
+        let order = self.index.fork.key_order.as_ref();
+        let flipped = order.and_then(|order| {
+            contradiction::flipped_side(&differences, order, leaf, (item, entry))
+        });
+        let mut message = format!("the entry's key is not that of its row {tid}");
+        if !values.is_empty() {
+            message = format!("{message}: {values}");
+        }
+        if let Some(side) = flipped {
+            let side = side.name();
+            message = format!(
+                "{message}; they differ in one bit, and only the other side fits between the entry's neighbours: the bit flipped in the {side}"
+            );
+        }
         let own = draft_at(
             self.index.fork,
             &INDEX_ENTRY_OF_OTHER_KEY,
             Some(block),
             message,
         );
-        let draft = own.item(item).rows(1).fact("row", tid.to_string());
+        let mut draft = own.item(item).rows(1).fact("row", tid.to_string());
+        if let Some(side) = flipped {
+            draft = draft.fact("flipped", side.name());
+        }
         out.add(draft.follows(table, tid.block));
+    }
+
+    /// The columns in which the row and its entry differ.
+    fn differences(&self, tid: Tid, entry: BtreeTuple<'_>) -> Option<Vec<KeyDifference>> {
+        let keys = self.index.keys.as_ref()?;
+        let mut pages = self.relation.pages();
+        let page = pages.page(tid.block)?;
+        let mut items = HeapItems::default();
+        items.read(page, tid.block, self.cluster);
+        let mut live = items.live.iter();
+        let (_, live) = live.find(|(root, _)| *root == tid.offset)?;
+        let layouts = self.relation.fork.columns?;
+        keys.differences(tuple_at(page, *live)?, layouts, entry)
     }
 
     fn table_fork(&self) -> &ForkCx<'_> {

@@ -42,7 +42,7 @@ impl DatabaseCheck for MissingFile {
     }
 
     fn level(&self) -> Level {
-        Level::Structure
+        Level::Pages
     }
 
     fn asks_recovered(&self) -> bool {

@@ -41,7 +41,7 @@ impl DatabaseCheck for MissingInitFork {
     }
 
     fn level(&self) -> Level {
-        Level::Structure
+        Level::Pages
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {

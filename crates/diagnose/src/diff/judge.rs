@@ -6,6 +6,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 
+use crate::diff::clones;
 use crate::diff::mask::are_alike;
 use crate::diff::position::{Brings, Position};
 use crate::diff::timelines::{Kinship, Way, kinship, on_the_way};
@@ -28,7 +29,13 @@ pub(crate) fn sides<'a>(a: &'a Cluster, b: &'a Cluster) -> (Side<'a>, Side<'a>) 
     let (position_a, position_b) = (Position::of(a), Position::of(b));
     let way_a = position_a.and_then(|position| Way::of(a, position));
     let way_b = position_b.and_then(|position| Way::of(b, position));
-    let kinship = kinship(way_a.as_ref(), way_b.as_ref());
+    let mut kinship = kinship(way_a.as_ref(), way_b.as_ref());
+    if kinship == Kinship::Line
+        && let (Some(own_a), Some(own_b)) = (position_a, position_b)
+        && let Some(at) = clones::parting((a, own_a), (b, own_b))
+    {
+        kinship = Kinship::Parted(at);
+    }
     let shared = |position: Option<Position>, own: &Option<Way>, other: &Option<Way>| match (
         position,
         own.as_ref().zip(other.as_ref()),

@@ -2,6 +2,7 @@
 //! its WAL explains it.
 
 mod again;
+mod clones;
 mod judge;
 mod mask;
 mod pairs;
@@ -19,7 +20,8 @@ use std::num::NonZeroUsize;
 use pgclinic_cluster::Cluster;
 
 use crate::document::{
-    Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Tool,
+    Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Soundness,
+    Tool,
 };
 use crate::walker::{Bystander, Progress, Selection, target_of};
 use judge::{Side, on_its_timeline, sides};
@@ -111,6 +113,7 @@ pub fn diff_clusters(
             Kinship::Line | Kinship::Unknown => None,
         },
         verdict: DiffVerdict::Same,
+        sound: None,
         coverage: DiffCoverage::default(),
         forks: Vec::new(),
         files: Vec::new(),
@@ -150,6 +153,7 @@ pub fn diff_clusters(
     document.interrupted = progress.is_interrupted();
     tell_the_rest(&mut document.coverage);
     document.verdict = verdict(&document);
+    document.sound = Some(sound(&document));
     // Contradictions first, then by place.
     document
         .forks
@@ -260,6 +264,31 @@ fn tell_unreadable(name: &str, cluster: &Cluster, coverage: &mut DiffCoverage) {
             });
         }
     }
+}
+
+/// Which copy may be relied on, by who is at fault where both contradict each other. Of a fork with more blocks than are kept, those that are
+/// kept speak for the others.
+fn sound(document: &DiffDocument) -> Soundness {
+    let blocks = document.forks.iter().flat_map(|fork| &fork.blocks);
+    let of_blocks = blocks.map(|block| (block.difference, block.copy));
+    let of_files = document
+        .files
+        .iter()
+        .map(|file| (file.difference, file.copy));
+    let mut faults = Soundness::default();
+    for (difference, copy) in of_blocks.chain(of_files) {
+        match (difference, copy) {
+            (Difference::BothUnsound, _) => {
+                faults.at_fault_a += 1;
+                faults.at_fault_b += 1;
+            }
+            (way, Some(Copy::A)) if way.is_contradiction() => faults.at_fault_a += 1,
+            (way, Some(Copy::B)) if way.is_contradiction() => faults.at_fault_b += 1,
+            (way, None) if way.is_contradiction() => faults.undecided += 1,
+            _ => {}
+        }
+    }
+    faults
 }
 
 fn verdict(document: &DiffDocument) -> DiffVerdict {

@@ -6,7 +6,7 @@ use pgclinic_format::{BlockNo, Fork, Oid};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Level, Target, Tool, is_zero};
+use super::{Level, PlanStep, Target, Tool, is_zero};
 use crate::plan::Safety;
 use crate::rule::Severity;
 
@@ -197,6 +197,9 @@ impl Cause {
 pub struct AtRisk {
     /// Rows that cannot be trusted or reached; null when nothing tells.
     pub rows: Option<u64>,
+    /// A scan of the table stops at these rows, so that the server gives none of the others either.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_table: bool,
 }
 
 /// A way out.
@@ -256,6 +259,20 @@ pub(crate) struct Story {
     pub(crate) contradicts: Option<u32>,
     /// Damage there explains it.
     pub(crate) follows: Vec<Origin>,
+    /// Of an index or of long values: the table that they belong to.
+    pub(crate) owner: Option<Owner>,
+}
+
+/// The table of an index or of long values.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) oid: Oid,
+    /// As SQL takes it.
+    pub(crate) name: String,
+    /// `schema.name`.
+    pub(crate) qualified_name: String,
+    /// All of its pages were read in this run.
+    pub(crate) is_examined: bool,
 }
 
 /// A page, or a whole fork, whose damage would explain a finding elsewhere.
@@ -267,6 +284,9 @@ pub(crate) struct Origin {
     /// `None` for any page of the fork.
     pub(crate) block: Option<BlockNo>,
 }
+
+/// Why a cluster that needs recovery is not compared with itself. A gap with this reason is closed by the recovery alone.
+pub(crate) const RECOVERY_IS_DUE: &str = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
 
 /// Something that was not looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -405,9 +425,22 @@ pub struct CheckDocument {
     pub findings_omitted: u64,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
+    /// What to do about all of them, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<PlanStep>,
     /// Seconds it took.
     pub elapsed_s: f64,
     /// Stopped by a signal before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+}
+
+impl CheckDocument {
+    /// Something could not be looked at that a recovery of the cluster would not settle.
+    pub fn has_gaps_beyond_recovery(&self) -> bool {
+        let coverage = &self.coverage;
+        let mut gaps = coverage.not_checked.iter();
+        let other = gaps.any(|gap| !gap.inherent && gap.why != RECOVERY_IS_DUE);
+        other || coverage.bytes_skipped > 0 || coverage.bytes_unreadable > 0
+    }
 }

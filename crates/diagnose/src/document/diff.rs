@@ -186,6 +186,17 @@ pub struct DiffFile {
     pub why: String,
 }
 
+/// Blocks and files in which the copies contradict each other, by who is at fault; of those that the document names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Soundness {
+    /// A is at fault.
+    pub at_fault_a: u64,
+    /// B is at fault.
+    pub at_fault_b: u64,
+    /// Both are sound by themselves, and one of them is wrong.
+    pub undecided: u64,
+}
+
 /// What was compared, in blocks.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DiffCoverage {
@@ -241,6 +252,9 @@ pub struct DiffDocument {
     pub parted_at: Option<String>,
     /// The answer.
     pub verdict: DiffVerdict,
+    /// Which copy may be relied on; absent in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sound: Option<Soundness>,
     /// What was compared.
     pub coverage: DiffCoverage,
     /// Forks in which blocks differ, contradictions first.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coverage, Level, Place, Target, Tool};
+use super::{Coverage, Level, Place, Target, Tool, is_zero};
 
 /// What a real server said when it was started on the damaged copy and every relation was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -90,6 +90,9 @@ pub struct DrillDocument {
     pub not_run: Vec<NotRun>,
     /// Every expectation held.
     pub passed: bool,
+    /// Stopped by a signal before its end: what was not run stands in `not_run`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Seconds it took.
     pub elapsed_s: f64,
 }
@@ -153,6 +156,12 @@ pub struct BlindDocument {
     pub misses: Vec<BlindTrial>,
     /// The undamaged cluster gave no finding and every shot was undone.
     pub passed: bool,
+    /// Stopped by a signal before its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Shots that were not fired, as it was stopped before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shots_left: u64,
     /// Seconds it took.
     pub elapsed_s: f64,
 }

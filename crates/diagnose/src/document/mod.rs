@@ -10,6 +10,7 @@ mod experiment;
 mod inspect;
 mod loss;
 mod measure;
+mod plan_step;
 pub(crate) mod state;
 
 pub use catalog_cost::{
@@ -22,7 +23,7 @@ pub use check::{
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,
-    DiffVerdict, Difference,
+    DiffVerdict, Difference, Soundness,
 };
 pub use drill::{
     BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,
@@ -39,6 +40,7 @@ pub use measure::{
     Counters, Figure, Growth, LimitAhead, MEASURE_SCHEMA, MeasureDocument, MeasureHint,
     MeasuredColumn, MeasuredDatabase, MeasuredRelation, RelationGrowth, Sections, Spread,
 };
+pub use plan_step::{PlanRelation, PlanStep};
 pub use state::RunState;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,7 @@
 //! The hash of a row's key, the same from the row and from its entry.
 
+use std::ops::Range;
+
 use pgclinic_cluster::{Column, Relation};
 use pgclinic_format::attribute::{Attribute, Attributes};
 use pgclinic_format::btree::BtreeTuple;
@@ -265,6 +267,46 @@ impl KeyColumns {
         Some(hash.sum)
     }
 
+    /// The columns in which a row and its entry differ; nothing where one of them does not decode.
+    pub(crate) fn differences(
+        &self,
+        row: HeapTuple<'_>,
+        layouts: &[ColumnLayout],
+        entry: BtreeTuple<'_>,
+    ) -> Option<Vec<KeyDifference>> {
+        let layouts = layouts.get(..self.table_width)?;
+        let rows: Vec<_> = Attributes::new(row, layouts).collect();
+        let entries: Vec<_> = entry.0.attributes(&self.index_layouts).collect();
+        let mut found = Vec::new();
+        for column in &self.columns {
+            let of_row = match rows.get(column.in_table)?.as_ref().ok()? {
+                Attribute::Null => None,
+                Attribute::Missing => column.missing.clone(),
+                Attribute::Value(range) => {
+                    let raw = row.bytes().get(range.clone())?;
+                    Some(column.value(raw, column.table_layout)?)
+                }
+            };
+            let layout = *self.index_layouts.get(column.in_index)?;
+            let (of_entry, entry_range) = match entries.get(column.in_index)?.as_ref().ok()? {
+                Attribute::Null | Attribute::Missing => (None, None),
+                Attribute::Value(range) => {
+                    let raw = entry.0.bytes().get(range.clone())?;
+                    (Some(column.value(raw, layout)?), Some(range.clone()))
+                }
+            };
+            if of_row != of_entry {
+                found.push(KeyDifference {
+                    in_table: column.in_table,
+                    row: of_row,
+                    entry: of_entry,
+                    entry_range,
+                });
+            }
+        }
+        Some(found)
+    }
+
     #[inline]
     fn hash_plain_row(
         &self,
@@ -306,7 +348,32 @@ impl KeyColumns {
     }
 }
 
+/// A column in which a row and its entry differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyDifference {
+    /// Place in the table's row, from 0.
+    pub(crate) in_table: usize,
+    /// The row's value; `None` for null.
+    pub(crate) row: Option<Vec<u8>>,
+    /// The entry's.
+    pub(crate) entry: Option<Vec<u8>>,
+    /// Where the entry's stands in it, with its length word.
+    pub(crate) entry_range: Option<Range<usize>>,
+}
+
 impl KeyColumn {
+    /// The value itself, without length word or padding.
+    fn value(&self, raw: &[u8], layout: ColumnLayout) -> Option<Vec<u8>> {
+        let payload = payload(raw, layout)?;
+        let end = match self.is_name || layout.attlen == C_STRING {
+            true => payload.iter().position(|byte| *byte == 0),
+            false => None,
+        };
+        payload
+            .get(..end.unwrap_or(payload.len()))
+            .map(<[u8]>::to_vec)
+    }
+
     fn add(&self, hash: &mut Hash, bytes: Option<&[u8]>, layout: ColumnLayout) -> Option<()> {
         let Some(bytes) = bytes else {
             hash.null(self.in_index);

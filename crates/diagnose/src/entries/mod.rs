@@ -16,6 +16,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod compare;
+pub(crate) mod contradiction;
 pub(crate) mod heap;
 pub(crate) mod index;
 pub(crate) mod lost_rows;

@@ -21,6 +21,7 @@ use pgclinic_format::registry;
 pub use facts::Facts;
 pub use message::{Match, ServerMessage};
 pub use names::Names;
+pub(crate) use names::shell_word;
 pub use render::{FIRST_LINE, explain_rule, render, render_unknown};
 pub use resolved::{Named, Resolved, resolve};
 pub use rows_at_risk::RowsAtRisk;

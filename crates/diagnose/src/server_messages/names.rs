@@ -226,7 +226,8 @@ fn quoted(name: &str) -> String {
     format!("'{}'", name.replace('\'', "'\\''"))
 }
 
-fn shell_word(word: &str) -> String {
+/// A word as a shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
     let plain = word
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte));

@@ -1,7 +1,10 @@
 //! How many rows stand on the blocks that a message names.
 
 use pgclinic_cluster::{Cluster, ForkFiles, RelKind, Relation};
+use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Fork, LpFlags, Page};
+
+use crate::consequences::rows_past_the_header;
 
 /// Blocks that are read for one message.
 const BLOCKS_MAX: u64 = 4096;
@@ -73,6 +76,9 @@ fn rows_on(cluster: &Cluster, files: &ForkFiles, block: u64) -> Option<u64> {
         return Some(0);
     }
     (page.header_is_sane_to_the_server() && !page.is_new()).then_some(())?;
+    if usize::from(page.pd_lower()) < HEADER_BYTES {
+        return rows_past_the_header(page);
+    }
     let normal = page
         .line_pointers()
         .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);

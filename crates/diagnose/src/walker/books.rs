@@ -111,6 +111,8 @@ pub(crate) struct Books {
     pub(crate) relations: Vec<RelationSummary>,
     pub(crate) evidence: Pages,
     pub(crate) interrupted: bool,
+    /// The bytes of all databases were announced before the first of them.
+    pub(crate) is_foreseen: bool,
     /// Bytes of main forks, which comparisons would read again.
     pub(crate) main_bytes: u64,
     /// Damaged blocks of the forks of the database at hand, by job.
@@ -154,6 +156,7 @@ impl Books {
             relations: Vec::new(),
             evidence: Pages::new(),
             interrupted: false,
+            is_foreseen: false,
             main_bytes: 0,
             damaged: BTreeMap::new(),
             contradicted: BTreeMap::new(),
@@ -222,6 +225,19 @@ impl Books {
             gap,
             unsettled: true,
         });
+    }
+
+    /// Books bytes that nobody looks at.
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        self.coverage.bytes_seen += bytes;
+        self.coverage.bytes_skipped += bytes;
+    }
+
+    /// Books as skipped what was read, and what the level promises of it was not done.
+    pub(crate) fn half_checked(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.coverage.bytes_checked);
+        self.coverage.bytes_checked -= bytes;
+        self.coverage.bytes_skipped += bytes;
     }
 
     /// Turns the damaged blocks of a database's forks into summaries of relations.

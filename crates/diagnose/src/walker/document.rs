@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::Cluster;
 
+use crate::advice;
+use crate::document::check::RECOVERY_IS_DUE;
 use crate::document::{
     CheckDocument, Evidence, Finding, Level, NotChecked, SinceSummary, Target, Tool, Verdict,
 };
@@ -28,14 +30,20 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
             .for_each(|entry| books.not_checked(entry));
     }
     contradicted_status::accuse(cluster, &mut books);
+    if cluster.checksums() == Some(false) {
+        books.not_checked(NotChecked {
+            what: "values that were overwritten by others of their type".into(),
+            why: "data checksums are off, so that no byte of the files vouches for a value".into(),
+            inherent: true,
+        });
+    }
     if cluster.is_running() {
         books.not_checked(beside_a_server(options.level));
     } else if cluster.needs_recovery() && options.level >= Level::Structure {
         let what = "pages, maps, catalogs, status files and relation files against each other";
-        let why = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
         books.not_checked(NotChecked {
             what: what.into(),
-            why: why.into(),
+            why: RECOVERY_IS_DUE.into(),
             inherent: false,
         });
     }
@@ -173,6 +181,7 @@ pub(crate) fn assemble(
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
     stories::tell(&mut findings);
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
+    let plan = advice::advise(&mut findings, &target, options.level);
     let damaged = findings
         .iter()
         .any(|finding| finding.severity == Severity::Damage);
@@ -205,6 +214,7 @@ pub(crate) fn assemble(
         findings_total,
         findings_omitted: findings_total - findings.len() as u64,
         findings,
+        plan,
         elapsed_s: 0.0,
         interrupted: books.interrupted,
     }

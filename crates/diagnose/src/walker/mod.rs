@@ -10,10 +10,12 @@ mod books;
 mod chain_links;
 mod contradicted_status;
 mod document;
+mod expected;
 mod job;
 mod known;
 mod left_out;
 mod look;
+mod owners;
 mod partial;
 mod pass;
 mod recovered;
@@ -152,20 +154,26 @@ pub fn check_cluster_on(
         options.selection.takes_database(cluster, *database) && !course.is_done(*database)
     };
     let databases: Vec<u32> = databases.filter(asked).collect();
+    let mut left = expected::bytes(cluster, options, &databases);
+    progress.expect(left.values().sum());
+    books.is_foreseen = !left.is_empty();
     for some in databases.chunks(catalogs_at_once(options)) {
         for catalog in catalogs(names, some, options.level) {
-            if !progress.is_interrupted() {
-                check_database(
-                    clusters,
-                    &catalog,
-                    options,
-                    progress,
-                    &mut course,
-                    &mut books,
-                );
+            if progress.is_interrupted() {
+                continue;
             }
+            left.remove(&catalog.database);
+            check_database(
+                clusters,
+                &catalog,
+                options,
+                progress,
+                &mut course,
+                &mut books,
+            );
         }
     }
+    left.values().for_each(|bytes| books.skip(*bytes));
     backup_sums::compare(cluster, options, progress, &mut books);
     chain_links::compare(cluster, options, progress, &mut books);
     carry(cluster, options, &mut books);
@@ -300,11 +308,17 @@ fn check_database(
         course.round_is_done(catalog, &[], books);
     }
     for jobs in course.rounds(catalog, jobs) {
-        check_relations(catalog, &jobs, cluster, options, progress, books);
         if progress.is_interrupted() {
-            return;
+            jobs.iter().for_each(|job| books.skip(job.files.bytes()));
+            continue;
         }
-        course.round_is_done(catalog, &jobs, books);
+        check_relations(catalog, &jobs, cluster, options, progress, books);
+        if !progress.is_interrupted() {
+            course.round_is_done(catalog, &jobs, books);
+        }
+    }
+    if progress.is_interrupted() {
+        return;
     }
     course.database_is_done(catalog.database, books);
 }
@@ -395,6 +409,9 @@ fn check_relations(
     let for_faces = options.memory_bytes / FACES_SHARE;
     let budget = Budget::new(options.memory_bytes - for_faces);
     let _catalog = budget.take(bytes_of(catalog));
+    if !books.is_foreseen {
+        progress.expect(pass::bytes(jobs, books));
+    }
     let records = pass::run(
         jobs,
         cluster.source().as_ref(),
@@ -416,6 +433,7 @@ fn check_relations(
         );
     }
     books.settle_damage(jobs);
+    owners::name(catalog, jobs, options, books);
     let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
     books.main_bytes += main
         .map(|job| job.blocks * u64::from(job.build.block_size))

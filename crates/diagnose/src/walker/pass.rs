@@ -68,6 +68,12 @@ struct Share {
     unread: BTreeSet<String>,
 }
 
+/// Bytes that a pass over these forks will look at.
+pub(crate) fn bytes(jobs: &[ForkCx<'_>], books: &Books) -> u64 {
+    let (stretches, _) = stretches(jobs, &books.looked_at);
+    stretches.iter().map(Stretch::bytes).sum()
+}
+
 /// Looks at every page of every job, and gives what the comparisons of relations ask for.
 pub(crate) fn run(
     jobs: &[ForkCx<'_>],
@@ -79,8 +85,6 @@ pub(crate) fn run(
     books: &mut Books,
 ) -> PassRecords {
     let (stretches, chunks) = stretches(jobs, &books.looked_at);
-    let bytes: u64 = stretches.iter().map(Stretch::bytes).sum();
-    progress.expect(bytes);
     let pass = Pass {
         jobs,
         source,
@@ -586,6 +590,7 @@ pub fn check_file(
         });
     }
     let budget = Budget::new(options.memory_bytes);
+    progress.expect(bytes(forks, &books));
     run(forks, source, 0, options, &budget, progress, &mut books);
     books.settle_damage(forks);
     books.interrupted = progress.is_interrupted();

@@ -1,6 +1,6 @@
 //! After the pass over the pages: the checks that compare the pages of a relation, the largest first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,6 +55,8 @@ pub(crate) fn run(
     let bytes: u64 = tasks.iter().map(bytes_of).sum();
     progress.expect(bytes);
     let shares = Mutex::new(Vec::new());
+    // Relations whose comparisons did not come to their end.
+    let broken_off = Mutex::new(BTreeSet::new());
     let one = |number: usize, task: &Task<'_>, threads: usize| {
         let mut findings = Findings::of_relation();
         let relation = RelationCx {
@@ -69,6 +71,10 @@ pub(crate) fn run(
         };
         if !progress.is_interrupted() {
             task.check.check(&relation, &mut findings);
+        }
+        if progress.is_interrupted() {
+            let mut broken_off = broken_off.lock().expect("no thread panics with this lock");
+            broken_off.insert(task.job);
         }
         progress.advance(bytes_of(task));
         if !findings.is_quiet() || !findings.not_checked.is_empty() {
@@ -96,6 +102,11 @@ pub(crate) fn run(
         .into_inner()
         .expect("no thread panics with this lock");
     shares.sort_by_key(|(number, _)| *number);
+    let broken_off = broken_off
+        .into_inner()
+        .expect("no thread panics with this lock");
+    let broken_off = broken_off.iter().filter_map(|job| jobs.get(*job));
+    broken_off.for_each(|job| books.half_checked(job.files.bytes()));
     for (number, findings) in shares {
         if let Some(task) = tasks.get(number) {
             keep(task, findings, system_identifier, books);

@@ -318,6 +318,7 @@ impl Run<'_> {
         let options = self.options;
         let budget = Budget::new(options.memory_bytes / FACES_SHARE);
         let before = self.books.coverage.bytes_seen;
+        self.progress.expect(pass::bytes(jobs, &self.books));
         pass::run(
             jobs,
             view.source().as_ref(),

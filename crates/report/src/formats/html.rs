@@ -15,6 +15,7 @@ mod loss;
 mod map;
 mod markdown;
 mod measure;
+mod plan;
 mod salvage;
 mod shell;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
-use pgclinic_diagnose::document::{Figure, MeasureDocument, Sections};
+use pgclinic_diagnose::document::{Figure, MEASURE_SCHEMA, MeasureDocument, Sections};
 use pgclinic_diagnose::measures::{
     FigureKind, Unit, column_figures, database_figures, relation_figures,
 };
@@ -21,6 +21,10 @@ impl Format for Prometheus {
         "prometheus"
     }
 
+    fn renders(&self, schema: &str) -> bool {
+        schema == MEASURE_SCHEMA
+    }
+
     fn render(
         &self,
         document: &Document,
@@ -30,10 +34,8 @@ impl Format for Prometheus {
         match document {
             Document::Measure(document) => out.write_all(metrics(document).as_bytes()),
             other => {
-                let why = format!(
-                    "{} has no form of metrics; pgclinic.measure/1 has",
-                    other.schema()
-                );
+                let schema = other.schema();
+                let why = format!("{schema} has no form of metrics; {MEASURE_SCHEMA} has");
                 Err(io::Error::new(io::ErrorKind::Unsupported, why))
             }
         }

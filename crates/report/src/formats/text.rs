@@ -9,6 +9,7 @@ mod experiment;
 mod inspect;
 mod loss;
 mod measure;
+mod plan;
 mod salvage;
 mod sheet;
 

@@ -125,3 +125,50 @@ fn colours_only_when_asked() {
     let text = render_with("text", &damaged(), &options);
     assert!(text.starts_with("\u{1b}[1;31mDAMAGED\u{1b}[0m  "), "{text}");
 }
+
+/// What has to be done stands once, in its order, and not under every finding.
+#[test]
+fn a_plan_stands_in_the_place_of_single_cures() {
+    let mut document = damaged();
+    document["plan"] = json!([
+        {"name": "secure-a-copy", "safety": "show-only", "why": "copy all of it", "commands": ["cp -a /a /b"]},
+        {"name": "reindex", "safety": "exact", "why": "these indexes alone are damaged",
+         "relations": [{"database": "shop", "name": "public.a"}, {"database": "shop", "name": "public.b"}, {"name": "pg_authid_oid_index"}],
+         "relations_omitted": 3,
+         "commands": (0..10).map(|n| format!("REINDEX INDEX i{n};")).collect::<Vec<_>>()}
+    ]);
+    let text = render("text", &document);
+    let words = in_one_line(&text);
+    for expected in [
+        "WHAT TO DO in this order 1. secure-a-copy (by hand): copy all of it cp -a /a /b",
+        "2. reindex (exact): these indexes alone are damaged for public.a, public.b in database shop; pg_authid_oid_index and 3 more",
+        "REINDEX INDEX i7; and 2 more, which stand in --format json",
+    ] {
+        assert!(words.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("zero_damaged_pages"), "{text}");
+    let html = render("html", &document);
+    assert!(html.contains("What to do, in this order"), "{html}");
+    assert!(html.contains("REINDEX INDEX i9;"), "{html}");
+    assert!(!html.contains("zero_damaged_pages"), "{html}");
+}
+
+#[test]
+fn a_table_that_is_refused_for_a_few_rows_is_named() {
+    let mut document = damaged();
+    document["findings"][0]["at_risk"] = json!({"rows": 3, "whole_table": true});
+    let text = render("text", &document);
+    let words = "at risk   3 rows; the server refuses the whole table because of them";
+    assert!(text.contains(words), "{text}");
+    let first = text.lines().next().unwrap_or_default();
+    assert!(first.contains("1 table refused as a whole"), "{first}");
+}
+
+#[test]
+fn without_checksums_the_first_line_warns() {
+    let mut document = healthy();
+    document["target"]["checksums"] = json!(false);
+    let text = render("text", &document);
+    let words = "HEALTHY (no data checksums: values cannot be verified)  no damage in";
+    assert!(text.starts_with(words), "{text}");
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::across::{Group, Joined, Recorded, Source, compare, joined};
-use pgclinic_report::Document;
+use pgclinic_report::{Document, LAB};
 
 use super::arguments::JudgeArgs;
 use crate::exit::{Exit, Failure};
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    arguments.output.refuse_early(&[])?;
+    arguments.output.refuse_early(LAB, &[])?;
     let folders = [&arguments.before, &arguments.after];
     let [one, other] = folders.map(|path| side(path));
     let (one, other) = (one?, other?);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pgclinic_lab::across::{Recorded, Source, gather, merge, unique_names};
 use pgclinic_lab::analysis::again;
-use pgclinic_report::Document;
+use pgclinic_report::{Document, LAB};
 
 use super::arguments::JudgeArgs;
 use super::experiment::of_plan;
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    arguments.output.refuse_early_beside(&arguments.into)?;
+    arguments.output.refuse_early_beside(LAB, &arguments.into)?;
     let mut sources: Vec<Source> = Vec::new();
     for path in &arguments.folders {
         sources.extend(Source::open(path)?);

@@ -6,7 +6,7 @@ use clap::Args;
 use pgclinic_lab::across::{Source, is_merged};
 use pgclinic_lab::analysis::{Machine, again, document};
 use pgclinic_lab::{Experiment, RunFolder, RunResult};
-use pgclinic_report::{Document, Options, by_name};
+use pgclinic_report::{Document, LAB, Options, by_name};
 
 use super::arguments::JudgeArgs;
 use super::experiment::of_plan;
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
 pub(super) const PAGE: &str = "report.html";
 
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    arguments.output.refuse_early(&[])?;
+    arguments.output.refuse_early(LAB, &[])?;
     let (path, judge) = (&arguments.folder, &arguments.judge);
     let document = if is_merged(path)? {
         merge::of(&Source::open(path)?, path, judge)?

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pgclinic_lab::{Error, Experiment, Outcome, RunFolder, RunOptions, RunResult, carry_out};
+use pgclinic_report::LAB;
 
 use super::arguments::{JudgeArgs, PlanArgs, SiteArgs};
 use super::audience::Telling;
@@ -58,13 +59,13 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     let short = plan.hash.get(..8).unwrap_or(&plan.hash);
     let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
     let path = arguments.into.clone().unwrap_or_else(usual);
-    arguments.work.output.refuse_early_beside(&path)?;
+    arguments.work.output.refuse_early_beside(LAB, &path)?;
     let folder = RunFolder::create(&path, plan)?;
     work(known.experiment(), &folder, &arguments.work, world)
 }
 
 pub(super) fn resume(arguments: &ResumeArguments, world: &mut World<'_>) -> Result<Exit, Failure> {
-    arguments.work.output.refuse_early(&[])?;
+    arguments.work.output.refuse_early(LAB, &[])?;
     let folder = RunFolder::open(&arguments.folder)?;
     let known = of_plan(folder.plan())?;
     work(known.experiment(), &folder, &arguments.work, world)

@@ -54,7 +54,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
     let start = Instant::now();
     let like: Vec<&Path> = arguments.like.iter().map(PathBuf::as_path).collect();
-    arguments.output.refuse_early(&like)?;
+    arguments.output.refuse_early(CATALOG_COST_SCHEMA, &like)?;
     let sql = std::fs::read_to_string(&arguments.script).map_err(|error| {
         Failure::new(format!(
             "cannot read {}: {error}",

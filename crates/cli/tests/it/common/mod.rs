@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pgclinic_cli::{Terminal, World, run};
 use pgclinic_diagnose::{CheckDocument, Severity};
@@ -21,6 +23,15 @@ pub(crate) struct Ran {
 
 /// Runs `pgclinic` with these arguments in this process.
 pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
+    ran(arguments, Arc::default())
+}
+
+/// The same of somebody who changed their mind before it began.
+pub(crate) fn pgclinic_stopped(arguments: &[&str]) -> Ran {
+    ran(arguments, Arc::new(AtomicBool::new(true)))
+}
+
+fn ran(arguments: &[&str], interrupted: Arc<AtomicBool>) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let terminal = Terminal {
         stdout: false,
@@ -34,7 +45,7 @@ pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
         terminal,
         temp_folder: std::env::temp_dir(),
         passwords: pgclinic_servers::Passwords::default(),
-        interrupted: std::sync::Arc::default(),
+        interrupted,
         has_own_process: false,
     };
     let line = std::iter::once("pgclinic").chain(arguments.iter().copied());

@@ -9,10 +9,10 @@ use super::{details, shell};
 use crate::words::{self, byte_range, count, percent};
 
 pub(super) fn render(document: &BlindDocument, out: &mut dyn io::Write) -> io::Result<()> {
-    let (word, class) = if document.passed {
-        ("PASSED", "good")
-    } else {
-        ("FAILED", "bad")
+    let (word, class) = match (document.interrupted, document.passed) {
+        (true, _) => ("INTERRUPTED", "warn"),
+        (false, true) => ("PASSED", "good"),
+        (false, false) => ("FAILED", "bad"),
     };
     let kinds = &document.kinds;
     let hurtful = kinds

@@ -6,8 +6,8 @@ use std::io;
 use pgclinic_diagnose::document::{CheckDocument, Coverage, Evidence, Verdict};
 
 use super::escape::Esc;
-use super::{details, dump, finding, map, shell};
-use crate::groups::{self, Group};
+use super::{details, dump, finding, map, plan, shell};
+use crate::groups::{self, Cures, Group};
 use crate::headline::{self, Headline};
 use crate::words::{self, count, count_of, plural};
 use crate::{Options, block_map};
@@ -32,12 +32,13 @@ pub(super) fn render(
     banner(document, &headline, out)?;
     facts(document, out)?;
     details::not_checked(&document.coverage.not_checked, out)?;
+    plan::write(&document.plan, out)?;
     details::beyond_level(&document.coverage.beyond_level, out)?;
     overview(document, &groups, out)?;
     let evidence = evidence_by_group(document, &groups);
     for (number, group) in groups.iter().enumerate() {
         let pages = evidence.get(&number).map(Vec::as_slice).unwrap_or_default();
-        relation(number, group, pages, out)?;
+        relation(number, group, Cures::of(document), pages, out)?;
     }
     let shown = evidence.values().map(Vec::len).sum();
     more_evidence(document, shown, out)?;
@@ -176,6 +177,7 @@ fn overview(
 fn relation(
     number: usize,
     group: &Group<'_>,
+    cures: Cures,
     pages: &[&Evidence],
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
@@ -195,7 +197,7 @@ fn relation(
         map::write(fork, &map, &anchors, out)?;
     }
     for run in group.runs() {
-        finding::run(&run, group, out)?;
+        finding::run(&run, group, cures, out)?;
     }
     if group.following_elsewhere > 0 {
         let words = words::elsewhere(group.following_elsewhere);

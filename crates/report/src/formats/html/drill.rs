@@ -15,7 +15,11 @@ pub(super) fn render(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let passed = count_of(document.rows.iter().filter(|row| row.passed).count());
-    let word = if document.passed { "PASSED" } else { "FAILED" };
+    let word = match (document.interrupted, document.passed) {
+        (true, _) => "INTERRUPTED",
+        (false, true) => "PASSED",
+        (false, false) => "FAILED",
+    };
     shell::open(&format!("Drill {word}"), out)?;
     shell::kicker("pgclinic drill", &document.target, out)?;
     banner(document, word, passed, out)?;
@@ -42,7 +46,11 @@ fn banner(
     passed: u64,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let class = if document.passed { "good" } else { "bad" };
+    let class = match (document.interrupted, document.passed) {
+        (true, _) => "warn",
+        (false, true) => "good",
+        (false, false) => "bad",
+    };
     writeln!(
         out,
         "<section class=\"banner {class}\">\n<h1>{word}</h1>\n<p class=extent>{} of {} injuries met \

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 
 use pgclinic_diagnose::document::{Finding, Remedy};
-use pgclinic_diagnose::plan::Safety;
 
 use super::escape::Esc;
-use crate::groups::{Group, Root, Run, count_by_rule};
-use crate::words::{self, count, count_of, plural};
+use super::plan;
+use crate::groups::{Cures, Group, Root, Run, count_by_rule};
+use crate::words::{self, count, count_of};
 
 /// The severity as a word in its colour.
 pub(super) fn badge(severity: &str) -> String {
@@ -34,9 +34,14 @@ fn identity(finding: &Finding) -> String {
     format!("f-{}", safe.collect::<String>())
 }
 
-pub(super) fn run(run: &Run<'_, '_>, group: &Group<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn run(
+    run: &Run<'_, '_>,
+    group: &Group<'_>,
+    cures: Cures,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     for root in run.shown {
-        one(root, group.path, out)?;
+        one(root, group.path, cures, out)?;
     }
     if run.folded.is_empty() {
         return Ok(());
@@ -63,11 +68,12 @@ pub(super) fn alone(finding: &Finding, out: &mut dyn io::Write) -> io::Result<()
             followers: Vec::new(),
         },
         &finding.place.path,
+        Cures::Each,
         out,
     )
 }
 
-fn one(root: &Root<'_>, path: &str, out: &mut dyn io::Write) -> io::Result<()> {
+fn one(root: &Root<'_>, path: &str, cures: Cures, out: &mut dyn io::Write) -> io::Result<()> {
     let finding = root.finding;
     let severity = finding.severity.name();
     write!(
@@ -95,14 +101,16 @@ fn one(root: &Root<'_>, path: &str, out: &mut dyn io::Write) -> io::Result<()> {
             out,
         )?;
     }
-    if let Some(rows) = finding.at_risk.rows {
-        row("at risk", &plural(rows, "row"), out)?;
+    if let Some(words) = words::at_risk(&finding.at_risk) {
+        row("at risk", &words, out)?;
     }
     if let Some(lsn) = &finding.known_from {
         row("known", &Esc(words::known_from(lsn)).to_string(), out)?;
     }
     out.write_all(b"</dl>\n")?;
-    remedies(&finding.remedies, out)?;
+    if cures == Cures::Each {
+        remedies(&finding.remedies, out)?;
+    }
     followers(&root.followers, out)?;
     out.write_all(b"</article>\n")
 }
@@ -137,11 +145,7 @@ fn remedies(remedies: &[Remedy], out: &mut dyn io::Write) -> io::Result<()> {
     }
     out.write_all(b"<div class=remedies><h4>What to do</h4>\n<ol>\n")?;
     for remedy in remedies {
-        let (class, safety) = match remedy.safety {
-            Safety::Exact => ("good", "exact"),
-            Safety::Lossy => ("warn", "may lose rows"),
-            Safety::ShowOnly => ("plain", "by hand"),
-        };
+        let (class, safety) = (plan::class_of(remedy.safety), words::safety(remedy.safety));
         writeln!(
             out,
             "<li>{} <span class=\"safety {class}\">{safety}</span>\n<pre class=command><code>{}</code></pre></li>",

@@ -16,10 +16,10 @@ pub(super) fn render(document: &BlindDocument, sheet: &mut Sheet<'_>) -> io::Res
     sheet.text(2, &format!("{about}; level {}", document.level.name()))?;
     scores(document, sheet)?;
     misses(&document.misses, sheet)?;
-    let (ink, word) = if document.passed {
-        (Ink::Good, "PASSED")
-    } else {
-        (Ink::Bad, "FAILED")
+    let (ink, word) = match (document.interrupted, document.passed) {
+        (true, _) => (Ink::Warn, "INTERRUPTED"),
+        (false, true) => (Ink::Good, "PASSED"),
+        (false, false) => (Ink::Bad, "FAILED"),
     };
     let word = sheet.ink(ink, word);
     let kinds = &document.kinds;
@@ -33,8 +33,12 @@ pub(super) fn render(document: &BlindDocument, sheet: &mut Sheet<'_>) -> io::Res
         .fold(0, u64::saturating_add);
     let time = words::seconds(document.elapsed_s);
     sheet.gap()?;
+    let left = match document.shots_left {
+        0 => String::new(),
+        left => format!("; {} not fired", words::plural(left, "shot")),
+    };
     sheet.raw(&format!(
-        "{word}  found {} of {} shots that hurt in {time}",
+        "{word}  found {} of {} shots that hurt in {time}{left}",
         count(found),
         count(hurtful)
     ))

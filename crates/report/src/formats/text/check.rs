@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io;
 
 use pgclinic_diagnose::document::{CheckDocument, Coverage, Finding, NotChecked, Remedy, Verdict};
-use pgclinic_diagnose::plan::Safety;
 
+use super::plan;
 use super::sheet::{Ink, Sheet};
-use crate::groups::{self, Group, Root, Run, blocks_of, count_by_rule};
+use crate::groups::{self, Cures, Group, Root, Run, blocks_of, count_by_rule};
 use crate::words::{self, clean, count, count_of, plural};
 use crate::{Options, headline};
 
@@ -23,11 +23,13 @@ pub(super) fn render(
     first_line(document, &groups, sheet)?;
     target(document, sheet)?;
     not_checked(&document.coverage, sheet)?;
+    let cures = Cures::of(document);
     for group in &groups {
         sheet.gap()?;
-        relation(group, sheet)?;
+        relation(group, cures, sheet)?;
     }
     omitted(document, sheet)?;
+    plan::plan(&document.plan, sheet)?;
     rules(document, options, sheet)?;
     beyond(&document.coverage, sheet)
 }
@@ -112,7 +114,7 @@ fn not_checked_entries(entries: &[&NotChecked], sheet: &mut Sheet<'_>) -> io::Re
     Ok(())
 }
 
-fn relation(group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn relation(group: &Group<'_>, cures: Cures, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let mut about = vec![group.kind.words().to_owned()];
     about.extend(
         group
@@ -137,7 +139,7 @@ fn relation(group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.text(0, &format!("{name}  {}", about.join(", ")))?;
     for run in group.runs() {
         for root in run.shown {
-            finding(root, group, sheet)?;
+            finding(root, group, cures, sheet)?;
         }
         folded(&run, sheet)?;
     }
@@ -147,14 +149,23 @@ fn relation(group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn finding(root: &Root<'_>, group: &Group<'_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn finding(
+    root: &Root<'_>,
+    group: &Group<'_>,
+    cures: Cures,
+    sheet: &mut Sheet<'_>,
+) -> io::Result<()> {
     one_finding(root.finding, group.path, sheet)?;
+    if cures == Cures::Each {
+        remedies(&root.finding.remedies, sheet)?;
+    }
     followers(&root.followers, sheet)
 }
 
 /// A finding whose relation the reader already knows.
 pub(super) fn finding_alone(finding: &Finding, sheet: &mut Sheet<'_>) -> io::Result<()> {
-    one_finding(finding, &finding.place.path, sheet)
+    one_finding(finding, &finding.place.path, sheet)?;
+    remedies(&finding.remedies, sheet)
 }
 
 fn one_finding(finding: &Finding, path: &str, sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -189,23 +200,20 @@ fn one_finding(finding: &Finding, path: &str, sheet: &mut Sheet<'_>) -> io::Resu
             sheet.entry(4, label, LABELS, &clean(line))?;
         }
     }
-    if let Some(rows) = finding.at_risk.rows.filter(|rows| *rows > 0) {
-        sheet.entry(4, "at risk", LABELS, &plural(rows, "row"))?;
+    let is_risky = finding.at_risk.rows.is_some_and(|rows| rows > 0);
+    if let Some(words) = words::at_risk(&finding.at_risk).filter(|_| is_risky) {
+        sheet.entry(4, "at risk", LABELS, &words)?;
     }
-    if let Some(lsn) = &finding.known_from {
-        sheet.entry(4, "known", LABELS, &words::known_from(lsn))?;
+    match &finding.known_from {
+        Some(lsn) => sheet.entry(4, "known", LABELS, &words::known_from(lsn)),
+        None => Ok(()),
     }
-    remedies(&finding.remedies, sheet)
 }
 
 fn remedies(remedies: &[Remedy], sheet: &mut Sheet<'_>) -> io::Result<()> {
     for (index, remedy) in remedies.iter().enumerate() {
         let label = if index == 0 { "to do" } else { "or" };
-        let safety = match remedy.safety {
-            Safety::Exact => "exact",
-            Safety::Lossy => "may lose rows",
-            Safety::ShowOnly => "by hand",
-        };
+        let safety = words::safety(remedy.safety);
         sheet.entry(
             4,
             label,
@@ -277,7 +285,7 @@ fn folded(run: &Run<'_, '_>, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let rule = clean(run.rule);
     sheet.text(
         2,
-        &format!("and {total} more of {rule}{followers}{blocks}; all are in --format json"),
+        &format!("and {total} more of {rule}{followers}{blocks}; they stand in --format json"),
     )
 }
 

@@ -195,6 +195,16 @@ fn last_line(document: &DrillDocument, sheet: &mut Sheet<'_>) -> io::Result<()> 
     let passed = count_of(document.rows.iter().filter(|row| row.passed).count());
     let all = count_of(document.rows.len());
     let time = words::seconds(document.elapsed_s);
+    if document.interrupted {
+        let left = count(count_of(document.not_run.len()));
+        let word = sheet.ink(Ink::Warn, "INTERRUPTED");
+        sheet.gap()?;
+        return sheet.raw(&format!(
+            "{word} {} of {} that were run passed in {time}; {left} were not run",
+            count(passed),
+            count(all)
+        ));
+    }
     let (ink, word, number) = if document.passed {
         (Ink::Good, "PASSED", passed)
     } else {
