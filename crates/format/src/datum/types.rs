@@ -36,6 +36,8 @@ pub enum TypeKind {
     Range(Arc<TypeInfo>),
     /// A multirange over a subtype (the range's subtype, not the range).
     Multirange(Arc<TypeInfo>),
+    /// A type whose text is not known here: its values are given as their stored bytes, as `bytea` is.
+    Bytes,
     /// Nothing is known; no value of it is printed.
     Unknown,
 }

@@ -28,6 +28,7 @@ mod running;
 mod sampling;
 pub(crate) mod sequences;
 mod server;
+mod staging;
 mod stream;
 mod without_catalogs;
 mod worker;

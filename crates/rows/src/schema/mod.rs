@@ -18,8 +18,11 @@ mod names;
 mod object_names;
 mod refusal;
 
+pub(crate) use catalog::Catalogs;
 pub use ddl::{Ddl, Refused};
-pub(crate) use ddl::{SESSION, Step, each_object_detail, question_for_full_schemas};
+pub(crate) use ddl::{
+    ExtensionTable, SESSION, Step, each_object_detail, extension_table, question_for_full_schemas,
+};
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::SchemaFile;
 pub(crate) use identifier::{Quoting, literal};

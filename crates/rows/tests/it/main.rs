@@ -21,5 +21,6 @@ mod running;
 mod schema;
 mod sequences;
 mod server_source;
+mod stored_types;
 mod text_settings;
 mod uncertain;

@@ -7,6 +7,7 @@
 mod comments;
 mod constraints;
 mod containers;
+mod extension_tables;
 mod functions;
 mod grants;
 mod indexes;
@@ -34,6 +35,7 @@ use super::catalog::Catalogs;
 use item::{Item, Stage};
 
 pub(super) use constraints::definition as constraint_text;
+pub(crate) use extension_tables::{ExtensionTable, extension_table};
 pub(super) use indexes::statement as index_text;
 pub(crate) use large_objects::each_object_detail;
 pub(crate) use schemas::question_for_full_schemas;
