@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use pgclinic_format::Oid;
 use pgclinic_format::datum::{Field, TypeInfo, TypeKind, is_printed};
+use pgclinic_format::value_hash::hash_bytes;
 
 use crate::schema::Catalogs;
 use crate::texts::below_domains;
@@ -269,9 +270,13 @@ fn layout_check(ty: &TypeInfo, name: &str) -> String {
         _ => 'd',
     };
     let (len, byval) = (ty.len, ty.byval);
+    // The function reads words as they lie in memory: its value tells the order of their bytes.
+    const PROBE: &str = "pgclinic";
+    let expected = hash_bytes(PROBE.as_bytes()).cast_signed();
     format!(
         "DO $check$ BEGIN\n  \
-           IF NOT EXISTS (SELECT FROM pg_catalog.pg_type WHERE oid = {}::pg_catalog.regtype AND typlen = {len} AND typbyval = {byval} AND typalign = '{align}') THEN\n    \
+           IF NOT EXISTS (SELECT FROM pg_catalog.pg_type WHERE oid = {}::pg_catalog.regtype AND typlen = {len} AND typbyval = {byval} AND typalign = '{align}')\n    \
+             OR pg_catalog.hashtext('{PROBE}' COLLATE pg_catalog.\"C\") <> {expected} THEN\n    \
              RAISE EXCEPTION 'values of this type are stored in another way here';\n  \
            END IF;\nEND $check$;\n",
         crate::schema::literal(name)

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// Stands for the number of an extension's type that a person described by its name; 0 does so for types of no name known here.
+pub const DESCRIBED_OID: u32 = u32::MAX;
+
 /// One type, as `pg_type` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeInfo {

@@ -62,15 +62,17 @@ pub(crate) fn column_names(table: &Table) -> Vec<String> {
 }
 
 impl Staging {
-    /// For a table with such columns, or of an extension; nothing where a plain COPY does.
+    /// For a table with such columns, with columns that the server computes, or of an extension; nothing where a plain COPY does.
     pub(crate) fn of(
         table: &Table,
         staged: &[StagedColumn],
         extension: Option<&ExtensionTable>,
+        is_computed: &dyn Fn(usize) -> bool,
     ) -> Option<Self> {
-        let is_converted = |staged: &StagedColumn| staged.conversion.is_ok();
         let names = column_names(table);
-        if names.is_empty() || (extension.is_none() && !staged.iter().any(is_converted)) {
+        let has_computed = (0..names.len()).any(is_computed);
+        let is_needed = extension.is_some() || has_computed || !staged.is_empty();
+        if names.is_empty() || !is_needed {
             return None;
         }
         let target = quoted(table);
@@ -78,12 +80,27 @@ impl Staging {
         let mut values: Vec<String> = names.iter().map(|name| format!("stage.{name}")).collect();
         for StagedColumn { column, conversion } in staged {
             let slots = (read.get_mut(*column), values.get_mut(*column));
-            if let ((Some(read), Some(value)), Ok(way)) = (slots, conversion) {
-                *read = format!("NULL::{} AS {read}", way.read_as);
-                value.clone_from(&way.value);
+            let (Some(read), Some(value)) = slots else {
+                continue;
+            };
+            match conversion {
+                Ok(way) => {
+                    *read = format!("NULL::{} AS {read}", way.read_as);
+                    value.clone_from(&way.value);
+                }
+                // Its own input function would read the bytes as something else.
+                Err(_) => {
+                    *read = format!("NULL::pg_catalog.text AS {read}");
+                    "NULL".clone_into(value);
+                }
             }
         }
-        let (read, list, values) = (read.join(", "), names.join(", "), values.join(", "));
+        let kept = |texts: &[String]| {
+            let kept = texts.iter().enumerate();
+            let kept = kept.filter(|(at, _)| !is_computed(*at));
+            kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let (read, list, values) = (read.join(", "), kept(&names), kept(&values));
         let condition = extension.and_then(|known| known.users_rows.as_deref());
         let rows = format!(
             "(SELECT * FROM {STAGE} {}) AS stage",

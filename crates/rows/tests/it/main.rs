@@ -13,6 +13,7 @@ mod injuries;
 mod into_a_server;
 mod large_values;
 mod line_pointers;
+mod load_script;
 mod lost_keys;
 mod partial_values;
 mod resume;

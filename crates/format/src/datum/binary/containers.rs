@@ -25,7 +25,7 @@ pub(super) fn array(
     value: &[u8],
 ) -> Result<(), Undecodable> {
     let array = Array::parse(value)?;
-    if array.element_oid == element.oid {
+    if array::is_of(&array, element) {
         return elements(sender, array, element);
     }
     elements(sender, array, &array::stored_type(value)?)
