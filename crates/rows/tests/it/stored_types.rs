@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{copied, options, session};
 use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Destination, Outcome, SalvageOptions, salvage};
+use pgclinic_rows::{Account, Destination, Outcome, SalvageOptions, end_of_load, salvage};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
@@ -67,12 +67,18 @@ fn stored_values_come_over(major: u16) {
             let note = "column m is of type of6, whose text is not known here: its stored bytes were loaded as they are";
             let notes = &account.tables[0].notes;
             assert!(notes.contains(&note.to_owned()), "{notes:#?}");
+            end_of_load(&Target::of(server, "again")).expect("ended");
             found = copied(server, "again", "").into_iter().collect();
         },
     );
     assert_eq!(expected.len(), 1);
     assert_eq!(expected[0].1.len(), 241);
-    assert!(expected[0].1 == found[0].1, "{:#?}\n{:#?}", expected[0].1.last(), found[0].1.last());
+    let shown = |lines: &common::Lines| {
+        let last = lines.last().map(|line| String::from_utf8_lossy(line).into_owned());
+        last.unwrap_or_default()
+    };
+    let (expected, found) = (&expected[0].1, &found[0].1);
+    assert!(expected == found, "{}\n{}", shown(expected), shown(found));
 }
 
 #[test]
