@@ -133,14 +133,14 @@ CREATE EVENT TRIGGER watching ON ddl_command_end WHEN TAG IN ('DROP TABLE') EXEC
 ALTER EVENT TRIGGER watching DISABLE;
 
 CREATE PUBLICATION "All of It" FOR ALL TABLES WITH (publish = 'insert, delete');
-CREATE PUBLICATION some FOR TABLE ward.patients, ONLY ward.staff WITH (publish_via_partition_root = true);
-COMMENT ON PUBLICATION some IS 'it''s some';
+CREATE PUBLICATION of_some FOR TABLE ward.patients, ONLY ward.staff WITH (publish_via_partition_root = true);
+COMMENT ON PUBLICATION of_some IS 'it''s some';
 CREATE SUBSCRIPTION far CONNECTION 'host=nowhere dbname=''x''' PUBLICATION one, "T wo" WITH (connect = false, slot_name = 'slot', synchronous_commit = 'local');
 ALTER DEFAULT PRIVILEGES FOR ROLE surgeon REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES FOR ROLE surgeon IN SCHEMA ward GRANT SELECT, INSERT ON TABLES TO "Night Nurse" WITH GRANT OPTION;
 ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO surgeon;
 CREATE DEFAULT CONVERSION ward.there FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8;
-CREATE FUNCTION ward.from_sql(internal) RETURNS internal LANGUAGE internal AS 'prsd_lextype';
+CREATE FUNCTION ward.from_sql(internal) RETURNS internal LANGUAGE internal IMMUTABLE AS 'prsd_lextype';
 CREATE TRANSFORM FOR int LANGUAGE sql (FROM SQL WITH FUNCTION ward.from_sql(internal));
 CREATE TEXT SEARCH TEMPLATE ward.plain (INIT = dsimple_init, LEXIZE = dsimple_lexize);
 CREATE TEXT SEARCH PARSER ward.own (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype, HEADLINE = prsd_headline);
