@@ -15,6 +15,8 @@ use crate::relation::Relation;
 const PG_TYPE: Oid = 1247;
 const PG_ENUM: Oid = 3501;
 const PG_RANGE: Oid = 3541;
+/// The function that prints arrays.
+const ARRAY_OUT: Oid = 751;
 /// Types inside types deeper than this are not followed.
 const DEPTH_MAX: u8 = 16;
 /// Types that one type may be put together from; catalogs that ask for more are damaged.
@@ -31,6 +33,7 @@ struct TypeRow {
     typtype: u8,
     relation: Oid,
     element: Oid,
+    output: Oid,
     base: Oid,
 }
 
@@ -111,6 +114,7 @@ impl TypeRows {
                 typtype: row.u8(names.index("typtype"))?,
                 relation: row.u32(names.index("typrelid"))?,
                 element: row.u32(names.index("typelem"))?,
+                output: row.u32(names.index("typoutput"))?,
                 base: row.u32(names.index("typbasetype"))?,
             };
             Some((row.u32(names.index("oid"))?, type_row))
@@ -213,7 +217,10 @@ impl Catalog {
         let inner = |oid| Arc::new(self.type_to_depth(oid, way));
         let subtype = || self.types.range(oid).map(|row| row.subtype);
         match row.typtype {
-            b'b' if row.element != 0 && row.len == -1 => TypeKind::Array(inner(row.element)),
+            // A base type may have elements for subscripts without being an array.
+            b'b' if row.element != 0 && row.len == -1 && row.output == ARRAY_OUT => {
+                TypeKind::Array(inner(row.element))
+            }
             b'b' => TypeKind::Base,
             b'd' => TypeKind::Domain(inner(row.base)),
             b'e' => TypeKind::Enum(self.types.labels.get(&oid).cloned().unwrap_or_default()),

@@ -12,6 +12,7 @@ mod readable;
 mod salvage;
 pub mod schema;
 mod shape;
+mod stored_types;
 mod text_settings;
 mod texts;
 mod values;

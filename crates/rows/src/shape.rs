@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Generated, Home, RelKind, Relation, Trouble};
-use pgclinic_format::datum::{TypeInfo, is_printed};
+use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Oid};
 
 use crate::schema::given::{GivenColumn, GivenTable};
+use crate::stored_types;
+use crate::texts::below_domains;
 
 /// Where the value of a column comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +43,8 @@ pub struct Column {
     pub origin: Origin,
     /// Their type.
     pub ty: Arc<TypeInfo>,
+    /// The type that the catalogs give, where values of it, or parts of them, are written as their stored bytes.
+    pub bytes_of: Option<Arc<TypeInfo>>,
     /// What the type is bound to, as `atttypmod`; -1 for nothing.
     pub typmod: i32,
     /// What a file of columns holds of it.
@@ -212,6 +216,7 @@ impl Table {
                     name: column.name.clone(),
                     origin: Origin::Attribute(index),
                     ty,
+                    bytes_of: (!is_printed(&column.ty)).then(|| Arc::clone(&column.ty)),
                     typmod: -1,
                     holding: Holding::Nearest,
                     missing: Missing::Null,
@@ -263,32 +268,19 @@ impl Table {
             (None, true) => Missing::Lost,
             (None, false) => Missing::Null,
         };
-        let ty = self.type_of(catalog, column);
+        let (ty, bytes_of) = type_of(catalog, column);
+        if let Some(ty) = &bytes_of {
+            self.notes.push(note_of_bytes(&column.name, &ty.name));
+        }
         self.columns.push(Column {
             name: column.name.clone(),
             origin: Origin::Attribute(index),
             ty,
+            bytes_of,
             typmod: column.typmod,
             holding: Holding::Nearest,
             missing,
         });
-    }
-
-    /// A column of a type that is not known here, or of which nothing is left, is given as its bytes.
-    fn type_of(&mut self, catalog: &Catalog, column: &pgclinic_cluster::Column) -> Arc<TypeInfo> {
-        if column.dropped {
-            return Arc::new(bytes_of(column.layout));
-        }
-        let ty = catalog.type_info(column.type_oid);
-        if is_printed(&ty) {
-            return ty;
-        }
-        let note = format!(
-            "column {} is of type {}, which is not known here: its bytes are written as bytea",
-            column.name, ty.name
-        );
-        self.notes.push(note);
-        Arc::new(bytes_of(column.layout))
     }
 
     /// `database.schema.name`, for messages.
@@ -368,6 +360,7 @@ fn system_columns() -> [Column; 4] {
         name: name.into(),
         origin: Origin::System(origin),
         ty: Arc::new(pgclinic_format::datum::builtin(oid).expect("a type of every server")),
+        bytes_of: None,
         typmod: -1,
         holding: Holding::Nearest,
         missing: Missing::Null,
@@ -378,6 +371,35 @@ fn system_columns() -> [Column; 4] {
         column("ctid", SystemColumn::Ctid, 27),
         column("verdict", SystemColumn::Verdict, 25),
     ]
+}
+
+/// The type as which a column is written, and its own where that is another: what is not known here is given as its bytes.
+fn type_of(
+    catalog: &Catalog,
+    column: &pgclinic_cluster::Column,
+) -> (Arc<TypeInfo>, Option<Arc<TypeInfo>>) {
+    if column.dropped {
+        return (Arc::new(bytes_of(column.layout)), None);
+    }
+    let ty = catalog.type_info(column.type_oid);
+    if is_printed(&ty) {
+        return (ty, None);
+    }
+    let is_whole = matches!(below_domains(&ty).kind, TypeKind::Base | TypeKind::Unknown);
+    let inside = if is_whole {
+        None
+    } else {
+        stored_types::with_bytes(&ty)
+    };
+    let written = inside.unwrap_or_else(|| bytes_of(column.layout));
+    (Arc::new(written), Some(ty))
+}
+
+/// What a person should know of a column whose values are written as their stored bytes.
+pub(crate) fn note_of_bytes(column: &str, ty: &str) -> String {
+    format!(
+        "column {column} is of type {ty}, whose text is not known here: its stored bytes are written as bytea, which the type itself does not read"
+    )
 }
 
 /// A dropped column has forgotten its type: its bytes are left.

@@ -210,7 +210,7 @@ fn named_types(ty: &TypeInfo) -> Vec<Oid> {
             | TypeKind::Range(inner)
             | TypeKind::Multirange(inner) => open.push(inner),
             TypeKind::Composite(fields) => open.extend(fields.iter().map(|field| &*field.ty)),
-            TypeKind::Enum(_) | TypeKind::Unknown => {}
+            TypeKind::Enum(_) | TypeKind::Bytes | TypeKind::Unknown => {}
         }
     }
     found

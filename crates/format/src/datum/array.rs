@@ -17,8 +17,9 @@ use super::builtin::builtin;
 use super::element::{self, Placing};
 use super::printer::Printer;
 use super::reader::{HEADER, Reader};
-use super::types::{TypeInfo, TypeKind};
+use super::types::{DESCRIBED_OID, TypeInfo, TypeKind};
 use super::undecodable::Undecodable;
+use crate::types::FIRST_NORMAL_OID;
 
 /// `MAXDIM`.
 const DIMENSIONS_MAX: usize = 6;
@@ -127,11 +128,19 @@ pub(super) fn print(
     value: &[u8],
 ) -> Result<(), Undecodable> {
     let array = Array::parse(value)?;
-    if array.element_oid == element.oid {
+    if is_of(&array, element) {
         return print_elements(printer, array, element);
     }
     let stored = stored_type(value)?;
     print_elements(printer, array, &stored)
+}
+
+/// The array names this type. Of one that a person described the number is not known: it is any that is not built in.
+pub(super) fn is_of(array: &Array<'_>, element: &TypeInfo) -> bool {
+    match element.oid {
+        0 | DESCRIBED_OID => array.element_oid >= FIRST_NORMAL_OID,
+        known => array.element_oid == known,
+    }
 }
 
 /// The type that the array itself names: `anyarray` holds elements of any type, also of a user's,

@@ -29,7 +29,7 @@ pub fn is_printed(ty: &TypeInfo) -> bool {
         match &ty.kind {
             TypeKind::Unknown => return false,
             TypeKind::Base if register::printer(ty).is_none() => return false,
-            TypeKind::Base | TypeKind::Enum(_) => {}
+            TypeKind::Base | TypeKind::Enum(_) | TypeKind::Bytes => {}
             TypeKind::Domain(inner)
             | TypeKind::Array(inner)
             | TypeKind::Range(inner)

@@ -61,7 +61,7 @@ pub use packed_walk::PackedWalk;
 pub use style::{
     ByteaOutput, DateOrder, DateStyle, IntervalStyle, MoneyFormat, MoneySigns, ObjectNames, Style,
 };
-pub use types::{Field, TypeInfo, TypeKind};
+pub use types::{DESCRIBED_OID, Field, TypeInfo, TypeKind};
 pub use undecodable::{Trouble, Undecodable};
 pub use unpacker::{Unpacker, decompress_prefix};
 pub use zone::Zone;

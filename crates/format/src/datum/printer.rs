@@ -7,7 +7,7 @@ use super::element::Unpacking;
 use super::style::Style;
 use super::types::{TypeInfo, TypeKind};
 use super::undecodable::Undecodable;
-use super::{Limits, array, multirange, range, record, register};
+use super::{Limits, array, multirange, range, record, register, text};
 
 /// What prints the values of one type.
 pub(super) type Print = fn(&mut Printer, &[u8]) -> Result<(), Undecodable>;
@@ -79,6 +79,7 @@ impl Printer {
             TypeKind::Array(element) => array::print(printer, element, value),
             TypeKind::Range(subtype) => range::print(printer, subtype, value),
             TypeKind::Multirange(subtype) => multirange::print(printer, subtype, value),
+            TypeKind::Bytes => text::print_bytea(printer, value),
             TypeKind::Unknown => Err(Undecodable::unsupported("nothing is known of this type")),
         })
     }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// Stands for the number of an extension's type that a person described by its name; 0 does so for types of no name known here.
+pub const DESCRIBED_OID: u32 = u32::MAX;
+
 /// One type, as `pg_type` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
@@ -36,6 +39,8 @@ pub enum TypeKind {
     Range(Arc<TypeInfo>),
     /// A multirange over a subtype (the range's subtype, not the range).
     Multirange(Arc<TypeInfo>),
+    /// A type whose text is not known here: its values are given as their stored bytes, as `bytea` is.
+    Bytes,
     /// Nothing is known; no value of it is printed.
     Unknown,
 }

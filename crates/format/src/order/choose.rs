@@ -243,7 +243,7 @@ fn default_class(ty: &TypeInfo) -> Option<(Oid, Oid)> {
         TypeKind::Range(_) => (3901, ANY_RANGE),
         TypeKind::Multirange(_) => (4199, ANY_MULTIRANGE),
         TypeKind::Composite(_) => (2994, RECORD),
-        TypeKind::Domain(_) | TypeKind::Unknown => return None,
+        TypeKind::Domain(_) | TypeKind::Bytes | TypeKind::Unknown => return None,
         TypeKind::Base => match ty.oid {
             16 => (424, 16),
             18 => (429, 18),

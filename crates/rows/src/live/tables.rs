@@ -199,6 +199,7 @@ impl LiveTable {
             name: name.to_owned(),
             origin: Origin::Attribute(self.column_names.len()),
             ty,
+            bytes_of: None,
             typmod: -1,
             holding: Holding::Nearest,
             missing: Missing::Null,

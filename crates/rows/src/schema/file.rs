@@ -65,31 +65,40 @@ impl SchemaFile {
 
 impl Part {
     fn section(&self) -> String {
-        let name = Quoting { major: 18 }.name(&self.name);
-        // psql reads a command to the end of its line.
-        if self.name.contains(['\n', '\r']) {
-            return format!(
-                "-- A database whose name has several lines: {}\n",
-                self.name.escape_default()
-            );
-        }
-        let create = match FROM_INITDB.contains(&self.name.as_str()) {
-            true => String::new(),
-            false => format!(
-                "CREATE DATABASE {name} TEMPLATE template0{};\n",
-                self.encoding()
-            ),
-        };
-        format!("\n{create}\\connect {name}\n\n{}", self.ddl.whole())
+        in_its_database(&self.name, self.encoding, &self.ddl.whole())
     }
+}
 
-    /// Every server takes UTF-8; the text of the file is UTF-8 in any case.
-    fn encoding(&self) -> String {
-        const UTF8: i32 = 6;
-        match self.encoding {
-            Some(UTF8) => format!(" ENCODING {}", literal("UTF8")),
-            _ => String::new(),
-        }
+/// Makes a database, goes there, and goes on with this.
+pub(crate) fn in_its_database(name: &str, encoding: Option<i32>, text: &str) -> String {
+    let connected = connected_to(name, text);
+    // psql reads a command to the end of its line.
+    if FROM_INITDB.contains(&name) || name.contains(['\n', '\r']) {
+        return connected;
+    }
+    let quoted = Quoting { major: 18 }.name(name);
+    let encoding = encoding_clause(encoding);
+    format!("\nCREATE DATABASE {quoted} TEMPLATE template0{encoding};{connected}")
+}
+
+/// Goes to a database, and goes on with this.
+pub(crate) fn connected_to(name: &str, text: &str) -> String {
+    if name.contains(['\n', '\r']) {
+        return format!(
+            "-- A database whose name has several lines: {}\n",
+            name.escape_default()
+        );
+    }
+    let quoted = Quoting { major: 18 }.name(name);
+    format!("\n\\connect {quoted}\n\n{text}")
+}
+
+/// Every server takes UTF-8; the text of the file is UTF-8 in any case.
+fn encoding_clause(encoding: Option<i32>) -> String {
+    const UTF8: i32 = 6;
+    match encoding {
+        Some(UTF8) => format!(" ENCODING {}", literal("UTF8")),
+        _ => String::new(),
     }
 }
 

@@ -197,6 +197,9 @@ impl Catalogs<'_> {
         if typmod < 0 {
             return Ok(name);
         }
+        if let Some(modifier) = spatial_modifier(&row.name("typname"), typmod) {
+            return Ok(format!("{name}{modifier}"));
+        }
         if row.oid("typmodout") != 0 {
             return Err(Refusal(format!(
                 "the modifier {typmod} of type {name} is known to its own functions only"
@@ -204,6 +207,46 @@ impl Catalogs<'_> {
         }
         Ok(format!("{name}({typmod})"))
     }
+}
+
+/// What PostGIS binds a column to; truth: `postgis_typmod_out` in `postgis/gserialized_typmod.c`, `TYPMOD_GET_SRID` in
+/// `liblwgeom/liblwgeom.h.in`.
+///
+/// ```text
+/// 28   27 to 8   7 to 2   1       0
+/// sign SRID      kind     has Z   has M
+/// ```
+fn spatial_modifier(type_name: &str, typmod: i64) -> Option<String> {
+    const KINDS: [&str; 16] = [
+        "Geometry",
+        "Point",
+        "LineString",
+        "Polygon",
+        "MultiPoint",
+        "MultiLineString",
+        "MultiPolygon",
+        "GeometryCollection",
+        "CircularString",
+        "CompoundCurve",
+        "CurvePolygon",
+        "MultiCurve",
+        "MultiSurface",
+        "PolyhedralSurface",
+        "Triangle",
+        "Tin",
+    ];
+    if !matches!(type_name, "geometry" | "geography") {
+        return None;
+    }
+    let srid = ((typmod & 0x0FFF_FF00) - (typmod & 0x1000_0000)) >> 8;
+    let kind = usize::try_from(typmod >> 2 & 0x3F).ok()?;
+    let kind = KINDS.get(kind)?;
+    let z = if typmod & 2 != 0 { "Z" } else { "" };
+    let m = if typmod & 1 != 0 { "M" } else { "" };
+    Some(match srid {
+        0 => format!("({kind}{z}{m})"),
+        srid => format!("({kind}{z}{m},{srid})"),
+    })
 }
 
 /// Types whose names are the standard's; truth: `format_type_extended`.
@@ -272,6 +315,15 @@ fn interval(typmod: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spatial_columns_keep_what_they_are_bound_to() {
+        let of = |typmod| spatial_modifier("geometry", typmod).unwrap_or_default();
+        assert_eq!(of(4326 << 8 | 1 << 2), "(Point,4326)");
+        assert_eq!(of(6 << 2 | 3), "(MultiPolygonZM)");
+        assert_eq!(of(3857 << 8), "(Geometry,3857)");
+        assert_eq!(spatial_modifier("vector", 3), None);
+    }
 
     #[test]
     fn types_are_named_as_the_standard_names_them() {

@@ -140,6 +140,18 @@ fn described(server: &Server, database: &str) -> Vec<String> {
     lines
 }
 
+/// A database with a subscription is not dropped.
+fn unsubscribe(server: &Server, database: &str) {
+    let mut session = session(server, database);
+    let own = "SELECT subname FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    for name in session.query(own).expect("subscriptions").into_iter().flatten().flatten() {
+        session
+            .execute(&format!("ALTER SUBSCRIPTION {name} SET (slot_name = NONE)"))
+            .and_then(|()| session.execute(&format!("DROP SUBSCRIPTION {name}")))
+            .expect("dropped");
+    }
+}
+
 fn schemas_of(major: u16) {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let mut running = copy.start().expect("a server");
@@ -172,6 +184,7 @@ fn schemas_of(major: u16) {
             assert_eq!(first, second, "{database}");
         }
         assert_eq!(first.len(), second.len(), "{database}");
+        unsubscribe(&running, "again");
         session.execute("DROP DATABASE again").expect("dropped");
     }
 }
@@ -228,6 +241,7 @@ fn psql_takes_the_file_of_several_databases() {
 
     let running = copy.start().expect("a server");
     for database in databases {
+        unsubscribe(&running, database);
         let drop = format!("DROP DATABASE \"{}\"", database.replace('"', "\"\""));
         session(&running, "postgres")
             .execute(&drop)

@@ -6,7 +6,7 @@ use super::super::multirange::flags_of_ranges;
 use super::super::range::{Bounds, bounds, flags_of_range};
 use super::super::reader::{HEADER, Reader};
 use super::super::record::Row;
-use super::super::types::{Field, TypeInfo};
+use super::super::types::{Field, TypeInfo, TypeKind};
 use super::super::undecodable::Undecodable;
 use super::Sender;
 
@@ -25,7 +25,7 @@ pub(super) fn array(
     value: &[u8],
 ) -> Result<(), Undecodable> {
     let array = Array::parse(value)?;
-    if array.element_oid == element.oid {
+    if array::is_of(&array, element) {
         return elements(sender, array, element);
     }
     elements(sender, array, &array::stored_type(value)?)
@@ -39,7 +39,7 @@ fn elements(
 ) -> Result<(), Undecodable> {
     sender.count(array.dimensions.len())?;
     sender.u32(u32::from(array.has_bitmap()))?;
-    sender.u32(array.element_oid)?;
+    sender.u32(sent_oid(element, array.element_oid))?;
     for (length, lower) in &array.dimensions {
         sender.count(*length)?;
         sender.i32(*lower)?;
@@ -60,6 +60,15 @@ fn elements(
         sender.part(element, &value)?;
     }
     Ok(())
+}
+
+/// What is given as its stored bytes is sent as `bytea`.
+fn sent_oid(ty: &TypeInfo, oid: u32) -> u32 {
+    const BYTEA: u32 = 17;
+    match ty.kind {
+        TypeKind::Bytes => BYTEA,
+        _ => oid,
+    }
 }
 
 /// Count of columns, then of each its type and value.
@@ -84,7 +93,7 @@ pub(super) fn record(
         if field.dropped {
             continue;
         }
-        sender.u32(field.ty.oid)?;
+        sender.u32(sent_oid(&field.ty, field.ty.oid))?;
         match value {
             None => sender.null()?,
             Some(value) => sender.part(&field.ty, &value)?,

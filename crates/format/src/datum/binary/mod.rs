@@ -93,6 +93,7 @@ impl Sender<'_, '_> {
             TypeKind::Array(element) => containers::array(self, element, value),
             TypeKind::Range(subtype) => containers::range(self, subtype, value),
             TypeKind::Multirange(subtype) => containers::multirange(self, subtype, value),
+            TypeKind::Bytes => self.raw(value),
             TypeKind::Unknown => Err(Undecodable::unsupported("nothing is known of this type")),
         };
         self.depth -= 1;

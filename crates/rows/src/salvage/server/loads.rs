@@ -9,6 +9,7 @@ use pgclinic_servers::{CopyIn, Session, SqlError, Target};
 use super::super::account::TableAccount;
 use super::super::error::SalvageError;
 use super::super::outlet::Finished;
+use super::super::staging::Staging;
 use super::{ledger, open_session};
 
 /// Refused rows that are shown of one table, and bytes of each.
@@ -21,6 +22,8 @@ pub(super) struct LoadTable {
     pub(super) name: String,
     /// `COPY … FROM STDIN`.
     pub(super) copy: String,
+    /// What stands around it, where the rows do not go straight into the table.
+    pub(super) staging: Option<Staging>,
     /// Pieces that are still to come.
     pub(super) left: u64,
 }
@@ -169,24 +172,24 @@ impl<'a> Loads<'a> {
     /// Loads one row, which `give` writes.
     pub(crate) fn stream(&self, table: usize, give: GiveRow<'_>) -> Streamed {
         let mut streamed = Streamed::Taken;
-        let Some(copy) = self.copy_of(table) else {
+        let Some((copy, staging)) = self.copy_of(table) else {
             return streamed;
         };
         self.with_session(|session| {
-            let mut copying = match session.begin_copy_in(&copy) {
-                Ok(copying) => copying,
-                Err(error) => return self.refused(table, error, &mut streamed),
-            };
-            let broken = give(&mut copying)?;
-            let bytes = copying.sent_bytes();
-            let ended = match &broken {
-                None => copying.finish(),
-                Some(_) => copying.cancel(),
-            };
-            match (ended, broken) {
-                (Ok(()), None) => self.book(table, |loading| loading.bytes += bytes),
-                (Ok(()), Some((column, why))) => streamed = Streamed::Broken(column, why),
-                (Err(error), _) => return self.refused(table, error, &mut streamed),
+            let mut given = Given::default();
+            let loaded = staged(session, staging.as_ref(), |session| {
+                given.stream(session, &copy, give)
+            });
+            if let Some(error) = given.broken_session {
+                return Err(error);
+            }
+            match (loaded, given.broken) {
+                (Ok(missing), None) => self.book(table, |loading| {
+                    loading.bytes += given.bytes;
+                    loading.miss(missing);
+                }),
+                (_, Some((column, why))) => streamed = Streamed::Broken(column, why),
+                (Err(error), None) => return self.refused(table, error, &mut streamed),
             }
             Ok(())
         });
@@ -211,22 +214,32 @@ impl<'a> Loads<'a> {
     }
 
     /// The statement that loads a table; none where the server takes nothing for it.
-    fn copy_of(&self, table: usize) -> Option<String> {
+    fn copy_of(&self, table: usize) -> Option<(String, Option<Staging>)> {
         let state = self.lock();
         let loading = state.tables.get(table)?;
-        (!loading.has_failed).then(|| loading.table.copy.clone())
+        let LoadTable { copy, staging, .. } = &loading.table;
+        (!loading.has_failed).then(|| (copy.clone(), staging.clone()))
     }
 
     /// Loads whole rows.
     fn load(&self, session: &mut Session, table: usize, bytes: &[u8]) -> Result<(), SqlError> {
-        let Some(copy) = self.copy_of(table) else {
+        let Some((copy, staging)) = self.copy_of(table) else {
             return Ok(());
         };
         let mut open = vec![bytes];
         while let Some(rows) = open.pop().filter(|rows| !rows.is_empty()) {
-            let Err(error) = session.copy_in(&copy, rows) else {
-                self.book(table, |loading| loading.bytes += rows.len() as u64);
-                continue;
+            let loaded = staged(session, staging.as_ref(), |session| {
+                session.copy_in(&copy, rows)
+            });
+            let error = match loaded {
+                Ok(missing) => {
+                    self.book(table, |loading| {
+                        loading.bytes += rows.len() as u64;
+                        loading.miss(missing);
+                    });
+                    continue;
+                }
+                Err(error) => error,
             };
             match trouble(&error) {
                 Trouble::Session => return Err(error),
@@ -283,6 +296,17 @@ impl Loading {
         self.finished.notes.push(note);
     }
 
+    /// Rows that others stand in the place of.
+    fn miss(&mut self, rows: u64) {
+        self.finished.refused += rows;
+        if rows > 0 && self.finished.notes.len() < REFUSED_SHOWN {
+            let note = format!(
+                "{rows} rows were left out: the extension brings others with the same keys, and they stay"
+            );
+            self.finished.notes.push(note);
+        }
+    }
+
     fn refuse(&mut self, row: &[u8], error: &SqlError) {
         self.finished.refused += 1;
         if self.finished.notes.len() < REFUSED_SHOWN {
@@ -295,6 +319,71 @@ impl Loading {
             self.finished.notes.push(note);
         }
     }
+}
+
+/// What became of a row that came in parts.
+#[derive(Default)]
+struct Given {
+    bytes: u64,
+    /// The column whose value did not come to its end, and why.
+    broken: Option<(usize, String)>,
+    /// The row could not even be given.
+    broken_session: Option<SqlError>,
+}
+
+impl Given {
+    /// A row that is broken is taken back: an error ends the transaction around it too.
+    fn stream(
+        &mut self,
+        session: &mut Session,
+        copy: &str,
+        give: GiveRow<'_>,
+    ) -> Result<(), SqlError> {
+        let mut copying = session.begin_copy_in(copy)?;
+        match give(&mut copying) {
+            Ok(broken) => self.broken = broken,
+            Err(error) => {
+                let told = SqlError::Protocol("the row could not be given".into());
+                self.broken_session = Some(error);
+                return Err(told);
+            }
+        }
+        self.bytes = copying.sent_bytes();
+        match &self.broken {
+            None => copying.finish(),
+            Some((_, why)) => {
+                copying.cancel()?;
+                Err(SqlError::Protocol(why.clone()))
+            }
+        }
+    }
+}
+
+/// Loads rows by way of a stage, where there is one. Says how many of them the table has others in the place of.
+fn staged(
+    session: &mut Session,
+    staging: Option<&Staging>,
+    load: impl FnOnce(&mut Session) -> Result<(), SqlError>,
+) -> Result<u64, SqlError> {
+    let Some(staging) = staging else {
+        return load(session).map(|()| 0);
+    };
+    let work = |session: &mut Session| -> Result<u64, SqlError> {
+        session.execute(&format!("BEGIN; {}", staging.create))?;
+        load(session)?;
+        session.execute(&staging.insert)?;
+        let missing = match &staging.missing {
+            Some(question) => session.query_value(question)?,
+            None => None,
+        };
+        session.execute("COMMIT")?;
+        Ok(missing.and_then(|rows| rows.parse().ok()).unwrap_or(0))
+    };
+    let done = work(session);
+    if done.is_err() && !session.is_over() {
+        session.execute("ROLLBACK")?;
+    }
+    done
 }
 
 /// What an error of a COPY is about.

@@ -6,6 +6,7 @@
 mod ledger;
 mod loads;
 mod objects;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,16 +21,18 @@ use super::crew::Crew;
 use super::error::SalvageError;
 use super::outlet::Outlet;
 use super::plan::{Planned, not_salvaged};
+use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
     Account, Beside, Replaying, SalvageOptions, TableAccount, charset_of, is_own, large_objects,
     loss_search, plan_of, sequences, style_of,
 };
 use crate::forms::form_named;
-use crate::schema::{Ddl, Quoting, SESSION, Step, question_for_full_schemas};
+use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
 use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;
 use ledger::{Stage, Told};
 use loads::LoadTable;
+use stored::Stagings;
 pub(crate) use loads::{GiveRow, Loads, Streamed};
 
 /// One batch may take long on a busy server.
@@ -53,8 +56,13 @@ pub(super) fn load(
     options.generated = false;
     options.form = form_named("copy").expect("a form of the register");
     options.text = TextStyle::for_a_server();
-    let ddl = Ddl::of_database(cluster, database);
-    let catalog = cluster.catalog(database);
+    let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
+    let catalogs = Catalogs::read(cluster, &catalog, &shared);
+    let ddl = Ddl::of_catalogs(&catalogs);
+    let refused = ddl.refused.iter();
+    account
+        .not_salvaged
+        .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
     if catalog.is_blind() {
         let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a folder";
         return Err(SalvageError::Unsuitable(why.into()));
@@ -95,13 +103,15 @@ pub(super) fn load(
         // Materialised views are filled by their own queries.
         tables.retain(|planned| !planned.table.is_materialized_view);
         tables.retain(|planned| !whole.contains_key(&quoted(&planned.table)));
+        let stagings = stored::prepare(&mut session, &catalogs, &mut tables, account)?;
+        drop(catalogs);
         if is_resumed {
-            empty(&mut session, &tables)?;
+            empty(&mut session, &tables, &stagings)?;
         }
         let charset = charset_of(cluster, database, &options);
         let style = style_of(cluster, &catalog, &options, &tables);
         let crew = Crew::new(cluster, &options, progress, tables, charset, |tables| {
-            Outlet::Server(Loads::new(target, tables.iter().map(load_table).collect()))
+            Outlet::Server(Loads::new(target, tables.iter().map(|table| load_table(table, &stagings)).collect()))
         });
         let tables = crew.styled(style).run()?;
         let mut told = Told::default();
@@ -396,9 +406,16 @@ fn enter(session: &mut Session, stage: Stage, told: &Told) -> Result<(), Salvage
 }
 
 /// Takes away the rows of tables that an earlier run did not finish.
-fn empty(session: &mut Session, tables: &[Planned]) -> Result<(), SalvageError> {
+fn empty(
+    session: &mut Session,
+    tables: &[Planned],
+    stagings: &Stagings,
+) -> Result<(), SalvageError> {
     for planned in tables {
-        let truncate = format!("TRUNCATE ONLY {}", quoted(&planned.table));
+        let staging = stagings.get(&planned.table.oid);
+        let own_way = staging.and_then(|staging| staging.empty.clone());
+        let usual = || format!("TRUNCATE ONLY {}", quoted(&planned.table));
+        let truncate = own_way.unwrap_or_else(usual);
         match session.execute(&truncate) {
             Err(error) if error.message().is_none_or(is_of_the_server) => {
                 return Err(SalvageError::server("empty a table", error));
@@ -410,23 +427,18 @@ fn empty(session: &mut Session, tables: &[Planned]) -> Result<(), SalvageError> 
     Ok(())
 }
 
-const QUOTING: Quoting = Quoting { major: 18 };
-
-fn quoted(table: &Table) -> String {
-    let [schema, name] = [&table.schema, &table.name].map(|part| QUOTING.name(part));
-    format!("{schema}.{name}")
-}
-
-fn load_table((table, pieces): &(&Table, u64)) -> LoadTable {
-    let columns = table.columns.iter();
-    let columns: Vec<String> = columns.map(|column| QUOTING.name(&column.name)).collect();
+fn load_table((table, pieces): &(&Table, u64), stagings: &Stagings) -> LoadTable {
+    let columns = column_names(table);
     let name = quoted(table);
     let list = match columns.is_empty() {
         true => String::new(),
         false => format!(" ({})", columns.join(", ")),
     };
+    let staging = stagings.get(&table.oid).cloned();
+    let place = staging.as_ref().map_or(name.as_str(), |_| STAGE);
     LoadTable {
-        copy: format!("COPY {name}{list} FROM STDIN"),
+        copy: format!("COPY {place}{list} FROM STDIN"),
+        staging,
         name,
         left: *pieces,
     }

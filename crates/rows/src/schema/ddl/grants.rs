@@ -7,6 +7,8 @@
 //!
 //! Truth: `src/include/utils/acl.h`, `acldefault` in `src/backend/utils/adt/acl.c`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pgclinic_format::Oid;
 
 use super::super::catalog::{Catalogs, Row};
@@ -114,10 +116,35 @@ pub(super) fn write(
     owner: Oid,
     out: &mut Vec<Written<String>>,
 ) {
-    let (word, all, everybody) = rights.kind.rules(catalogs.major);
+    let (word, ..) = rights.kind.rules(catalogs.major);
     // `VIEW v` and `MATERIALIZED VIEW v` are tables to GRANT; the name begins with the schema.
     let name = bare_name(spoken, word);
-    let on = format!("{word} {name}");
+    write_on(catalogs, rights, &format!("{word} {name}"), (owner, Base::Usual), out);
+}
+
+/// What rights are there before any are given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    /// Those of the owner, and of everybody.
+    Usual,
+    Nothing,
+}
+
+/// The same on what `on` says.
+pub(super) fn write_on(
+    catalogs: &Catalogs<'_>,
+    rights: &Rights,
+    on: &str,
+    (owner, base): (Oid, Base),
+    out: &mut Vec<Written<String>>,
+) {
+    let (_, all, everybody) = rights.kind.rules(catalogs.major);
+    if base == Base::Nothing {
+        for right in &rights.list {
+            grant(catalogs, *right, 0, (on, all, owner, ""), out);
+        }
+        return;
+    }
     let held = |grantee: Oid| {
         rights
             .list
@@ -138,7 +165,91 @@ pub(super) fn write(
             own if own == owner && sum(owner) & all == all => all,
             _ => 0,
         };
-        grant(catalogs, *right, usual, (&on, all, owner, ""), out);
+        grant(catalogs, *right, usual, (on, all, owner, ""), out);
+    }
+}
+
+/// Rights on something that is there already, with others than it had at first.
+pub(super) struct Change<'r> {
+    pub(super) kind: Kind,
+    pub(super) owner: Oid,
+    /// Nothing where they are the usual ones.
+    pub(super) before: Option<&'r Rights>,
+    pub(super) after: Option<&'r Rights>,
+}
+
+impl Change<'_> {
+    /// What brings it about; nothing where there is no change.
+    pub(super) fn statements(
+        &self,
+        catalogs: &Catalogs<'_>,
+        name: &dyn Fn() -> Written<String>,
+    ) -> Option<Written<String>> {
+        let (before, after) = (self.held(catalogs, self.before), self.held(catalogs, self.after));
+        if before == after {
+            return None;
+        }
+        Some(name().and_then(|name| self.differences(catalogs, &name, &before, &after)))
+    }
+
+    /// By role, all rights and those that may be passed on.
+    fn held(&self, catalogs: &Catalogs<'_>, rights: Option<&Rights>) -> BTreeMap<Oid, (u64, u64)> {
+        let mut held = BTreeMap::new();
+        let mut add = |role: Oid, rights: u64, passed_on: u64| {
+            let known: &mut (u64, u64) = held.entry(role).or_default();
+            known.0 |= rights;
+            known.1 |= passed_on;
+        };
+        match rights {
+            Some(rights) => {
+                for right in &rights.list {
+                    add(right.grantee, right.rights, right.passed_on);
+                }
+            }
+            None => {
+                let (_, all, everybody) = self.kind.rules(catalogs.major);
+                add(self.owner, all, 0);
+                add(0, everybody, 0);
+            }
+        }
+        held.retain(|_, (rights, passed_on)| *rights | *passed_on != 0);
+        held
+    }
+
+    fn differences(
+        &self,
+        catalogs: &Catalogs<'_>,
+        name: &str,
+        before: &BTreeMap<Oid, (u64, u64)>,
+        after: &BTreeMap<Oid, (u64, u64)>,
+    ) -> Written<String> {
+        let (word, all, _) = self.kind.rules(catalogs.major);
+        let of = |held: &BTreeMap<Oid, (u64, u64)>, role: Oid| {
+            held.get(&role).copied().unwrap_or_default()
+        };
+        let mut lines = Vec::new();
+        let roles: BTreeSet<Oid> = before.keys().chain(after.keys()).copied().collect();
+        for role in roles {
+            let ((had, passed), (has, passes)) = (of(before, role), of(after, role));
+            let to = match role {
+                0 => "PUBLIC".to_owned(),
+                role => catalogs.role_name(role)?,
+            };
+            // A right that may be passed on no longer is taken away and given again.
+            let taken = (had & !has) | (passed & !passes);
+            let given = (has & !had) | (passes & !passed) | (taken & has);
+            if taken != 0 {
+                let words = words(taken, all, "");
+                lines.push(format!("REVOKE {words} ON {word} {name} FROM {to};"));
+            }
+            for (bits, tail) in [(given & !passes, ""), (given & passes, " WITH GRANT OPTION")] {
+                if bits != 0 {
+                    let words = words(bits, all, "");
+                    lines.push(format!("GRANT {words} ON {word} {name} TO {to}{tail};"));
+                }
+            }
+        }
+        Ok(lines.join("\n"))
     }
 }
 

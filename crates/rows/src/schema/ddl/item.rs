@@ -19,6 +19,8 @@ pub(super) mod class {
     pub(in super::super) const INDEX_PART: Oid = 2;
     /// A type before it has functions.
     pub(in super::super) const SHELL: Oid = 3;
+    /// A setting or the comment of the database.
+    pub(in super::super) const DATABASE_PROPERTY: Oid = 4;
     pub(in super::super) const TYPE: Oid = 1247;
     pub(in super::super) const FUNCTION: Oid = 1255;
     pub(in super::super) const RELATION: Oid = 1259;
@@ -44,6 +46,14 @@ pub(super) mod class {
     pub(in super::super) const EVENT_TRIGGER: Oid = 3466;
     pub(in super::super) const DICTIONARY: Oid = 3600;
     pub(in super::super) const CONFIGURATION: Oid = 3602;
+    pub(in super::super) const PARSER: Oid = 3601;
+    pub(in super::super) const TEMPLATE: Oid = 3764;
+    pub(in super::super) const CONVERSION: Oid = 2607;
+    pub(in super::super) const TRANSFORM: Oid = 3576;
+    pub(in super::super) const PUBLICATION: Oid = 6104;
+    pub(in super::super) const SUBSCRIPTION: Oid = 6100;
+    pub(in super::super) const DEFAULT_RIGHTS: Oid = 826;
+    pub(in super::super) const DATABASE: Oid = 1262;
 }
 
 /// A thing in the catalogs: the catalog and its OID there.
@@ -86,6 +96,10 @@ pub(super) enum Rank {
     Policy,
     EventTrigger,
     Refresh,
+    Publication,
+    Subscription,
+    DefaultRights,
+    Database,
 }
 
 impl Rank {

@@ -7,6 +7,10 @@
 mod comments;
 mod constraints;
 mod containers;
+mod conversions;
+mod database;
+mod default_rights;
+mod extension_tables;
 mod functions;
 mod grants;
 mod indexes;
@@ -15,6 +19,7 @@ mod large_objects;
 mod operators;
 mod order;
 mod relations;
+mod replication;
 mod roles;
 mod schemas;
 mod sequences;
@@ -22,7 +27,6 @@ mod table_parts;
 mod text_search;
 mod triggers;
 mod types;
-mod unwritten;
 mod views;
 
 use std::collections::BTreeSet;
@@ -34,6 +38,8 @@ use super::catalog::Catalogs;
 use item::{Item, Stage};
 
 pub(super) use constraints::definition as constraint_text;
+pub(crate) use conversions::encoding_name;
+pub(crate) use extension_tables::{ExtensionTable, extension_table};
 pub(super) use indexes::statement as index_text;
 pub(crate) use large_objects::each_object_detail;
 pub(crate) use schemas::question_for_full_schemas;
@@ -113,7 +119,6 @@ impl Ddl {
         }
         let mut ddl = Ddl {
             troubles: catalogs.troubles.clone(),
-            refused: unwritten::refused(catalogs),
             schemas: schemas::that_hold_something(catalogs),
             ..Ddl::default()
         };
@@ -209,4 +214,8 @@ const COLLECTORS: &[Collector] = &[
     indexes::collect,
     constraints::collect,
     triggers::collect,
+    conversions::collect,
+    replication::collect,
+    default_rights::collect,
+    database::collect,
 ];

@@ -1,7 +1,8 @@
 //! Columns that a person gives, where no catalog does: `CREATE TABLE` statements, or a list of columns.
 //!
 //! Of a file of statements only those are read that say how rows are laid out: `CREATE TABLE`, `CREATE TYPE`,
-//! `CREATE DOMAIN`. Everything else is passed over, so that the output of `pg_dump -s` can be given as it is.
+//! `CREATE DOMAIN`. Everything else is passed over, and so are tables with columns of types that nothing tells, so that the output of
+//! `pg_dump -s` can be given as it is.
 
 mod statements;
 mod tokens;
@@ -10,6 +11,7 @@ mod types;
 use std::sync::Arc;
 
 use pgclinic_format::ColumnLayout;
+use statements::Unread;
 use pgclinic_format::datum::TypeInfo;
 
 /// A column.
@@ -52,12 +54,18 @@ pub struct GivenTable {
 
 /// All tables of a file of statements. The error says what is wrong and where.
 pub fn tables_in(text: &str) -> Result<Vec<GivenTable>, String> {
-    statements::read(text)
+    let given = statements::read(text)?;
+    match given.unread.into_iter().next() {
+        Some(unread) if given.tables.is_empty() => Err(unread.why),
+        _ => Ok(given.tables),
+    }
 }
 
 /// The table of this name (`schema.name` or `name`), or the only one there is.
 pub fn table_in(text: &str, wanted: Option<&str>) -> Result<GivenTable, String> {
-    let mut tables = tables_in(text)?;
+    let given = statements::read(text)?;
+    let mut tables = given.tables;
+    let mut unread = given.unread.into_iter();
     let fits = |table: &GivenTable| {
         wanted.is_none_or(|wanted| {
             let schema = table.schema.as_deref().unwrap_or("public");
@@ -65,6 +73,12 @@ pub fn table_in(text: &str, wanted: Option<&str>) -> Result<GivenTable, String> 
         })
     };
     tables.retain(fits);
+    let is_meant = |unread: &Unread| wanted.is_none_or(|wanted| unread.names(wanted));
+    if tables.is_empty()
+        && let Some(unread) = unread.find(is_meant)
+    {
+        return Err(unread.why);
+    }
     match (tables.len(), wanted) {
         (1, _) => Ok(tables.remove(0)),
         (0, None) => Err("it holds no CREATE TABLE".into()),

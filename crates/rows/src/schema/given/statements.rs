@@ -46,14 +46,37 @@ struct Known {
     tables: Vec<GivenTable>,
 }
 
+/// What a file says.
+pub(super) struct Given {
+    pub(super) tables: Vec<GivenTable>,
+    /// Statements that make tables, but not as they can be read here.
+    pub(super) unread: Vec<Unread>,
+}
+
+/// One of them.
+pub(super) struct Unread {
+    pub(super) why: String,
+    /// The words that it begins with, among them its name.
+    words: Vec<String>,
+}
+
+impl Unread {
+    /// It is of the table of this name, with its schema or without.
+    pub(super) fn names(&self, wanted: &str) -> bool {
+        let name = wanted.rsplit('.').next().unwrap_or(wanted);
+        self.words.iter().any(|word| word == name)
+    }
+}
+
 /// All tables of a file.
-pub(super) fn read(text: &str) -> Result<Vec<GivenTable>, String> {
+pub(super) fn read(text: &str) -> Result<Given, String> {
     let tokens = tokens(text)?;
     let mut files = FileLines::of(text);
     let mut known = Known {
         types: Types::new(),
         tables: Vec::new(),
     };
+    let mut unread = Vec::new();
     for statement in tokens.split(|(token, _)| *token == Token::Sign(';')) {
         let line = statement.first().map_or(0, |(_, line)| *line);
         let words: Vec<Token> = statement.iter().map(|(token, _)| token.clone()).collect();
@@ -62,14 +85,24 @@ pub(super) fn read(text: &str) -> Result<Vec<GivenTable>, String> {
             at: 0,
         };
         let before = known.tables.len();
-        known
-            .statement(&mut reader)
-            .map_err(|why| format!("the statement in line {line}: {why}"))?;
+        let is_table = words.iter().take(4).any(|word| word.is("table"));
+        match known.statement(&mut reader) {
+            // A type that cannot be read is missed where a table has a column of it.
+            Err(_) if !is_table => {}
+            Err(why) => unread.push(Unread {
+                why: format!("the statement in line {line}: {why}"),
+                words: words.iter().filter_map(Token::name).take(8).map(str::to_owned).collect(),
+            }),
+            Ok(()) => {}
+        }
         if let Some(table) = known.tables.get_mut(before) {
             table.file = files.take_before(line);
         }
     }
-    Ok(known.tables)
+    Ok(Given {
+        tables: known.tables,
+        unread,
+    })
 }
 
 /// The lines `-- file base/5/16384: …`, each of which is of the next table.
@@ -298,13 +331,13 @@ impl Known {
 
     fn is_enum(&self, name: &str) -> bool {
         let ty = self.types.find(name, false);
-        name != "oid" && ty.is_some_and(|ty| ty.oid == 26 && ty.name == "oid")
+        name != "oid" && ty.is_some_and(|ty| ty.oid == 0 && ty.name == "oid")
     }
 
     fn made_type(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
         let (_, name) = reader.name()?;
         if !reader.takes("as") {
-            return Ok(());
+            return self.base_type(&name, reader);
         }
         if reader.takes("enum") {
             if let Some(info) = types::enumeration() {
@@ -316,6 +349,7 @@ impl Known {
         if !reader.takes_sign('(') {
             return Ok(());
         }
+        let (mut subtype, mut multirange) = (None, types::multirange_name(&name));
         let mut fields = Vec::new();
         for mut part in reader.parts()? {
             let Some(field) = part.peek().and_then(Token::name).map(str::to_owned) else {
@@ -325,8 +359,9 @@ impl Known {
             if is_range {
                 let is_equal = part.takes_sign('=');
                 if is_equal && field == "subtype" {
-                    let (subtype, _) = self.type_of(&mut part)?;
-                    self.types.add(&name, types::range(&name, &subtype));
+                    subtype = Some(self.type_of(&mut part)?.0);
+                } else if is_equal && field == "multirange_type_name" {
+                    multirange = part.name()?.1;
                 }
                 continue;
             }
@@ -335,6 +370,45 @@ impl Known {
         if !is_range {
             self.types.add(&name, types::composite(&name, fields));
         }
+        if let Some(subtype) = subtype {
+            self.types.add(&name, types::range(&name, &subtype));
+            let info = types::multirange(&multirange, &subtype);
+            self.types.add(&multirange, info);
+        }
+        Ok(())
+    }
+
+    /// `(INTERNALLENGTH = 16, ALIGNMENT = double, PASSEDBYVALUE)`: its values are bytes here.
+    fn base_type(&mut self, name: &str, reader: &mut Reader<'_>) -> Result<(), String> {
+        if !reader.takes_sign('(') {
+            return Ok(());
+        }
+        let (mut len, mut align, mut byval) = (-1i16, 4u8, false);
+        for mut part in reader.parts()? {
+            let Some(word) = part.peek().and_then(Token::name).map(str::to_owned) else {
+                continue;
+            };
+            part.at += 1;
+            part.takes_sign('=');
+            match (word.as_str(), part.peek()) {
+                ("internallength", Some(Token::Number(bytes))) => {
+                    len = bytes.parse().map_err(|_| "its length is no number of bytes")?;
+                }
+                ("alignment", Some(token)) => {
+                    align = match token.name() {
+                        Some("char") => 1,
+                        Some("int2") => 2,
+                        Some("double") => 8,
+                        _ => 4,
+                    }
+                }
+                ("passedbyvalue", _) => byval = true,
+                // That of another type, which may be unknown.
+                ("like", _) => return Ok(()),
+                _ => {}
+            }
+        }
+        self.types.add(name, types::stored(name, len, byval, align));
         Ok(())
     }
 
@@ -523,6 +597,32 @@ mod tests {
         assert_eq!(names, ["oid", "p", "_pair", "timestamptz"]);
         assert_eq!(table.notes.len(), 1);
         assert!(table_in(dump, None).is_err(), "two tables");
+    }
+
+    #[test]
+    fn a_dump_with_extensions_ranges_and_arrays_of_rows_is_read() {
+        let dump = "CREATE EXTENSION IF NOT EXISTS postgis WITH SCHEMA public;\nCREATE TYPE public.floats AS RANGE (\n    subtype = double precision,\n    \
+            multirange_type_name = public.many_floats,\n    subtype_diff = float8mi\n);\nCREATE TYPE s.pair AS (a int, g public.geometry(Point,4326));\n\
+            CREATE TYPE public.own;\nCREATE TYPE public.own (INTERNALLENGTH = 16, INPUT = public.own_in, OUTPUT = public.own_out, ALIGNMENT = double);\n\
+            CREATE TABLE public.t (a public.geometry(Point,4326), b public.floats, c public.many_floats, d s.pair[], e public.own, f public.vector(3), g lo);\n\
+            CREATE TABLE public.other (x public.nobody_knows);";
+        let table = table_in(dump, Some("public.t")).expect("a table");
+        let shown = table.columns.iter().map(|column| {
+            let layout = column.layout();
+            (column.ty.name.as_str(), layout.attlen, layout.attalign)
+        });
+        let expected = [
+            ("geometry", -1, 8),
+            ("floats", -1, 8),
+            ("many_floats", -1, 8),
+            ("_pair", -1, 8),
+            ("own", 16, 8),
+            ("vector", -1, 4),
+            ("oid", 4, 4),
+        ];
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
+        let why = table_in(dump, Some("public.other")).expect_err("an unknown type");
+        assert!(why.contains("nobody_knows"), "{why}");
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pgclinic_format::datum::{Field, TypeInfo, TypeKind, builtin, builtin_oids};
-use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::datum::{DESCRIBED_OID, Field, TypeInfo, TypeKind, builtin, builtin_oids};
 
 /// The types that a file knows: those of every server, and those that it makes.
 pub(super) struct Types {
@@ -39,16 +38,59 @@ const STANDARD: &[(&str, &str)] = &[
     ("time with time zone", "timetz"),
     ("timestamp without time zone", "timestamp"),
     ("timestamp with time zone", "timestamptz"),
+    // A domain of the extension of that name.
+    ("lo", "oid"),
 ];
 
 /// Types of extensions that are laid out like one of every server.
 const EXTENSIONS: &[&str] = &["hstore", "citext", "ltree", "cube"];
+
+/// Types of extensions whose text is not known here: length, by value or not, alignment. Truth: their SQL files.
+const STORED: &[(&str, i16, bool, u8)] = &[
+    // PostGIS
+    ("geometry", -1, false, 8),
+    ("geography", -1, false, 8),
+    ("raster", -1, false, 8),
+    ("box3d", 52, false, 8),
+    ("box2d", 65, false, 4),
+    // pgvector
+    ("vector", -1, false, 4),
+    ("halfvec", -1, false, 4),
+    ("sparsevec", -1, false, 4),
+    // seg, isn, ltree, intarray
+    ("seg", 12, false, 4),
+    ("ean13", 8, true, 8),
+    ("isbn13", 8, true, 8),
+    ("ismn13", 8, true, 8),
+    ("issn13", 8, true, 8),
+    ("isbn", 8, true, 8),
+    ("ismn", 8, true, 8),
+    ("issn", 8, true, 8),
+    ("upc", 8, true, 8),
+    ("lquery", -1, false, 4),
+    ("ltxtquery", -1, false, 4),
+    ("query_int", -1, false, 4),
+];
+
+/// A base type of this layout.
+pub(super) fn stored(name: &str, len: i16, byval: bool, align: u8) -> TypeInfo {
+    TypeInfo {
+        oid: DESCRIBED_OID,
+        len,
+        byval,
+        ..made(name, align, TypeKind::Base)
+    }
+}
 
 impl Types {
     pub(super) fn new() -> Self {
         let mut known = HashMap::new();
         for info in builtin_oids().into_iter().filter_map(builtin) {
             known.insert(info.name.clone(), Arc::new(info));
+        }
+        for (name, len, byval, align) in STORED {
+            let stored = stored(name, *len, *byval, *align);
+            known.insert((*name).to_owned(), Arc::new(stored));
         }
         for name in EXTENSIONS {
             known.insert((*name).to_owned(), Arc::new(of_extension(name)));
@@ -85,7 +127,9 @@ impl Types {
             return Some(Arc::clone(info));
         }
         let own = builtin_oids().into_iter().filter_map(builtin);
-        let mut arrays = own.filter(|array| array.name == format!("_{}", info.name));
+        let is_built_in = !matches!(info.oid, 0 | DESCRIBED_OID);
+        let mut arrays =
+            own.filter(|array| is_built_in && array.name == format!("_{}", info.name));
         Some(Arc::new(arrays.next().unwrap_or_else(|| array_of(info))))
     }
 
@@ -108,8 +152,8 @@ fn made(name: &str, align: u8, kind: TypeKind) -> TypeInfo {
 
 pub(super) fn of_extension(name: &str) -> TypeInfo {
     TypeInfo {
-        // Types with OIDs from here on are printed by their names.
-        oid: FIRST_NORMAL_OID,
+        // Printed by its name.
+        oid: DESCRIBED_OID,
         ..made(name, if name == "cube" { 8 } else { 4 }, TypeKind::Base)
     }
 }
@@ -126,7 +170,13 @@ fn array_of(element: &Arc<TypeInfo>) -> TypeInfo {
 /// An enum, whose labels stand in the catalogs under numbers that the file cannot tell: its values are numbers.
 pub(super) fn enumeration() -> Option<TypeInfo> {
     const OID: u32 = 26;
-    builtin(OID)
+    let number = builtin(OID)?;
+    Some(TypeInfo {
+        // Inside an array it has the number of the enum.
+        oid: 0,
+        kind: TypeKind::Domain(Arc::new(number.clone())),
+        ..number
+    })
 }
 
 pub(super) fn domain(name: &str, base: &Arc<TypeInfo>) -> TypeInfo {
@@ -154,6 +204,21 @@ pub(super) fn range(name: &str, subtype: &Arc<TypeInfo>) -> TypeInfo {
         subtype.align.max(4),
         TypeKind::Range(Arc::clone(subtype)),
     )
+}
+
+pub(super) fn multirange(name: &str, subtype: &Arc<TypeInfo>) -> TypeInfo {
+    TypeInfo {
+        kind: TypeKind::Multirange(Arc::clone(subtype)),
+        ..range(name, subtype)
+    }
+}
+
+/// As the server names a multirange that nobody names.
+pub(super) fn multirange_name(range: &str) -> String {
+    match range.contains("range") {
+        true => range.replacen("range", "multirange", 1),
+        false => format!("{range}_multirange"),
+    }
 }
 
 fn record() -> TypeInfo {

@@ -39,3 +39,25 @@ SELECT 'statistics', pg_get_statisticsobjdef(oid) FROM pg_statistic_ext ORDER BY
 SELECT 'words', mapcfg::regconfig, maptokentype, mapseqno, mapdict::regdictionary FROM pg_ts_config_map WHERE mapcfg >= 16384 ORDER BY 2, 3, 4
 
 SELECT 'event trigger', evtname, evtevent, evtfoid::regproc, evtenabled, evttags FROM pg_event_trigger ORDER BY evtname COLLATE "C"
+
+SELECT 'publication', p.pubname, pubowner::regrole, puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, obj_description(p.oid, 'pg_publication') FROM pg_publication p ORDER BY 2
+
+SELECT 'published', * FROM pg_publication_tables ORDER BY 2, 3, 4
+
+SELECT 'subscription', subname, subowner::regrole, subconninfo, subpublications, subsynccommit, subenabled FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 2
+
+SELECT 'default rights', defaclrole::regrole, defaclnamespace::regnamespace, defaclobjtype, defaclacl FROM pg_default_acl ORDER BY 2, 3, 4
+
+SELECT 'conversion', conname, conowner::regrole, conforencoding, contoencoding, conproc, condefault FROM pg_conversion WHERE oid >= 16384 ORDER BY 2
+
+SELECT 'transform', trftype::regtype, trflang, trffromsql, trftosql FROM pg_transform ORDER BY 2, 3
+
+SELECT 'template', tmplname, tmplinit, tmpllexize FROM pg_ts_template WHERE oid >= 16384 UNION ALL SELECT 'parser', prsname, prsstart, prslextype FROM pg_ts_parser WHERE oid >= 16384
+
+SELECT 'settings', setrole::regrole, s FROM pg_db_role_setting, unnest(setconfig) s WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 2, 3
+
+SELECT 'of the database', shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = current_database()
+
+SELECT 'rights', oid::regclass, relacl FROM pg_class WHERE oid < 16384 AND relacl IS NOT NULL ORDER BY 2
+
+SELECT 'rights', oid::regprocedure, proacl FROM pg_proc WHERE oid < 16384 AND proacl IS NOT NULL ORDER BY 2

@@ -131,3 +131,29 @@ ALTER TEXT SEARCH CONFIGURATION ward.words ADD MAPPING FOR asciiword, word WITH 
 CREATE FUNCTION ward.watch() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN END$$;
 CREATE EVENT TRIGGER watching ON ddl_command_end WHEN TAG IN ('DROP TABLE') EXECUTE FUNCTION ward.watch();
 ALTER EVENT TRIGGER watching DISABLE;
+
+CREATE PUBLICATION "All of It" FOR ALL TABLES WITH (publish = 'insert, delete');
+CREATE PUBLICATION of_some FOR TABLE ward.patients, ONLY ward.staff WITH (publish_via_partition_root = true);
+COMMENT ON PUBLICATION of_some IS 'it''s some';
+CREATE SUBSCRIPTION far CONNECTION 'host=nowhere dbname=''x''' PUBLICATION one, "T wo" WITH (connect = false, slot_name = 'slot', synchronous_commit = 'local');
+ALTER DEFAULT PRIVILEGES FOR ROLE surgeon REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES FOR ROLE surgeon IN SCHEMA ward GRANT SELECT, INSERT ON TABLES TO "Night Nurse" WITH GRANT OPTION;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO surgeon;
+CREATE DEFAULT CONVERSION ward.there FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8;
+CREATE FUNCTION ward.from_sql(internal) RETURNS internal LANGUAGE internal IMMUTABLE AS 'prsd_lextype';
+CREATE TRANSFORM FOR int LANGUAGE sql (FROM SQL WITH FUNCTION ward.from_sql(internal));
+CREATE TEXT SEARCH TEMPLATE ward.plain (INIT = dsimple_init, LEXIZE = dsimple_lexize);
+CREATE TEXT SEARCH PARSER ward.own (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype, HEADLINE = prsd_headline);
+DO $$BEGIN
+  EXECUTE format('ALTER DATABASE %I SET search_path TO "$user", public, "a, ""b"""', current_database());
+  EXECUTE format('ALTER DATABASE %I SET work_mem TO ''8MB''', current_database());
+  EXECUTE format('ALTER ROLE surgeon IN DATABASE %I SET my.own TO ''it''''s''', current_database());
+  EXECUTE format('COMMENT ON DATABASE %I IS ''a database, it''''s rich''', current_database());
+END$$;
+GRANT SELECT ON pg_catalog.pg_authid TO surgeon;
+REVOKE EXECUTE ON FUNCTION pg_catalog.pg_size_pretty(bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_catalog.pg_read_file(text) TO surgeon WITH GRANT OPTION;
+
+-- since 15
+CREATE PUBLICATION parts FOR TABLE ward.patients (id, room) WHERE (room > 3);
+CREATE PUBLICATION wards FOR TABLES IN SCHEMA ward;

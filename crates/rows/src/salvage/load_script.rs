@@ -1,0 +1,298 @@
+//! `load.sql`: what was written to a folder goes into a database in the right order, by `psql` alone. With the schema, where that
+//! was asked for, tables come before their rows, and indexes and constraints after them; else the tables are there already, and
+//! triggers and foreign keys rest while rows come.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use pgclinic_cluster::{Catalog, Charset, Cluster, Generated};
+use pgclinic_format::Oid;
+
+use super::account::{Account, SequenceAccount, TableAccount};
+use super::staging::{
+    QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns,
+};
+use super::{Encoding, Rows, SalvageOptions, choice_of, encoding_of, sequences};
+use crate::schema::{
+    Catalogs, Ddl, ExtensionTable, SESSION, encoding_name, extension_table, literal,
+};
+use crate::shape::{MainForks, Origin, Table};
+use crate::stored_types::{OWN_SCHEMA, OwnTypes};
+
+/// The file's name.
+pub(super) const NAME: &str = "load.sql";
+
+/// What a person reads first. The paths in the file begin at the folder.
+pub(super) const HEAD: &str = "\
+-- Loads what lies in this folder into the database that psql is connected to. From within the folder:
+--   psql -X -d DATABASE -f load.sql
+-- Whatever psql reports as an error was not loaded. Large objects are not in it.
+
+";
+
+/// Forms that COPY reads, with what it must be told.
+const FORMS: [(&str, &str); 2] = [("csv", "FORMAT csv, HEADER true"), ("copy", "FORMAT text")];
+
+/// Whether what was written can be loaded so: rows that nobody sees, and columns that a table does not have, cannot.
+pub(super) fn is_wanted(options: &SalvageOptions) -> bool {
+    let is_read = FORMS.iter().any(|(form, _)| *form == options.form.name());
+    is_read && options.rows == Rows::Live && !options.dropped && !options.without_catalogs
+}
+
+/// The part of one database: its schema, rows and sequences.
+pub(super) fn of_database(
+    cluster: &Cluster,
+    (database, name): (Oid, &str),
+    options: &SalvageOptions,
+    account: &Account,
+) -> Option<String> {
+    let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
+    if catalog.is_blind() {
+        return None;
+    }
+    let tables = account.tables.iter();
+    let tables: Vec<&TableAccount> = tables
+        .filter(|table| table.database == name && table.kind == "table" && table.file.is_some())
+        .collect();
+    if tables.is_empty() && options.ddl.is_none() {
+        return None;
+    }
+    let catalogs = Catalogs::read(cluster, &catalog, &shared);
+    let own = account.sequences.iter();
+    let own = own.filter(|sequence| sequence.database == name);
+    let script = Script {
+        catalogs: &catalogs,
+        catalog: &catalog,
+        files: MainForks::of_database(cluster, database),
+        encoding: encoding_of_files(cluster, database, options),
+        options,
+    };
+    let rows = script.rows(&tables);
+    let sequences: Vec<SequenceAccount> = own.cloned().collect();
+    let values = sequences::script(&sequences);
+    let settings = settings_of(options);
+    Some(match &options.ddl {
+        Some(_) => {
+            let ddl = Ddl::of_catalogs(&catalogs);
+            if tables.is_empty() && ddl.is_bare() {
+                return None;
+            }
+            let (before, after) = (&ddl.before_data, &ddl.after_data);
+            format!("{before}\n{settings}{rows}{values}\n{after}")
+        }
+        None => format!(
+            "{SESSION}{settings}\
+             -- Triggers and foreign keys rest while rows come; this takes a superuser.\n\
+             SET session_replication_role = replica;\n\
+             {rows}{values}SET session_replication_role = origin;\n"
+        ),
+    })
+}
+
+/// What makes the text of the files mean what it says.
+fn settings_of(options: &SalvageOptions) -> String {
+    let settings = options.text.of_session().into_iter();
+    let set = settings.map(|(name, value)| {
+        let (name, value) = (literal(&name), literal(&value));
+        format!("SELECT pg_catalog.set_config({name}, {value}, false);\n")
+    });
+    set.collect()
+}
+
+/// The encoding of the files: that of the database where its bytes were kept.
+fn encoding_of_files(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> &'static str {
+    const UTF8: &str = "UTF8";
+    let own = encoding_of(cluster, database);
+    let is_kept = options.encoding == Encoding::Raw || Charset::kept(own).is_some();
+    let name = own.and_then(|own| encoding_name(own.into()));
+    name.filter(|_| is_kept).unwrap_or(UTF8)
+}
+
+struct Script<'c> {
+    catalogs: &'c Catalogs<'c>,
+    catalog: &'c Catalog,
+    files: MainForks,
+    /// Of the files.
+    encoding: &'static str,
+    options: &'c SalvageOptions,
+}
+
+/// A table with what is known of it.
+struct Loaded<'a> {
+    account: &'a TableAccount,
+    table: Table,
+    staged: Vec<StagedColumn>,
+    extension: Option<ExtensionTable>,
+}
+
+impl Script<'_> {
+    fn rows(&self, tables: &[&TableAccount]) -> String {
+        let mut own = OwnTypes::new(self.catalogs);
+        let mut script = String::new();
+        let loaded: Vec<Loaded<'_>> = self
+            .in_order(tables)
+            .into_iter()
+            .filter_map(|account| {
+                let loaded = self.describe(account, &mut own);
+                if loaded.is_none() {
+                    let name = QUOTING.qualified(&account.schema, &account.table);
+                    omit(&mut script, &name, "its columns are not those of the catalogs");
+                }
+                loaded
+            })
+            .collect();
+        let types: Vec<String> = own
+            .in_order()
+            .map(|(_, own)| format!("\nBEGIN;\n{}COMMIT;\n", own.statements))
+            .collect();
+        if !types.is_empty() {
+            let _written = write!(
+                script,
+                "\n-- Types that read stored bytes: values of types whose text is not known to pgclinic. This takes a superuser.\n\
+                 CREATE SCHEMA {OWN_SCHEMA};\n{}",
+                types.concat()
+            );
+        }
+        for loaded in &loaded {
+            self.load(loaded, &mut script);
+        }
+        if !types.is_empty() {
+            let _written = write!(script, "\nDROP SCHEMA {OWN_SCHEMA} CASCADE;\n");
+        }
+        script
+    }
+
+    /// A table comes after those that its foreign keys name; where they name each other, by name.
+    fn in_order<'a>(&self, tables: &[&'a TableAccount]) -> Vec<&'a TableAccount> {
+        let mut waiting: BTreeMap<(&str, &str, Oid), &'a TableAccount> = tables
+            .iter()
+            .map(|table| ((table.schema.as_str(), table.table.as_str(), table.oid), *table))
+            .collect();
+        let mut open: BTreeSet<Oid> = tables.iter().map(|table| table.oid).collect();
+        let needs = |table: Oid| -> Vec<Oid> {
+            let keys = self.catalogs.rows("pg_constraint", "conrelid", table);
+            let keys = keys.iter().filter(|row| row.letter("contype") == 'f');
+            let named = keys.map(|row| row.oid("confrelid"));
+            named.filter(|named| *named != table).collect()
+        };
+        let needs: BTreeMap<Oid, Vec<Oid>> =
+            open.iter().map(|table| (*table, needs(*table))).collect();
+        let mut ordered = Vec::with_capacity(tables.len());
+        while !waiting.is_empty() {
+            let is_free = |table: &TableAccount| {
+                let needed = needs.get(&table.oid);
+                needed.is_none_or(|needed| needed.iter().all(|other| !open.contains(other)))
+            };
+            let free: Vec<_> = waiting
+                .iter()
+                .filter(|(_, table)| is_free(table))
+                .map(|(key, _)| *key)
+                .collect();
+            let next = match free.is_empty() {
+                true => waiting.keys().take(1).copied().collect(),
+                false => free,
+            };
+            for key in next {
+                ordered.extend(waiting.remove(&key));
+                open.remove(&key.2);
+            }
+        }
+        ordered
+    }
+
+    /// Nothing where the file was written by columns that somebody gave.
+    fn describe<'a>(&self, account: &'a TableAccount, own: &mut OwnTypes<'_>) -> Option<Loaded<'a>> {
+        let relation = self.catalog.relations.get(&account.oid)?;
+        let choice = choice_of(self.options);
+        let table = Table::of(&self.files, self.catalog, relation, choice).ok()?;
+        let names = table.columns.iter().map(|column| &column.name);
+        if !names.eq(account.columns.iter()) {
+            return None;
+        }
+        Some(Loaded {
+            account,
+            staged: staged_columns(&table, own),
+            extension: extension_table(self.catalogs, account.oid),
+            table,
+        })
+    }
+
+    /// The attributes that the server computes.
+    fn computed(&self, table: &Table) -> BTreeSet<usize> {
+        let relation = self.catalog.relations.get(&table.oid);
+        let columns = relation.and_then(|relation| relation.columns.as_ref());
+        let columns = columns.into_iter().flatten().enumerate();
+        let computed = columns.filter(|(_, column)| column.generated != Generated::No);
+        computed.map(|(attribute, _)| attribute).collect()
+    }
+
+    fn load(&self, loaded: &Loaded<'_>, script: &mut String) {
+        let Loaded {
+            account,
+            table,
+            staged,
+            extension,
+        } = loaded;
+        let name = quoted(table);
+        let is_left = |known: &&ExtensionTable| known.users_rows.is_none();
+        if let Some(known) = extension.as_ref().filter(is_left) {
+            let why = format!("extension {} fills it by itself", known.extension);
+            return omit(script, &name, &why);
+        }
+        let _written = write!(script, "\n-- {}\n", one_line(&name));
+        for StagedColumn { column, conversion } in staged {
+            if let (Err(why), Some(column)) = (conversion, table.columns.get(*column)) {
+                let _written = writeln!(
+                    script,
+                    "-- NOT LOADED: its column {}: {}",
+                    one_line(&column.name),
+                    one_line(why)
+                );
+            }
+        }
+        let computed = self.computed(table);
+        let is_computed = |at: usize| match table.columns.get(at).map(|column| column.origin) {
+            Some(Origin::Attribute(attribute)) => computed.contains(&attribute),
+            _ => false,
+        };
+        let staging = Staging::of(table, staged, extension.as_ref(), &is_computed);
+        let columns = column_names(table);
+        let list = match columns.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", columns.join(", ")),
+        };
+        let file = literal(account.file.as_deref().unwrap_or_default());
+        let form = self.options.form.name();
+        let how = FORMS.iter().find(|(known, _)| *known == form);
+        let how = how.map_or("", |(_, how)| how);
+        let copy = |to: &str| format!("\\copy {to}{list} FROM {file} WITH ({how}, ENCODING '{}')\n", self.encoding);
+        let statements = match &staging {
+            None => copy(&name),
+            Some(staging) => format!(
+                "BEGIN;\n{};\n{}{};\nCOMMIT;\n",
+                staging.create,
+                copy(STAGE),
+                staging.insert
+            ),
+        };
+        // psql reads a command of its own to the end of its line.
+        if copy(&name).trim_end().contains(['\n', '\r']) {
+            return omit(script, &name, "its names have several lines");
+        }
+        script.push_str(&statements);
+    }
+}
+
+fn omit(script: &mut String, name: &str, why: &str) {
+    let _written = write!(
+        script,
+        "\n-- NOT LOADED: {}: {}\n",
+        one_line(name),
+        one_line(why)
+    );
+}
+
+/// Whatever stands in a name, a comment stays a comment.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}

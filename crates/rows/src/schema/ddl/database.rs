@@ -1,0 +1,121 @@
+//! What is said of the database itself: its settings, those of roles in it, and its comment. It has the name that it has where
+//! this is loaded. Truth: `dumpDatabaseConfig` in `src/bin/pg_dump/pg_dump.c`, `makeAlterConfigCommand` in `dumputils.c`.
+
+use super::super::catalog::Catalogs;
+use super::super::identifier::literal;
+use super::super::refusal::Written;
+use super::item::{Item, Rank, class};
+
+/// Settings that are lists of names, each quoted by itself; truth: `GUC_LIST_QUOTE` in `src/backend/utils/misc/guc_tables.c`.
+const LISTS: [&str; 6] = [
+    "local_preload_libraries",
+    "search_path",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "temp_tablespaces",
+    "unix_socket_directories",
+];
+
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+    let database = catalogs.catalog.database;
+    for row in catalogs.rows("pg_db_role_setting", "setdatabase", database) {
+        let role = row.oid("setrole");
+        let (what, of) = match role {
+            0 => ("settings of the database".to_owned(), Ok(None)),
+            role => {
+                let name = catalogs.role_name(role);
+                let shown = name.clone().unwrap_or_else(|refusal| refusal.to_string());
+                (format!("settings of role {shown} in the database"), name.map(Some))
+            }
+        };
+        let settings = row.texts("setconfig");
+        let text = row.whole().and(of).map(|role| {
+            let lines = settings.iter().map(|setting| statement(role.as_deref(), setting));
+            lines.collect::<Vec<_>>().join("\n")
+        });
+        push(what, text, role, out);
+    }
+    for row in catalogs.rows("pg_shdescription", "objoid", database) {
+        if row.oid("classoid") == class::DATABASE {
+            let comment = literal(&row.name("description"));
+            let text = row.whole().map(|()| {
+                format!(
+                    "DO $do$BEGIN\n  EXECUTE pg_catalog.format('COMMENT ON DATABASE %I IS %L', pg_catalog.current_database(), {});\nEND$do$;",
+                    safe(&comment)
+                )
+            });
+            push("the comment of the database".into(), text, 0, out);
+        }
+    }
+}
+
+fn push(what: String, text: Written<String>, role: u32, out: &mut Vec<Item>) {
+    let key = (class::DATABASE_PROPERTY, role);
+    let mut item = Item::new(Rank::Database, key, what, text);
+    item.spoken.clear();
+    out.push(item);
+}
+
+/// Nothing in a literal ends the text between the dollars.
+fn safe(literal: &str) -> String {
+    literal.replace("$do$", "$'||'do$")
+}
+
+fn statement(role: Option<&str>, setting: &str) -> String {
+    let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+    let values = match LISTS.contains(&name) {
+        true => list(value).iter().map(|part| literal(part)).collect::<Vec<_>>().join(", "),
+        false => literal(value),
+    };
+    let quoted = format!("\"{}\"", name.replace('"', "\"\"").replace('.', "\".\""));
+    let tail = literal(&format!("SET {quoted} TO {values}"));
+    let tail = safe(&tail);
+    // `format` takes only what it is given: signs of the values are none of its own.
+    match role {
+        None => format!(
+            "DO $do$BEGIN\n  EXECUTE pg_catalog.format('ALTER DATABASE %I ', pg_catalog.current_database()) || {tail};\nEND$do$;"
+        ),
+        Some(role) => format!(
+            "DO $do$BEGIN\n  EXECUTE pg_catalog.format('ALTER ROLE %s IN DATABASE %I ', {}, pg_catalog.current_database()) || {tail};\nEND$do$;",
+            safe(&literal(role))
+        ),
+    }
+}
+
+/// Names between commas, with double quotes around some.
+fn list(value: &str) -> Vec<String> {
+    let (mut parts, mut open, mut is_quoted) = (Vec::new(), String::new(), false);
+    for sign in value.chars() {
+        match sign {
+            '"' => {
+                // Two of them inside are one.
+                if !is_quoted && open.ends_with('\u{1}') {
+                    open.pop();
+                    open.push('"');
+                } else if is_quoted {
+                    open.push('\u{1}');
+                }
+                is_quoted = !is_quoted;
+            }
+            ',' if !is_quoted => parts.push(std::mem::take(&mut open)),
+            other => open.push(other),
+        }
+    }
+    parts.push(open);
+    let clean = parts.iter().map(|part| part.replace('\u{1}', "").trim().to_owned());
+    clean.filter(|part| !part.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_set_where_they_are_loaded() {
+        assert_eq!(list(r#""$user", public, "a, ""b""""#), ["$user", "public", "a, \"b\""]);
+        let text = statement(None, "search_path=\"$user\", public");
+        assert!(text.contains(r#"'SET "search_path" TO ''$user'', ''public'''"#), "{text}");
+        let text = statement(Some("r"), "my.own=it's $do$");
+        assert!(text.contains("'SET \"my\".\"own\" TO ''it''''s $'||'do$''"), "{text}");
+    }
+}
