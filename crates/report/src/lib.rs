@@ -20,7 +20,7 @@ mod page_labels;
 mod rows_at_risk;
 mod words;
 
-pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, SALVAGE};
+pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, LOSS, SALVAGE};
 pub use format::{Format, Options, RuleText};
 pub use formats::{FORMATS, by_name};
 pub use headline::{Headline, headline};

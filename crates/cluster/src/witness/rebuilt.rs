@@ -44,6 +44,7 @@ pub(crate) fn rebuilt(cluster: &Cluster, lost: &LostRelation, columns: u16) -> O
         columns: None,
         layouts: None,
         index: None,
+        foreign_method: None,
     };
     if let (Some(filenode), Some(home)) = (lost.filenode, home_of(cluster, lost)) {
         let files = cluster.fork_files(home, filenode, Fork::Main);
