@@ -5,9 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
-use pgclinic_format::{
-    ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, Page, RelationMap, Xid,
-};
+use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, Page, RelationMap, Xid};
 use pgclinic_source::{Clock, Source, SourceErrorKind, read_all};
 
 use crate::catalog::{Catalog, Depth};
@@ -457,7 +455,8 @@ impl Cluster {
     pub fn wal_end(&self) -> Option<Lsn> {
         let is_settled = !self.needs_recovery();
         let settled = self.control_from_wal().filter(|_| is_settled);
-        let settled = settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
+        let settled =
+            settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
         self.replayed_to.or(settled.map(Lsn))
     }
 

@@ -59,6 +59,8 @@ pub(crate) fn control_from_wal(
         false => newest,
     };
     let mut control = stand_in(&shape, build, &found);
+    // A server that was promoted goes on where it wrote last.
+    control.min_recovery_timeline = search.timelines.target();
     let may_be_settled = found.shutdown && !is_standby && *label == LabelState::None;
     if is_standby {
         control.state = State::InArchiveRecovery;
