@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common;
 
 use common::{compare, copied, options, salvaged};
-use pgclinic_rows::{Account, Outcome};
+use pgclinic_rows::{Account, LossPlace, Outcome};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
@@ -225,6 +225,29 @@ fn a_database_without_its_directory_is_lost() {
     let [lost] = &*lost else { panic!("{lost:#?}") };
     assert_eq!(lost.database, "second");
     assert_eq!(lost.directory, format!("base/{second}"));
+    assert_eq!(account.outcome, Outcome::Damaged);
+}
+
+/// Nothing in it is taken for empty: each of its tables is in the account with its lost file.
+#[test]
+fn a_tablespace_without_its_link_takes_its_tables_along() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    let links = fs::read_dir(copy.pgdata.join("pg_tblspc")).expect("a folder");
+    for link in links {
+        fs::remove_file(link.expect("an entry").path()).expect("removed");
+    }
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
+    let is_lost = |place: &LossPlace| place.why.starts_with("the file pg_tblspc/");
+    let lost = account
+        .tables
+        .iter()
+        .filter(|table| table.places.iter().any(is_lost));
+    assert!(lost.count() > 0, "{:#?}", account.tables);
+    assert!(account.totals.written < whole.totals.written);
+    assert_eq!(account.tables.len(), whole.tables.len());
     assert_eq!(account.outcome, Outcome::Damaged);
 }
 
