@@ -5,6 +5,7 @@
 //! cannot be read becomes a [`Trouble`], and the rest is used.
 #![forbid(unsafe_code)]
 
+mod build;
 mod catalog;
 mod chain;
 mod charset;
@@ -31,10 +32,11 @@ mod visibility;
 pub mod wal;
 mod words;
 
+pub use build::Build;
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
 pub use charset::{Charset, Euc};
-pub use cluster::{Build, CHECKPOINT_BYTES, Cluster, ControlState, Database, Recovered};
+pub use cluster::{CHECKPOINT_BYTES, Cluster, ControlState, Database, Recovered};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;
 pub use error::{OpenError, Trouble};

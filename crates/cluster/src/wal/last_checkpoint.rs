@@ -16,7 +16,7 @@ use pgclinic_format::wal::{Event, PageHeader, Shape, WalReader};
 use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_source::{EntryKind, Source};
 
-use crate::cluster::Build;
+use crate::build::Build;
 use crate::wal::files::{Timelines, WalFiles};
 use crate::wal::pages::SegmentPages;
 use crate::wal::recovery::{LabelState, Recovery, is_signalled};
