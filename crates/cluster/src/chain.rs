@@ -10,7 +10,8 @@ use pgclinic_format::Lsn;
 use pgclinic_format::backup_label::BackupLabel;
 use pgclinic_source::{BackupChain, ChainShape, Source};
 
-use crate::cluster::{Build, Cluster, Server};
+use crate::build::Build;
+use crate::cluster::{Cluster, Server};
 use crate::error::OpenError;
 use crate::wal::LabelState;
 

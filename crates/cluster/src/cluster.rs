@@ -5,11 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
-use pgclinic_format::{
-    ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, Page, RelationMap, Xid,
-};
+use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
 
+use crate::build::{Build, build_of};
 use crate::catalog::{Catalog, Depth};
 use crate::chain::Link;
 use crate::collation::MachineCollations;
@@ -57,53 +56,6 @@ impl ControlState {
             ControlState::Right(control) => Some(control),
             _ => None,
         }
-    }
-}
-
-/// Build options that decide where a byte is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Build {
-    /// Bytes in a page.
-    pub block_size: u32,
-    /// Bytes in a segment of a relation.
-    pub segment_bytes: u64,
-    /// Bytes in a full TOAST chunk.
-    pub toast_chunk: u32,
-}
-
-impl Build {
-    /// The options of nearly every PostgreSQL: 8 kB pages, 1 GB segments.
-    pub const USUAL: Build = Build {
-        block_size: 8192,
-        segment_bytes: 1 << 30,
-        toast_chunk: 1996,
-    };
-
-    /// Pages of so many bytes, in segments of 1 GB.
-    pub fn of_blocks(block_size: u32) -> Build {
-        // `TOAST_MAX_CHUNK_SIZE` in `src/include/access/heaptoast.h`: four chunks to a page.
-        let chunk_row = (block_size.saturating_sub(40) / 4) & !7;
-        Build {
-            block_size,
-            toast_chunk: chunk_row.saturating_sub(36),
-            ..Build::USUAL
-        }
-    }
-
-    fn of(control: &ControlFile) -> Option<Build> {
-        let sound = (1024..=32768).contains(&control.blcksz)
-            && control.blcksz.is_power_of_two()
-            && control.relseg_size > 0;
-        sound.then(|| Build {
-            block_size: control.blcksz,
-            segment_bytes: control.segment_bytes(),
-            toast_chunk: control.toast_max_chunk_size,
-        })
-    }
-
-    /// Blocks in a full segment.
-    pub fn segment_blocks(&self) -> u64 {
-        self.segment_bytes / u64::from(self.block_size)
     }
 }
 
@@ -464,7 +416,8 @@ impl Cluster {
     pub fn wal_end(&self) -> Option<Lsn> {
         let is_settled = !self.needs_recovery();
         let settled = self.control_from_wal().filter(|_| is_settled);
-        let settled = settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
+        let settled =
+            settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
         self.replayed_to.or(settled.map(Lsn))
     }
 
@@ -754,43 +707,6 @@ impl Cluster {
             self.troubles.push(Trouble::new(what, why));
         }
     }
-}
-
-/// Sizes by the control file. Where its checksum is wrong they are believed if the pages of shared relations agree; without one, pages
-/// tell their own size, and segments are taken for the usual ones.
-fn build_of(source: &dyn Source, control: &ControlState) -> Build {
-    if let Some(build) = control.trusted().and_then(Build::of) {
-        return build;
-    }
-    let block_size = block_size_of_pages(source);
-    let doubted = match control {
-        ControlState::WrongCrc(control) => Build::of(control),
-        _ => None,
-    };
-    let agrees = |build: &Build| block_size.is_none_or(|size| size == build.block_size);
-    let by_pages = || block_size.map_or(Build::USUAL, Build::of_blocks);
-    doubted.filter(agrees).unwrap_or_else(by_pages)
-}
-
-/// The block size that most of some pages in `global` carry in their headers.
-fn block_size_of_pages(source: &dyn Source) -> Option<u32> {
-    const FILES_TRIED: usize = 16;
-    let entries = source.list("global").ok()?.into_iter();
-    let relations = entries.filter(|entry| entry.name.bytes().all(|byte| byte.is_ascii_digit()));
-    let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
-    for entry in relations.take(FILES_TRIED) {
-        // The smallest page that there is.
-        let mut head = [0; 1024];
-        let path = format!("global/{}", entry.name);
-        let read = source.read_at(&path, 0, &mut head);
-        let size = Page::parse(&head).map_or(0, Page::page_size);
-        let sound = (1024..=32768).contains(&size) && size.is_power_of_two();
-        if sound && read == Ok(head.len()) {
-            *votes.entry(u32::from(size)).or_default() += 1;
-        }
-    }
-    let (size, _) = votes.into_iter().max_by_key(|(_, votes)| *votes)?;
-    Some(size)
 }
 
 pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {

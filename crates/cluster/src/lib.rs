@@ -8,6 +8,7 @@
 mod access_methods;
 mod block_set;
 mod btree_leaves;
+mod build;
 mod catalog;
 mod chain;
 mod charset;
@@ -41,10 +42,11 @@ mod words;
 
 pub use block_set::BlockSet;
 pub use btree_leaves::{LeafWalk, Leaves, each_leaf};
+pub use build::Build;
 pub use catalog::{Catalog, SequenceBounds};
 pub use chain::Link;
 pub use charset::{Charset, Euc};
-pub use cluster::{Build, CHECKPOINT_BYTES, Cluster, ControlState, Database, Recovered};
+pub use cluster::{CHECKPOINT_BYTES, Cluster, ControlState, Database, Recovered};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;
 pub use error::{OpenError, Trouble};

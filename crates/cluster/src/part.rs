@@ -82,7 +82,8 @@ fn major_of_parts(source: &dyn Source) -> Option<u16> {
 /// By the number with which each page of WAL begins.
 fn layout_of_wal(source: &dyn Source) -> Option<&'static Layout> {
     let files = source.list("pg_wal").unwrap_or_default().into_iter();
-    let segments = files.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
+    let segments =
+        files.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
     let mut told = segments.take(SEGMENTS_TRIED).filter_map(|segment| {
         let mut magic = [0; 2];
         let path = format!("pg_wal/{}", segment.name);

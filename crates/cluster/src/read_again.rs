@@ -11,7 +11,7 @@ use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_source::{Clock, Entry, Range, Result, Source, SourceError, SourceSpec};
 
-use crate::cluster::Build;
+use crate::build::Build;
 use crate::file_name::RelationFileName;
 
 /// Long enough for a page that is being written.

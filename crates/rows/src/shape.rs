@@ -298,6 +298,8 @@ pub(crate) fn database_name(catalog: &Catalog) -> String {
 /// The main forks of a database, as they lie on disk: also those with a segment missing in the middle.
 pub struct MainForks {
     homes: Vec<Home>,
+    /// The folder of this major in a tablespace.
+    version_folder: String,
     forks: HashMap<(Oid, Oid), ForkFiles>,
     /// Folders that cannot be listed.
     pub troubles: Vec<Trouble>,
@@ -312,6 +314,10 @@ impl MainForks {
             .filter(|home| home.database == database);
         let mut found = MainForks {
             homes: own.cloned().collect(),
+            version_folder: format!(
+                "PG_{}_{}",
+                cluster.layout.major, cluster.layout.catalog_version
+            ),
             forks: HashMap::new(),
             troubles: Vec::new(),
         };
@@ -349,7 +355,10 @@ impl MainForks {
             database: catalog.database,
             folder: match tablespace {
                 1663 => format!("base/{}", catalog.database),
-                other => format!("pg_tblspc/{other}/?/{}", catalog.database),
+                other => format!(
+                    "pg_tblspc/{other}/{}/{}",
+                    self.version_folder, catalog.database
+                ),
             },
         })
     }

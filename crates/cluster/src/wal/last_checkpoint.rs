@@ -16,7 +16,7 @@ use pgclinic_format::wal::{Event, PageHeader, Shape, WalReader};
 use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_source::{EntryKind, Source};
 
-use crate::cluster::Build;
+use crate::build::Build;
 use crate::wal::files::{Timelines, WalFiles};
 use crate::wal::pages::SegmentPages;
 use crate::wal::recovery::{LabelState, Recovery, is_signalled};
@@ -59,6 +59,8 @@ pub(crate) fn control_from_wal(
         false => newest,
     };
     let mut control = stand_in(&shape, build, &found);
+    // A server that was promoted goes on where it wrote last.
+    control.min_recovery_timeline = search.timelines.target();
     let may_be_settled = found.shutdown && !is_standby && *label == LabelState::None;
     if is_standby {
         control.state = State::InArchiveRecovery;

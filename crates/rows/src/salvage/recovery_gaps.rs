@@ -29,10 +29,22 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
 /// Directories that every cluster has, and what is not known without them.
 fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
     const DIRECTORIES: [(&str, &str); 4] = [
-        ("pg_xact", "which transactions committed, but where rows say it themselves"),
-        ("pg_multixact/offsets", "what became of rows that several transactions share"),
-        ("pg_multixact/members", "what became of rows that several transactions share"),
-        ("pg_twophase", "prepared transactions: what they changed counts as not committed"),
+        (
+            "pg_xact",
+            "which transactions committed, but where rows say it themselves",
+        ),
+        (
+            "pg_multixact/offsets",
+            "what became of rows that several transactions share",
+        ),
+        (
+            "pg_multixact/members",
+            "what became of rows that several transactions share",
+        ),
+        (
+            "pg_twophase",
+            "prepared transactions: what they changed counts as not committed",
+        ),
     ];
     if cluster.is_running() || cluster.is_partial {
         return Vec::new();

@@ -2,12 +2,12 @@
 //! account says that it may not be.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::common;
 
 use common::{compare, copied, options, salvaged};
-use pgclinic_rows::{Account, Outcome};
+use pgclinic_rows::{Account, LossPlace, Outcome};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
@@ -58,11 +58,17 @@ fn recovery_begins_where_wal_says(major: u16) {
     flipped[20] ^= 4;
     let zeros = vec![0; control.len()];
     let folder = tempfile::tempdir().expect("a folder");
-    let hurts = [("missing", None), ("zeros", Some(zeros)), ("flipped", Some(flipped))];
+    let hurts = [
+        ("missing", None),
+        ("zeros", Some(zeros)),
+        ("flipped", Some(flipped)),
+    ];
+    // The file itself comes back in the end, with its owner.
+    let kept = path.with_extension("kept");
+    fs::rename(&path, &kept).expect("put away");
     for (name, bytes) in &hurts {
-        match bytes {
-            None => fs::remove_file(&path).expect("removed"),
-            Some(bytes) => fs::write(&path, bytes).expect("written"),
+        if let Some(bytes) = bytes {
+            fs::write(&path, bytes).expect("written");
         }
         let account = salvaged(&copy.pgdata, &options(&folder.path().join(name), "copy"));
         let replay = account.replay.as_ref().expect("a recovery in memory");
@@ -72,7 +78,7 @@ fn recovery_begins_where_wal_says(major: u16) {
         assert!(words.contains(&format!("redo {}", replay.start)), "{words}");
         assert_eq!(account.outcome, Outcome::Incomplete, "{name}");
     }
-    fs::write(&path, &control).expect("written");
+    fs::rename(&kept, &path).expect("put back");
     let again = copy.start().expect("a recovery");
     let mut expected = copied(&again, "clinic", "");
     expected.retain(|name, _| !name.ends_with("scratchpad"));
@@ -109,31 +115,40 @@ fn a_shutdown_in_good_order_is_seen_in_wal() {
     assert!(account.replay.is_none());
     let words = why(&account, CONTROL);
     assert!(words.contains("is the checkpoint of a shutdown"), "{words}");
-    assert_eq!(account.outcome, Outcome::Whole, "{:#?}", account.not_salvaged);
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:#?}",
+        account.not_salvaged
+    );
 
-    remove_wal(&copy.pgdata, |_| true);
+    remove_wal(&copy.pgdata);
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("none"), "copy"));
     let words = why(&account, CONTROL);
-    assert!(words.contains("whether recovery is due is unknown"), "{words}");
+    assert!(
+        words.contains("whether recovery is due is unknown"),
+        "{words}"
+    );
     assert_eq!(account.outcome, Outcome::Incomplete);
 }
 
-fn remove_wal(pgdata: &Path, which: impl Fn(usize) -> bool) {
+/// The segments of `pg_wal`.
+fn segments(pgdata: &Path) -> Vec<PathBuf> {
     let folder = fs::read_dir(pgdata.join("pg_wal")).expect("a folder");
-    let names = folder.map(|entry| entry.expect("an entry").path());
-    let mut segments: Vec<_> = names.filter(|path| path.is_file()).collect();
-    segments.sort();
-    for (at, path) in segments.iter().enumerate() {
-        if which(at) {
-            fs::remove_file(path).expect("removed");
-        }
+    let paths = folder.map(|entry| entry.expect("an entry").path());
+    paths.filter(|path| path.is_file()).collect()
+}
+
+fn remove_wal(pgdata: &Path) {
+    for path in segments(pgdata) {
+        fs::remove_file(path).expect("removed");
     }
 }
 
 #[test]
 fn without_wal_a_crash_is_never_whole() {
     let copy = crashed(15);
-    remove_wal(&copy.pgdata, |_| true);
+    remove_wal(&copy.pgdata);
     let folder = tempfile::tempdir().expect("a folder");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     let replay = account.replay.as_ref().expect("a try");
@@ -151,14 +166,10 @@ fn pages_beyond_the_end_of_wal_prove_that_some_is_missing() {
     let mut running = copy.start().expect("a server");
     work(&running);
     let mut session = running.connect("clinic").expect("a session");
-    let value = |session: &mut pgclinic_servers::Session, sql: &str| {
-        session.query_value(sql).expect(sql).expect("a value")
-    };
-    let at = "SELECT pg_current_wal_insert_lsn() - '0/0'";
-    let end: u64 = value(&mut session, at).parse().expect("a number");
-    let file = value(&mut session, "SELECT pg_walfile_name(pg_current_wal_insert_lsn())");
-    let bytes = value(&mut session, "SHOW wal_segment_size");
-    assert_eq!(bytes, "1MB", "segments of seeds are small");
+    let wal = segments(&copy.pgdata).into_iter();
+    let wal: Vec<_> = wal
+        .map(|path| (fs::read(&path).expect("a segment"), path))
+        .collect();
     // The page is written by a checkpoint of which the control file then knows nothing.
     let control = fs::read(copy.pgdata.join(CONTROL)).expect("a control file");
     session
@@ -167,19 +178,10 @@ fn pages_beyond_the_end_of_wal_prove_that_some_is_missing() {
     drop(session);
     running.kill();
     fs::write(copy.pgdata.join(CONTROL), control).expect("written");
-    let wal = copy.pgdata.join("pg_wal");
-    for entry in fs::read_dir(&wal).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if name.len() == 24 && name > file {
-            fs::remove_file(&path).expect("removed");
-        }
+    remove_wal(&copy.pgdata);
+    for (bytes, path) in wal {
+        fs::write(path, bytes).expect("written");
     }
-    let segment = wal.join(&file);
-    let mut bytes = fs::read(&segment).expect("a segment");
-    let within = usize::try_from(end % (1 << 20)).expect("a place");
-    bytes[within..].fill(0);
-    fs::write(&segment, bytes).expect("written");
 
     let folder = tempfile::tempdir().expect("a folder");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
@@ -195,11 +197,18 @@ fn a_database_without_its_directory_is_lost() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut running = copy.start().expect("a server");
     let mut session = running.connect("clinic").expect("a session");
-    session.execute("CREATE DATABASE second").expect("a database");
-    session.execute("CREATE DATABASE dropped").expect("a database");
+    session
+        .execute("CREATE DATABASE second")
+        .expect("a database");
+    session
+        .execute("CREATE DATABASE dropped")
+        .expect("a database");
     let mut oid = |name: &str| {
         let sql = format!("SELECT oid FROM pg_database WHERE datname = '{name}'");
-        session.query_value(&sql).expect("an answer").expect("an OID")
+        session
+            .query_value(&sql)
+            .expect("an answer")
+            .expect("an OID")
     };
     let (second, dropped) = (oid("second"), oid("dropped"));
     // As DROP DATABASE leaves it when it is interrupted.
@@ -219,6 +228,29 @@ fn a_database_without_its_directory_is_lost() {
     assert_eq!(account.outcome, Outcome::Damaged);
 }
 
+/// Nothing in it is taken for empty: each of its tables is in the account with its lost file.
+#[test]
+fn a_tablespace_without_its_link_takes_its_tables_along() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    let links = fs::read_dir(copy.pgdata.join("pg_tblspc")).expect("a folder");
+    for link in links {
+        fs::remove_file(link.expect("an entry").path()).expect("removed");
+    }
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
+    let is_lost = |place: &LossPlace| place.why.starts_with("the file pg_tblspc/");
+    let lost = account
+        .tables
+        .iter()
+        .filter(|table| table.places.iter().any(is_lost));
+    assert!(lost.count() > 0, "{:#?}", account.tables);
+    assert!(account.totals.written < whole.totals.written);
+    assert_eq!(account.tables.len(), whole.tables.len());
+    assert_eq!(account.outcome, Outcome::Damaged);
+}
+
 /// Much more is changed than fits into memory.
 #[test]
 fn what_does_not_fit_into_memory_goes_to_disk() {
@@ -231,7 +263,12 @@ fn what_does_not_fit_into_memory_goes_to_disk() {
     let replay = account.replay.as_ref().expect("a recovery in memory");
     assert!(replay.is_complete, "{replay:?}");
     assert_eq!(replay.not_applied, 0, "{:#?}", replay.faults);
-    assert_eq!(account.outcome, Outcome::Whole, "{:#?}", account.not_salvaged);
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:#?}",
+        account.not_salvaged
+    );
     let again = copy.start().expect("a recovery");
     let mut expected = copied(&again, "clinic", "");
     expected.retain(|name, _| !name.ends_with("scratchpad"));

@@ -209,9 +209,7 @@ fn below(
 }
 
 fn note(failure: &mut Option<String>, error: &io::Error) {
-    failure.get_or_insert_with(|| {
-        format!("a changed page could not be kept: {error}")
-    });
+    failure.get_or_insert_with(|| format!("a changed page could not be kept: {error}"));
 }
 
 /// The block with which a relation's file begins; nothing for other files.
@@ -248,12 +246,10 @@ impl ReplayedSource {
 
     /// Recovery makes files in a folder that is not there.
     fn makes(&self, folder: &str) -> bool {
-        let inside = |path: &String| {
-            path.strip_prefix(folder)
-                .is_some_and(|rest| rest.starts_with('/'))
-        };
-        let mut files = self.by_path.iter();
-        files.any(|(path, file)| file.len.is_some() && inside(path))
+        let prefix = format!("{folder}/");
+        let behind = self.by_path.range(prefix.clone()..);
+        let mut inside = behind.take_while(|(path, _)| path.starts_with(&prefix));
+        inside.any(|(_, file)| file.len.is_some())
     }
 
     /// The file as recovery leaves it, where it changes it. A folder that it makes is none.
@@ -370,9 +366,12 @@ impl Source for ReplayedSource {
             .range(first..u32::try_from(end).unwrap_or(u32::MAX))
         {
             let at = u64::from(*number) * page_bytes;
-            let laid = self.pages.read(*own, |page| lay_over(buf, offset, at, page));
+            let laid = self
+                .pages
+                .read(*own, |page| lay_over(buf, offset, at, page));
             laid.map_err(|error| {
-                let why = format!("its page {number} cannot be read from a temporary file: {error}");
+                let why =
+                    format!("its page {number} cannot be read from a temporary file: {error}");
                 SourceError::new(path, SourceErrorKind::Io, why)
             })?;
         }

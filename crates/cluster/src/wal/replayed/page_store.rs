@@ -76,7 +76,9 @@ impl PageStore {
         let frames = for_frames / (page_bytes as u64).max(1);
         PageStore {
             page_bytes,
-            frames_max: usize::try_from(frames).unwrap_or(usize::MAX).max(FRAMES_MIN),
+            frames_max: usize::try_from(frames)
+                .unwrap_or(usize::MAX)
+                .max(FRAMES_MIN),
             frames: Vec::new(),
             resident: HashMap::new(),
             idle: Vec::new(),
@@ -143,7 +145,10 @@ impl PageStore {
                 self.put(number, block, bytes, false)?
             }
         };
-        let frame = self.frames.get_mut(at).expect("a resident page has a frame");
+        let frame = self
+            .frames
+            .get_mut(at)
+            .expect("a resident page has a frame");
         frame.is_changed = true;
         frame.is_used = true;
         Ok(&mut frame.bytes)

@@ -31,7 +31,11 @@ impl Replayer<'_> {
     /// A page to write to; made where it is not there, as the server's recovery does.
     fn status_bytes(&mut self, folder: &str, page: u64) -> Option<&mut Vec<u8>> {
         let (path, number) = status_place(folder, page);
-        let is_there = self.changed.page(self.source, &path, number).ok()?.is_some();
+        let is_there = self
+            .changed
+            .page(self.source, &path, number)
+            .ok()?
+            .is_some();
         if !is_there {
             self.status_page(folder, page);
         }
