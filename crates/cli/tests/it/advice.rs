@@ -208,8 +208,8 @@ fn a_table_that_the_server_refuses_for_one_row_is_named() {
     let (copy, table, _) = keyed(Checksums::Off);
     let page = page_of(&table, 0);
     let row = row_at(&page, 3);
-    // An xmin of which no status was ever written, without a hint that spares the lookup.
-    write(&table, row as u64, &1_000_000_000u32.to_le_bytes());
+    // An old xmin of which no status is kept, without a hint that spares the lookup.
+    write(&table, row as u64, &4_000_000_000u32.to_le_bytes());
     // A scan asks for no row of a page that is all visible.
     write(&table, 10, &(u16_of(&page, 10) & !4).to_le_bytes());
     let hints = u16_of(&page, row + 20) & !0x0300;
