@@ -162,7 +162,7 @@ impl Doubt {
             Doubt::Contradiction => "it takes the table's word, which may be the wrong one: compare both with a backup first".into(),
             Doubt::RowIsWrong => "not before the row is mended: it takes the row's flipped value, and the right one is lost with the old index".into(),
             Doubt::Table(table) if remedy == "reindex" => format!(
-                "only after {table} is mended: it stops at the table's bad pages, and with CONCURRENTLY leaves an invalid index {index}_ccnew behind"
+                "only after {table} is mended: it takes over what the table lost and stops at its bad pages, and with CONCURRENTLY leaves an invalid index {index}_ccnew behind"
             ),
             Doubt::Table(table) => {
                 format!("only after {table} is mended: VACUUM stops at its bad pages or takes their rows for gone")

@@ -11,6 +11,9 @@ use crate::findings::Draft;
 use crate::plan::Safety;
 use crate::rule::Severity;
 
+/// The cure of what recovery mends.
+pub(crate) const LET_A_COPY_RECOVER: &str = "let-a-copy-recover";
+
 /// Fills in what the checks left open.
 pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
     if cx.fork.is_running() {
@@ -139,7 +142,7 @@ fn leave_to_replay(draft: &mut Draft) {
     let words = "copy the cluster, start the copy so that it recovers, stop it and check it again";
     draft
         .remedies
-        .push(remedy("let-a-copy-recover", Safety::ShowOnly, words.into()));
+        .push(remedy(LET_A_COPY_RECOVER, Safety::ShowOnly, words.into()));
 }
 
 /// Fills in what a check of files left open.

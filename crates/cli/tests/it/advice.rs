@@ -208,8 +208,10 @@ fn a_table_that_the_server_refuses_for_one_row_is_named() {
     let (copy, table, _) = keyed(Checksums::Off);
     let page = page_of(&table, 0);
     let row = row_at(&page, 3);
-    // An xmin from before all that is known, without a hint that spares the lookup.
-    write(&table, row as u64, &5u32.to_le_bytes());
+    // An old xmin of which no status is kept, without a hint that spares the lookup.
+    write(&table, row as u64, &4_000_000_000u32.to_le_bytes());
+    // A scan asks for no row of a page that is all visible.
+    write(&table, 10, &(u16_of(&page, 10) & !4).to_le_bytes());
     let hints = u16_of(&page, row + 20) & !0x0300;
     write(&table, row as u64 + 20, &hints.to_le_bytes());
     let words = pgclinic(&["check", text(&copy.pgdata)]).exits(1);
@@ -239,6 +241,8 @@ fn listed_results_keep_their_exit_code_and_words_stay() {
     let (copy, table, _) = keyed(Checksums::On);
     let spec = text(&copy.pgdata);
     overwrite(&table, 0);
+    // A table that the other copy has, too.
+    overwrite(&copy.pgdata.join("base/1/1255"), 2);
     let check = |list: &str, exit: u8| -> Ran {
         pgclinic(&["check", spec, "--level", "pages", "--fail-on", list]).exits(exit)
     };

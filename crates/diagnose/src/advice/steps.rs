@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_format::Fork;
 
 use super::{Commands, holds_rows, is_map};
+use crate::consequences::LET_A_COPY_RECOVER;
 use crate::document::{Finding, Kind, PlanRelation, PlanStep, Remedy, Target};
 use crate::plan::Safety;
 use crate::rule::Severity;
@@ -20,6 +21,7 @@ const RANGES_MAX: usize = 20;
 /// When a step is taken.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    Recovery,
     ClusterFiles,
     CatalogTables,
     Tables,
@@ -42,10 +44,9 @@ struct Gathered {
 /// The plan; empty where nothing is to be done.
 pub(super) fn plan(findings: &[Finding], target: &Target) -> Vec<PlanStep> {
     let is_root = |finding: &&Finding| finding.caused_by.is_none();
-    let above_notes = |finding: &&Finding| finding.severity != Severity::Note;
     let roots: Vec<&Finding> = findings.iter().filter(is_root).collect();
     let mut steps = Steps::new();
-    for finding in roots.iter().copied().filter(above_notes) {
+    for finding in roots.iter().copied() {
         gather(finding, &mut steps);
     }
     let damaged: Vec<&Finding> = roots
@@ -65,11 +66,16 @@ pub(super) fn plan(findings: &[Finding], target: &Target) -> Vec<PlanStep> {
     plan
 }
 
-/// Takes up the best cure of a finding, and its second one where the best is only advice.
+/// Takes up the cures of a finding. A note asks for nothing but the recovery that is due.
 fn gather<'a>(finding: &'a Finding, steps: &mut Steps<'a>) {
     let rank = rank_of(finding);
     for remedy in &finding.remedies {
+        let is_recovery = remedy.name == LET_A_COPY_RECOVER;
+        if finding.severity == Severity::Note && !is_recovery {
+            continue;
+        }
         let rank = match (rank, remedy.safety) {
+            _ if is_recovery => Rank::Recovery,
             (Rank::Indexes, Safety::Lossy | Safety::ShowOnly) => Rank::IndexesLater,
             _ => rank,
         };
@@ -115,6 +121,8 @@ fn command_of(finding: &Finding, remedy: &Remedy) -> (String, Option<u64>) {
 
 fn written((key, gathered): ((Rank, &str, std::cmp::Reverse<Safety>), Gathered)) -> PlanStep {
     let (rank, name, std::cmp::Reverse(safety)) = key;
+    let mut gathered = gathered;
+    one_command_an_index(&mut gathered.commands);
     let commands = gathered.commands.into_iter();
     let commands = commands.map(|(command, blocks)| sentence(command, &blocks));
     step(
@@ -124,6 +132,15 @@ fn written((key, gathered): ((Rank, &str, std::cmp::Reverse<Safety>), Gathered))
         gathered.relations.into_iter().collect(),
         commands.collect(),
     )
+}
+
+/// Findings of pages ask for an index beside its users, those of files for it alone: the latter serves both.
+fn one_command_an_index(commands: &mut Commands) {
+    let alone: BTreeSet<String> = commands.keys().cloned().collect();
+    commands.retain(|command, _| {
+        let other = command.replace("INDEX CONCURRENTLY ", "INDEX ");
+        other == *command || !alone.contains(&other)
+    });
 }
 
 /// A sentence about the blocks of a file, or the command as it is.
@@ -157,6 +174,9 @@ fn sentence(command: String, blocks: &BTreeSet<u64>) -> String {
 
 fn why_of(rank: Rank, name: &str, safety: Safety) -> &'static str {
     match (rank, name, safety) {
+        (Rank::Recovery, ..) => {
+            "replay writes these pages anew, so that nothing is to be mended in them before"
+        }
         (Rank::ClusterFiles, ..) => {
             "the server needs these files to start, and to know which rows there are"
         }

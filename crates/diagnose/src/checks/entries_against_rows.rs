@@ -510,9 +510,9 @@ impl Look<'_> {
             message = format!("{message}: {values}");
         }
         if let Some(side) = flipped {
-            let side = side.name();
+            let (side, other) = (side.name(), side.other().name());
             message = format!(
-                "{message}; they differ in one bit, and only the other side fits between the entry's neighbours: the bit flipped in the {side}"
+                "{message}; they differ in one bit, and only the {other}'s value fits between the entry's neighbours: the bit flipped in the {side}"
             );
         }
         let own = draft_at(

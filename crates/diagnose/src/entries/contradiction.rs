@@ -24,6 +24,14 @@ pub(crate) enum FlippedSide {
 }
 
 impl FlippedSide {
+    /// The other one, whose value is right.
+    pub(crate) fn other(self) -> FlippedSide {
+        match self {
+            FlippedSide::Row => FlippedSide::Entry,
+            FlippedSide::Entry => FlippedSide::Row,
+        }
+    }
+
     /// The word in facts.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -62,7 +70,12 @@ fn hex(bytes: &[u8]) -> String {
     digits.map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Bare where nothing in it could be taken for the message around it.
 fn shortened(text: &str) -> String {
+    let is_bare = |c: char| c.is_alphanumeric() || "+-.:_".contains(c);
+    if !text.is_empty() && text.len() <= VALUE_MAX && text.chars().all(is_bare) {
+        return text.to_owned();
+    }
     match text.char_indices().nth(VALUE_MAX) {
         None => format!("{text:?}"),
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),

@@ -105,13 +105,18 @@ pub(crate) fn run(
     let broken_off = broken_off
         .into_inner()
         .expect("no thread panics with this lock");
-    let broken_off = broken_off.iter().filter_map(|job| jobs.get(*job));
-    broken_off.for_each(|job| books.half_checked(job.files.bytes()));
+    book_broken_off(jobs, &broken_off, books);
     for (number, findings) in shares {
         if let Some(task) = tasks.get(number) {
             keep(task, findings, system_identifier, books);
         }
     }
+}
+
+/// The pages of these relations were read, and what the level promises of them was not done.
+fn book_broken_off(jobs: &[ForkCx<'_>], broken_off: &BTreeSet<usize>, books: &mut Books) {
+    let forks = broken_off.iter().filter_map(|job| jobs.get(*job));
+    forks.for_each(|fork| books.half_checked(fork.files.bytes()));
 }
 
 /// The largest first, so that no thread ends with a large one alone.
