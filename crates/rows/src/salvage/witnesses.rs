@@ -127,7 +127,9 @@ impl Extent {
 
     #[inline]
     fn is_suspect(&self, block: BlockNo) -> bool {
-        u64::from(block) >= self.end || self.vacant.holds(block) || self.damaged.holds(block)
+        u64::from(block) >= self.end
+            || self.vacant.holds(block)
+            || self.damaged.holds(block)
             || self.is_in_hole(block)
     }
 
@@ -214,7 +216,10 @@ impl Witnesses<'_> {
             let has_all = index.valid && index.ready && index.live && !index.has_predicate;
             if has_all && relation.page_method() == Some(AccessMethod::Btree) {
                 let files = self.files.of(self.catalog, relation);
-                found.entry(index.table).or_default().push((relation, files));
+                found
+                    .entry(index.table)
+                    .or_default()
+                    .push((relation, files));
             }
         }
         for indexes in found.values_mut() {
@@ -227,7 +232,7 @@ impl Witnesses<'_> {
         let Some(relation) = self.catalog.relations.get(&table.oid) else {
             return Witness::Absent;
         };
-        if !self.can_ask(relation) {
+        if !self.can_ask(relation) || self.files.unseen(relation).is_some() {
             return Witness::Unasked;
         }
         let files = self.files.of(self.catalog, relation);
@@ -323,7 +328,9 @@ impl Witnesses<'_> {
         let missing = statement.missing_blocks.ranges();
         let is_gone = self.file_is_missing(table);
         if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
-            let count = missing.iter().map(|range| u64::from(range.end - range.start));
+            let count = missing
+                .iter()
+                .map(|range| u64::from(range.end - range.start));
             table.damaged_pages += count.sum::<u64>();
             let why = format!(
                 "blocks {} to {} are missing: {} entries of {index} lead there",
@@ -339,7 +346,9 @@ impl Witnesses<'_> {
             table.damaged_pages += u64::from(range.end - range.start);
             let (first, last) = (range.start, range.end - 1);
             let why = match first == last {
-                true => format!("the page holds nothing, and entries of {index} lead to rows on it"),
+                true => {
+                    format!("the page holds nothing, and entries of {index} lead to rows on it")
+                }
                 false => format!(
                     "the pages up to block {last} hold nothing, and entries of {index} lead to rows on them"
                 ),
@@ -382,7 +391,8 @@ impl Witnesses<'_> {
     pub(super) fn note_marked(&self, table: &mut TableAccount) {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
-        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none()) else {
+        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none())
+        else {
             return;
         };
         let extent = Extent::of(table, &files, self.cluster);
@@ -437,13 +447,17 @@ impl Witnesses<'_> {
         let is_gone = self.file_is_missing(table) && !matches!(witness, Witness::Unasked);
         if is_gone {
             table.pages.unread = self.estimate(table).pages.max(1);
-            table.notes.push("its file is missing: all its rows are lost".into());
+            table
+                .notes
+                .push("its file is missing: all its rows are lost".into());
         }
     }
 
     /// `pg_class` counts more pages than there are: so many, if it does.
     pub(super) fn pages_short(&self, table: &TableAccount) -> Option<(u64, u64)> {
-        let files = self.files_of(table).filter(|files| !files.segments.is_empty())?;
+        let files = self
+            .files_of(table)
+            .filter(|files| !files.segments.is_empty())?;
         let there = files.bytes() / u64::from(self.cluster.build.block_size);
         let counted = self.estimate(table).pages;
         (counted > there).then_some((counted, there))

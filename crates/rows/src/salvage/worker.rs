@@ -203,7 +203,11 @@ impl<'c> Worker<'c> {
     fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
         let counted = printing.tally.counted;
         let state = self.print_rows(page, block, printing);
-        let Tally { pages, counted: now, .. } = &mut printing.tally;
+        let Tally {
+            pages,
+            counted: now,
+            ..
+        } = &mut printing.tally;
         let rows = *now - counted;
         if page.line_pointer_count() == 0 && state != PageState::Broken {
             pages.note_vacant(block);
@@ -343,7 +347,9 @@ impl<'c> Worker<'c> {
         let work = printing.work;
         let probe = Probe::new(&work.table.layouts, work.blocks, log, &mut fits);
         let (bytes, moved) = carve::realigned(page, block, &probe)?;
-        let why = format!("the content of the page was moved by {moved} bytes: it was read where it stood");
+        let why = format!(
+            "the content of the page was moved by {moved} bytes: it was read where it stood"
+        );
         printing.tally.lose(LossPlace::page(block, why));
         Some(bytes)
     }

@@ -106,9 +106,15 @@ fn content_that_was_moved_is_read_where_it_stands() {
         };
         let account = salvage(&cluster, &options, &Quiet).expect("a destination");
         assert!(account.totals.carved > 100, "{account:?}");
-        let words = format!("the content of the page was moved by {moved} bytes: it was read where it stood");
+        let words = format!(
+            "the content of the page was moved by {moved} bytes: it was read where it stood"
+        );
         let table = account.tables.first().expect("the table");
-        assert!(table.places.iter().any(|place| place.why == words), "{:?}", table.places);
+        assert!(
+            table.places.iter().any(|place| place.why == words),
+            "{:?}",
+            table.places
+        );
         let text = std::fs::read_to_string(folder.path().join("out/clinic/public.moved.csv"));
         let text = text.expect("the rows");
         let right = text.lines().skip(1).filter(|line| {
