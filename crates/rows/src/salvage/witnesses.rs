@@ -111,18 +111,13 @@ impl Extent {
             // A block that is cut is there as far as it goes.
             end = first + (segment.len.div_ceil(page)).min(whole);
         }
-        let mut extent = Extent {
+        let vacant = table.pages.vacant.iter();
+        Extent {
             end,
             holes,
-            vacant: BlockSet::default(),
-            damaged: BlockSet::default(),
-        };
-        for (start, behind) in &table.pages.vacant {
-            (*start..*behind).for_each(|block| extent.vacant.insert(block));
+            vacant: vacant.flat_map(|(start, behind)| *start..*behind).collect(),
+            damaged: table.pages.damaged.iter().copied().collect(),
         }
-        let damaged = table.pages.damaged.iter();
-        damaged.for_each(|block| extent.damaged.insert(*block));
-        extent
     }
 
     #[inline]
@@ -461,5 +456,65 @@ impl Witnesses<'_> {
         let there = files.bytes() / u64::from(self.cluster.build.block_size);
         let counted = self.estimate(table).pages;
         (counted > there).then_some((counted, there))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::salvage::RowCounts;
+
+    fn table(live: u64) -> TableAccount {
+        TableAccount {
+            rows: RowCounts {
+                live,
+                ..RowCounts::default()
+            },
+            ..TableAccount::default()
+        }
+    }
+
+    #[test]
+    fn entries_count_no_more_rows_than_are_unseen() {
+        // Entries, those past the end, those to emptied pages, rows that live; rows that are lost, and whether the index is wrong.
+        let cases = [
+            ((1000, 200, 0, 800), (200, false)),
+            ((1000, 0, 200, 800), (200, false)),
+            // Old versions have entries too.
+            ((1500, 0, 200, 900), (200, false)),
+            ((1500, 0, 200, 1400), (100, false)),
+            // All rows are there: one entry has a wrong number.
+            ((1000, 1, 0, 1000), (0, true)),
+            // A page of zeros that entries lead to was a page, whatever else is there twice.
+            ((1000, 0, 50, 1000), (0, false)),
+        ];
+        for ((entries, missing, emptied, live), expected) in cases {
+            let statement = Statement {
+                entries,
+                missing,
+                emptied,
+                ..Statement::default()
+            };
+            let table = table(live);
+            let found = (statement.rows(&table), statement.contradicts_itself(&table));
+            assert_eq!(found, expected, "{statement:?}");
+        }
+    }
+
+    #[test]
+    fn suspects_are_what_is_not_there_and_what_holds_nothing() {
+        let extent = Extent {
+            end: 300,
+            holes: vec![(100, 200)],
+            vacant: [7].into_iter().collect(),
+            damaged: [8].into_iter().collect(),
+        };
+        let suspects = [7, 8, 100, 199, 300, BlockNo::MAX];
+        assert!(suspects.iter().all(|block| extent.is_suspect(*block)));
+        assert!(
+            ![0, 6, 9, 99, 200, 299]
+                .iter()
+                .any(|block| extent.is_suspect(*block))
+        );
     }
 }
