@@ -59,17 +59,22 @@ impl BlockSet {
     }
 }
 
+impl FromIterator<BlockNo> for BlockSet {
+    fn from_iter<T: IntoIterator<Item = BlockNo>>(blocks: T) -> Self {
+        let mut set = BlockSet::default();
+        blocks.into_iter().for_each(|block| set.insert(block));
+        set
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn neighbours_are_one_range() {
-        let mut set = BlockSet::default();
-        assert_eq!(set.ranges(), []);
-        [200, 63, 64, 65, 7]
-            .into_iter()
-            .for_each(|block| set.insert(block));
+        assert_eq!(BlockSet::default().ranges(), []);
+        let set: BlockSet = [200, 63, 64, 65, 7].into_iter().collect();
         assert_eq!(set.ranges(), [7..8, 63..66, 200..201]);
         assert!(set.holds(64) && !set.holds(66) && !set.holds(BlockNo::MAX));
     }

@@ -295,6 +295,9 @@ pub(crate) fn database_name(catalog: &Catalog) -> String {
     name.unwrap_or_else(|| catalog.database.to_string())
 }
 
+/// `pg_default`.
+const DEFAULT_TABLESPACE: Oid = 1663;
+
 /// The main forks of a database, as they lie on disk: also those with a segment missing in the middle.
 pub struct MainForks {
     homes: Vec<Home>,
@@ -348,13 +351,39 @@ impl MainForks {
         })
     }
 
+    /// Why the files of a relation cannot be seen, though they may be there; nothing where they are, and where they are missing for sure.
+    pub(crate) fn unseen(&self, relation: &Relation) -> Option<String> {
+        let key = (relation.tablespace, relation.filenode);
+        if let Some(files) = self.forks.get(&key) {
+            let path = files.path(0);
+            let is_file = !files.segments.is_empty();
+            return (!is_file).then(|| format!("{path} is there, and is not a regular file"));
+        }
+        let home = self
+            .homes
+            .iter()
+            .find(|home| home.tablespace == relation.tablespace);
+        let Some(home) = home else {
+            return Some(match relation.tablespace {
+                DEFAULT_TABLESPACE => "the directory of its database is not there".to_owned(),
+                other => format!("pg_tblspc/{other} has no directory of its database"),
+            });
+        };
+        let mut troubles = self.troubles.iter();
+        let trouble = troubles.find(|trouble| trouble.what == home.folder)?;
+        Some(format!(
+            "{} cannot be listed: {}",
+            trouble.what, trouble.why
+        ))
+    }
+
     fn home(&self, catalog: &Catalog, tablespace: Oid) -> Home {
         let known = self.homes.iter().find(|home| home.tablespace == tablespace);
         known.cloned().unwrap_or_else(|| Home {
             tablespace,
             database: catalog.database,
             folder: match tablespace {
-                1663 => format!("base/{}", catalog.database),
+                DEFAULT_TABLESPACE => format!("base/{}", catalog.database),
                 other => format!(
                     "pg_tblspc/{other}/{}/{}",
                     self.version_folder, catalog.database

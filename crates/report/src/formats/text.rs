@@ -14,8 +14,8 @@ mod salvage;
 mod sheet;
 
 pub(crate) use salvage::{
-    check_words, column_words, count_words, counts_words, extent, lost_words, not_replayed_words, object_words,
-    place_words,
+    check_words, column_words, count_words, counts_words, extent, lost_words, not_replayed_words,
+    object_words, place_words,
 };
 
 use std::io;

@@ -214,6 +214,18 @@ fn an_account_has_everything_on_its_page() {
     );
     assert!(text.contains("pg_class estimates 8"), "{text}");
 
+    // A number that is not proven is one by its witnesses, also in the first line.
+    let mut about = common::salvaged();
+    about["totals"]["lost"] = json!(8549);
+    about["lost_by"] = json!([{"witness": "index-keys", "rows": 8541}, {"witness": "rows-per-page", "rows": 3}, {"witness": "pg-class", "rows": 5}]);
+    let words = "lost about 8,549 rows (8,541 by index keys, 8 by estimate)";
+    let text = common::render("text", &about);
+    assert!(
+        text.lines().next().is_some_and(|line| line.contains(words)),
+        "{text}"
+    );
+    assert!(common::render("html", &about).contains(words));
+
     let mut calm = common::salvaged();
     calm["snapshots"] =
         json!([{"number": 1, "transactions": "745:745:", "taken_at": "2026-11-22 08:00:00+00"}]);

@@ -6,10 +6,12 @@
 
 mod page_state;
 mod probe;
+mod realign;
 mod regions;
 
 pub(crate) use page_state::{PageState, is_row};
 pub(crate) use probe::Probe;
+pub(crate) use realign::realigned;
 pub(crate) use regions::{derived_pointers, is_covered, uncovered};
 
 use pgclinic_format::types::Tid;

@@ -16,7 +16,8 @@ use crate::shape::database_name;
 const NAMES_MAX: usize = 5;
 
 const NO_INDEX: &str = "they have no B-tree index with all their rows";
-const EARLIER: &str = "the write-ahead log was applied to tables alone, and it changes their indexes";
+const EARLIER: &str =
+    "the write-ahead log was applied to tables alone, and it changes their indexes";
 
 /// See the module.
 pub(super) struct LossSearch<'a> {
@@ -107,9 +108,14 @@ impl LossSearch<'_> {
                 "no index that has all its rows can be read whole ({} is one), so that nobody tells which rows are missing",
                 statement.index
             );
-            return Some(not_salvaged(&format!("rows of {name} beside its indexes"), &why));
+            return Some(not_salvaged(
+                &format!("rows of {name} beside its indexes"),
+                &why,
+            ));
         }
-        let Witness::Absent = witness else { return None };
+        let Witness::Absent = witness else {
+            return None;
+        };
         let (counted, there) = self.witnesses.pages_short(table)?;
         // The map has said it already.
         (table.pages.unread == 0).then_some(())?;

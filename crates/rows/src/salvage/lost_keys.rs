@@ -155,10 +155,11 @@ impl Search<'_> {
             if !keys.lines.is_empty() {
                 self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
             }
-            if keys.is_whole && index.has_all() && !self.is_earlier(index) {
-                // Where keys may be null, those are one on the list.
-                let own = keys.lines.len() as u64 + keys.omitted;
-                counted = counted.max(Some(own));
+            // Of keys that had no room nobody knows whether their rows were found.
+            let is_complete = keys.is_whole && keys.omitted == 0;
+            if is_complete && index.has_all() && !self.is_earlier(index) {
+                // Where keys may be null, those are one on the list: another index may count more.
+                counted = counted.max(Some(keys.lines.len() as u64));
             }
             let list = folder.and_then(|folder| Some((folder, self.list_of(account)?)));
             let Some((folder, file)) = list else {

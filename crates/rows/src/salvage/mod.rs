@@ -53,9 +53,9 @@ pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
+pub(crate) use folder::{Folder, PartFile, write_text};
 pub(crate) use losses::Estimate;
 pub use losses::LostBy;
-pub(crate) use folder::{Folder, PartFile, write_text};
 pub use options::{Destination, Encoding, Rows, SalvageOptions};
 pub(crate) use outlet::TakeRows;
 pub(crate) use plan::not_salvaged;
@@ -328,7 +328,12 @@ fn loss_search<'a>(
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
 ) -> LossSearch<'a> {
-    let Beside { catalog, files, folder, .. } = *place;
+    let Beside {
+        catalog,
+        files,
+        folder,
+        ..
+    } = *place;
     LossSearch {
         witnesses: Witnesses {
             cluster,
@@ -669,8 +674,15 @@ impl FolderWork<'_> {
         let style = &options.text.style;
         let tables = self.write_tables(cluster, plan.tables, charset, style)?;
         account.tables.extend(tables);
+        let known = without_catalogs::name_of(cluster, database);
+        account.not_salvaged.push(NotChecked {
+            inherent: true,
+            ..not_salvaged(
+                &format!("whether rows are missing without a trace, of database {known}"),
+                "its catalogs are not read, which tell the indexes that know it",
+            )
+        });
         if options.verify {
-            let known = without_catalogs::name_of(cluster, database);
             let what = format!("keys and counts of the tables of database {known}");
             let why = "its catalogs are not read, which tell the keys";
             account.not_salvaged.push(not_salvaged(&what, why));

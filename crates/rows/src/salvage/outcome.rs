@@ -84,7 +84,8 @@ mod tests {
             ([1, 0, 1, 1, 0, 0], Damaged),
         ];
         for (bits, expected) in cases {
-            let [tables, beside_tables, keys, moments, gaps, interrupted] = bits.map(|bit| bit == 1);
+            let [tables, beside_tables, keys, moments, gaps, interrupted] =
+                bits.map(|bit| bit == 1);
             let evidence = Evidence {
                 tables,
                 beside_tables,

@@ -178,6 +178,12 @@ impl Plan {
                     account.places.clear();
                     account.damaged_pages = 0;
                 }
+                if let Some(why) = files.unseen(relation) {
+                    // Nobody knows what is there: that is no loss, and not whole.
+                    account.places.retain(|place| place.in_toast);
+                    let what = format!("rows of table {}", table.full_name());
+                    self.not_salvaged.push(not_salvaged(&what, &why));
+                }
                 self.tables.push(Planned {
                     account,
                     table,

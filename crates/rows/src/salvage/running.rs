@@ -306,9 +306,9 @@ impl Round<'_> {
             database,
             name,
             replaying: &Replaying {
-            not_applied: &none,
-            replay: None,
-        },
+                not_applied: &none,
+                replay: None,
+            },
         };
         self.work.write_database(turn, account)
     }

@@ -111,23 +111,20 @@ impl Extent {
             // A block that is cut is there as far as it goes.
             end = first + (segment.len.div_ceil(page)).min(whole);
         }
-        let mut extent = Extent {
+        let vacant = table.pages.vacant.iter();
+        Extent {
             end,
             holes,
-            vacant: BlockSet::default(),
-            damaged: BlockSet::default(),
-        };
-        for (start, behind) in &table.pages.vacant {
-            (*start..*behind).for_each(|block| extent.vacant.insert(block));
+            vacant: vacant.flat_map(|(start, behind)| *start..*behind).collect(),
+            damaged: table.pages.damaged.iter().copied().collect(),
         }
-        let damaged = table.pages.damaged.iter();
-        damaged.for_each(|block| extent.damaged.insert(*block));
-        extent
     }
 
     #[inline]
     fn is_suspect(&self, block: BlockNo) -> bool {
-        u64::from(block) >= self.end || self.vacant.holds(block) || self.damaged.holds(block)
+        u64::from(block) >= self.end
+            || self.vacant.holds(block)
+            || self.damaged.holds(block)
             || self.is_in_hole(block)
     }
 
@@ -214,7 +211,10 @@ impl Witnesses<'_> {
             let has_all = index.valid && index.ready && index.live && !index.has_predicate;
             if has_all && relation.page_method() == Some(AccessMethod::Btree) {
                 let files = self.files.of(self.catalog, relation);
-                found.entry(index.table).or_default().push((relation, files));
+                found
+                    .entry(index.table)
+                    .or_default()
+                    .push((relation, files));
             }
         }
         for indexes in found.values_mut() {
@@ -227,7 +227,7 @@ impl Witnesses<'_> {
         let Some(relation) = self.catalog.relations.get(&table.oid) else {
             return Witness::Absent;
         };
-        if !self.can_ask(relation) {
+        if !self.can_ask(relation) || self.files.unseen(relation).is_some() {
             return Witness::Unasked;
         }
         let files = self.files.of(self.catalog, relation);
@@ -323,7 +323,9 @@ impl Witnesses<'_> {
         let missing = statement.missing_blocks.ranges();
         let is_gone = self.file_is_missing(table);
         if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
-            let count = missing.iter().map(|range| u64::from(range.end - range.start));
+            let count = missing
+                .iter()
+                .map(|range| u64::from(range.end - range.start));
             table.damaged_pages += count.sum::<u64>();
             let why = format!(
                 "blocks {} to {} are missing: {} entries of {index} lead there",
@@ -339,7 +341,9 @@ impl Witnesses<'_> {
             table.damaged_pages += u64::from(range.end - range.start);
             let (first, last) = (range.start, range.end - 1);
             let why = match first == last {
-                true => format!("the page holds nothing, and entries of {index} lead to rows on it"),
+                true => {
+                    format!("the page holds nothing, and entries of {index} lead to rows on it")
+                }
                 false => format!(
                     "the pages up to block {last} hold nothing, and entries of {index} lead to rows on them"
                 ),
@@ -382,7 +386,8 @@ impl Witnesses<'_> {
     pub(super) fn note_marked(&self, table: &mut TableAccount) {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
-        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none()) else {
+        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none())
+        else {
             return;
         };
         let extent = Extent::of(table, &files, self.cluster);
@@ -437,15 +442,79 @@ impl Witnesses<'_> {
         let is_gone = self.file_is_missing(table) && !matches!(witness, Witness::Unasked);
         if is_gone {
             table.pages.unread = self.estimate(table).pages.max(1);
-            table.notes.push("its file is missing: all its rows are lost".into());
+            table
+                .notes
+                .push("its file is missing: all its rows are lost".into());
         }
     }
 
     /// `pg_class` counts more pages than there are: so many, if it does.
     pub(super) fn pages_short(&self, table: &TableAccount) -> Option<(u64, u64)> {
-        let files = self.files_of(table).filter(|files| !files.segments.is_empty())?;
+        let files = self
+            .files_of(table)
+            .filter(|files| !files.segments.is_empty())?;
         let there = files.bytes() / u64::from(self.cluster.build.block_size);
         let counted = self.estimate(table).pages;
         (counted > there).then_some((counted, there))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::salvage::RowCounts;
+
+    fn table(live: u64) -> TableAccount {
+        TableAccount {
+            rows: RowCounts {
+                live,
+                ..RowCounts::default()
+            },
+            ..TableAccount::default()
+        }
+    }
+
+    #[test]
+    fn entries_count_no_more_rows_than_are_unseen() {
+        // Entries, those past the end, those to emptied pages, rows that live; rows that are lost, and whether the index is wrong.
+        let cases = [
+            ((1000, 200, 0, 800), (200, false)),
+            ((1000, 0, 200, 800), (200, false)),
+            // Old versions have entries too.
+            ((1500, 0, 200, 900), (200, false)),
+            ((1500, 0, 200, 1400), (100, false)),
+            // All rows are there: one entry has a wrong number.
+            ((1000, 1, 0, 1000), (0, true)),
+            // A page of zeros that entries lead to was a page, whatever else is there twice.
+            ((1000, 0, 50, 1000), (0, false)),
+        ];
+        for ((entries, missing, emptied, live), expected) in cases {
+            let statement = Statement {
+                entries,
+                missing,
+                emptied,
+                ..Statement::default()
+            };
+            let table = table(live);
+            let found = (statement.rows(&table), statement.contradicts_itself(&table));
+            assert_eq!(found, expected, "{statement:?}");
+        }
+    }
+
+    #[test]
+    fn suspects_are_what_is_not_there_and_what_holds_nothing() {
+        let extent = Extent {
+            end: 300,
+            holes: vec![(100, 200)],
+            vacant: [7].into_iter().collect(),
+            damaged: [8].into_iter().collect(),
+        };
+        let suspects = [7, 8, 100, 199, 300, BlockNo::MAX];
+        assert!(suspects.iter().all(|block| extent.is_suspect(*block)));
+        assert!(
+            ![0, 6, 9, 99, 200, 299]
+                .iter()
+                .any(|block| extent.is_suspect(*block))
+        );
     }
 }

@@ -204,7 +204,11 @@ impl<'c> Worker<'c> {
     fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
         let counted = printing.tally.counted;
         let state = self.print_rows(page, block, printing);
-        let Tally { pages, counted: now, .. } = &mut printing.tally;
+        let Tally {
+            pages,
+            counted: now,
+            ..
+        } = &mut printing.tally;
         let rows = *now - counted;
         if page.line_pointer_count() == 0 && state != PageState::Broken {
             pages.note_vacant(block);
@@ -244,6 +248,9 @@ impl<'c> Worker<'c> {
         match state {
             PageState::Empty => self.note_empty(block, printing),
             PageState::Broken => {
+                let moved = self.realigned(page, block, printing);
+                let moved = moved.as_deref().and_then(Page::parse);
+                let page = moved.unwrap_or(page);
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Sound => {
@@ -328,6 +335,26 @@ impl<'c> Worker<'c> {
             true => None,
             false => self.judge.contradiction(tuple),
         }
+    }
+
+    /// The page as it was before its content was moved, if it was.
+    fn realigned(
+        &mut self,
+        page: Page<'_>,
+        block: BlockNo,
+        printing: &mut Printing<'c>,
+    ) -> Option<Vec<u8>> {
+        let readable = &mut self.bench.as_mut()?.readable;
+        let mut fits = |attribute: usize, value: &[u8]| readable.fits(attribute, value);
+        let log = &self.crew.cluster.transactions;
+        let work = printing.work;
+        let probe = Probe::new(&work.table.layouts, work.blocks, log, &mut fits);
+        let (bytes, moved) = carve::realigned(page, block, &probe)?;
+        let why = format!(
+            "the content of the page was moved by {moved} bytes: it was read where it stood"
+        );
+        printing.tally.lose(LossPlace::page(block, why));
+        Some(bytes)
     }
 
     /// Rows that are found by their structure.

@@ -52,9 +52,15 @@ impl Ward {
         for sql in WORK {
             session.execute(sql).expect(sql);
         }
-        session.execute("VACUUM ANALYZE loss.keyed").expect("vacuumed");
-        session.execute("VACUUM ANALYZE loss.plain").expect("vacuumed");
-        session.execute("VACUUM ANALYZE loss.long").expect("vacuumed");
+        session
+            .execute("VACUUM ANALYZE loss.keyed")
+            .expect("vacuumed");
+        session
+            .execute("VACUUM ANALYZE loss.plain")
+            .expect("vacuumed");
+        session
+            .execute("VACUUM ANALYZE loss.long")
+            .expect("vacuumed");
         let tables = ["keyed", "listed", "plain", "long"];
         let blocks = tables.map(|table| (table.to_owned(), rows_of_blocks(&mut session, table)));
         let names = [
@@ -77,7 +83,8 @@ impl Ward {
             let path = copy.pgdata.join(files.get(table).expect("a file"));
             let file = std::fs::OpenOptions::new().append(true).open(path);
             let zeros = vec![0; 4 * 8192];
-            file.and_then(|mut file| file.write_all(&zeros)).expect("longer");
+            file.and_then(|mut file| file.write_all(&zeros))
+                .expect("longer");
         }
         let source = Arc::new(DataDirectory::open(&copy.pgdata).expect("a folder"));
         Ward {
@@ -131,11 +138,13 @@ impl Ward {
 
 fn rows_of_blocks(session: &mut Session, table: &str) -> Vec<u64> {
     let blocks = format!("SELECT pg_relation_size('loss.{table}') / 8192");
-    let blocks = session.query_value(&blocks).expect("a size").expect("a size");
+    let blocks = session
+        .query_value(&blocks)
+        .expect("a size")
+        .expect("a size");
     let mut rows = vec![0; blocks.parse().expect("a number")];
-    let counts = format!(
-        "SELECT (ctid::text::point)[0]::int, count(*) FROM loss.{table} GROUP BY 1"
-    );
+    let counts =
+        format!("SELECT (ctid::text::point)[0]::int, count(*) FROM loss.{table} GROUP BY 1");
     for row in session.query(&counts).expect("counts") {
         let [Some(block), Some(count)] = row.as_slice() else {
             panic!("{row:?}");
@@ -176,7 +185,8 @@ fn table<'a>(account: &'a Account, name: &str) -> &'a TableAccount {
 
 fn witnesses(table: &TableAccount) -> Vec<(&str, u64, bool)> {
     let by = table.lost_by.iter();
-    by.map(|by| (by.witness.as_str(), by.rows, by.exact)).collect()
+    by.map(|by| (by.witness.as_str(), by.rows, by.exact))
+        .collect()
 }
 
 #[test]
@@ -202,7 +212,10 @@ fn nothing_is_lost_of_a_healthy_cluster(ward: &Ward) {
     let [told] = account.not_salvaged.as_slice() else {
         panic!("{:?}", account.not_salvaged);
     };
-    assert!(told.inherent && told.why.ends_with("loss.plain"), "{told:?}");
+    assert!(
+        told.inherent && told.why.ends_with("loss.plain"),
+        "{told:?}"
+    );
 }
 
 fn zeroed_pages_of_a_table_with_a_key(ward: &Ward) {
@@ -212,7 +225,10 @@ fn zeroed_pages_of_a_table_with_a_key(ward: &Ward) {
     let zeros = || blocks.iter().map(|block| ward.zeros("loss.keyed", *block));
     for (patches, is_exact) in [
         (zeros().collect::<Vec<_>>(), true),
-        (zeros().chain(ward.without_maps("loss.keyed")).collect(), false),
+        (
+            zeros().chain(ward.without_maps("loss.keyed")).collect(),
+            false,
+        ),
     ] {
         let account = run(&ward.hurt(patches));
         let keyed = table(&account, "keyed");
@@ -222,7 +238,11 @@ fn zeroed_pages_of_a_table_with_a_key(ward: &Ward) {
         assert_eq!(keyed.damaged_pages, blocks.len() as u64);
         assert_eq!(keyed.lost_keys.first().map(|keys| keys.keys), Some(truth));
         assert_eq!(
-            (account.totals.lost, account.totals.lost_known, account.totals.lost_estimated),
+            (
+                account.totals.lost,
+                account.totals.lost_known,
+                account.totals.lost_estimated
+            ),
             (truth, truth, 0)
         );
     }
@@ -255,7 +275,10 @@ fn a_file_that_is_missing(ward: &Ward) {
     assert_eq!(account.outcome, Outcome::Damaged);
     let keyed = table(&account, "keyed");
     assert_eq!(witnesses(keyed), [("index-keys", 10800, true)]);
-    assert_eq!(witnesses(table(&account, "plain")), [("pg-class", 6000, false)]);
+    assert_eq!(
+        witnesses(table(&account, "plain")),
+        [("pg-class", 6000, false)]
+    );
     assert_eq!(keyed.places.len(), 1, "{:?}", keyed.places);
 
     let (stream, parts) = Stream::new();
@@ -283,7 +306,10 @@ fn entries_of_an_index_without_a_key(ward: &Ward) {
     };
     assert_eq!(
         (place.block, place.why.as_str()),
-        (1, "the pages up to block 2 hold nothing, and entries of loss.listed_id lead to rows on them")
+        (
+            1,
+            "the pages up to block 2 hold nothing, and entries of loss.listed_id lead to rows on them"
+        )
     );
 }
 
@@ -297,7 +323,10 @@ fn a_table_without_an_index(ward: &Ward) {
         panic!("{plain:?}");
     };
     assert!(lost.abs_diff(rows[1]) <= 2, "{lost} of {}", rows[1]);
-    assert_eq!((plain.rows.lost_known, plain.rows.lost_estimated), (0, lost));
+    assert_eq!(
+        (plain.rows.lost_known, plain.rows.lost_estimated),
+        (0, lost)
+    );
 
     let end = rows.len() - 10;
     let truth: u64 = rows[end..].iter().sum();
@@ -315,7 +344,11 @@ fn a_table_without_an_index(ward: &Ward) {
     let hint = |one: &pgclinic_diagnose::document::NotChecked| {
         !one.inherent && one.what.starts_with("the end of table loss.plain")
     };
-    assert!(account.not_salvaged.iter().any(hint), "{:?}", account.not_salvaged);
+    assert!(
+        account.not_salvaged.iter().any(hint),
+        "{:?}",
+        account.not_salvaged
+    );
 
     // A page in the middle is missed by nobody: what the account says is that nobody would.
     let mut patches = ward.without_maps("loss.plain");
@@ -328,7 +361,10 @@ fn a_table_without_an_index(ward: &Ward) {
 
 fn a_hurt_index_is_no_witness(ward: &Ward) {
     // A leaf of zeros, and an index that is cut: the table is whole, and nobody can say so.
-    for patch in [ward.zeros("loss.keyed_pkey", 1), ward.cut("loss.keyed_pkey", 3)] {
+    for patch in [
+        ward.zeros("loss.keyed_pkey", 1),
+        ward.cut("loss.keyed_pkey", 3),
+    ] {
         let account = run(&ward.hurt(vec![patch]));
         assert_eq!(account.outcome, Outcome::Incomplete);
         assert_eq!(table(&account, "keyed").rows.written, 10800);
@@ -338,7 +374,10 @@ fn a_hurt_index_is_no_witness(ward: &Ward) {
         assert_eq!(told.what, words);
     }
     // What is left of a hurt index accuses all the same.
-    let patches = vec![ward.zeros("loss.keyed_pkey", 5), ward.zeros("loss.keyed", 2)];
+    let patches = vec![
+        ward.zeros("loss.keyed_pkey", 5),
+        ward.zeros("loss.keyed", 2),
+    ];
     let account = run(&ward.hurt(patches));
     assert_eq!(account.outcome, Outcome::Damaged);
     assert!(table(&account, "keyed").rows.lost > 0);
@@ -361,7 +400,9 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
     for sql in WORK.iter().take(4) {
         session.execute(sql).expect(sql);
     }
-    session.execute("VACUUM ANALYZE loss.keyed").expect("vacuumed");
+    session
+        .execute("VACUUM ANALYZE loss.keyed")
+        .expect("vacuumed");
     let path = path_of(&mut session, "'loss.keyed'");
     drop(session);
     running.stop(StopMode::Fast).expect("stopped");
@@ -377,13 +418,21 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
     assert_eq!(account.outcome, Outcome::Damaged);
     let keyed = table(&account, "keyed");
     assert_eq!(witnesses(keyed), [("pg-class", 10800, false)]);
-    assert!(keyed.places[0].why.contains("could not open file"), "{keyed:?}");
+    assert!(
+        keyed.places[0].why.contains("could not open file"),
+        "{keyed:?}"
+    );
 
     let again = "CREATE DATABASE again TEMPLATE template0";
-    common::session(&running, "postgres").execute(again).expect("made");
+    common::session(&running, "postgres")
+        .execute(again)
+        .expect("made");
     let mut options = of_loss(std::path::Path::new(""));
     options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
     let account = salvage(&cluster, &options, &Quiet).expect("a load");
     assert_eq!(account.outcome, Outcome::Damaged);
-    assert_eq!(witnesses(table(&account, "keyed")), [("index-keys", 10800, true)]);
+    assert_eq!(
+        witnesses(table(&account, "keyed")),
+        [("index-keys", 10800, true)]
+    );
 }
