@@ -31,7 +31,9 @@ impl OutOfReach {
     /// Some page of the fork could not be read: what is compared with it would take that for a loss.
     pub(crate) fn holds(&self, files: &ForkFiles) -> bool {
         let mut segments = files.segments.iter();
-        self.0.len() >= FAILURES_MAX || !self.0.is_empty() && segments.any(|segment| self.0.contains(&files.path(segment.number)))
+        self.0.len() >= FAILURES_MAX
+            || !self.0.is_empty()
+                && segments.any(|segment| self.0.contains(&files.path(segment.number)))
     }
 }
 
@@ -112,10 +114,20 @@ mod tests {
 
     #[test]
     fn directories_are_told_from_files() {
-        for directory in ["base", "base/5", "global", "pg_tblspc/16385/PG_15_202209061/5"] {
+        for directory in [
+            "base",
+            "base/5",
+            "global",
+            "pg_tblspc/16385/PG_15_202209061/5",
+        ] {
             assert!(holds_relations(directory), "{directory}");
         }
-        for file in ["base/5/1259", "global/1260", "pg_wal", "pg_tblspc/1/2/3/1259"] {
+        for file in [
+            "base/5/1259",
+            "global/1260",
+            "pg_wal",
+            "pg_tblspc/1/2/3/1259",
+        ] {
             assert!(!holds_relations(file), "{file}");
         }
     }

@@ -128,7 +128,9 @@ fn first_wal_segment(pgdata: &Path) -> String {
 fn file_of_docs(pgdata: &Path) -> (String, String) {
     let cluster = open(pgdata);
     let catalog = clinic(&cluster);
-    let docs = catalog.by_name("public", "docs").expect("a table of the seed");
+    let docs = catalog
+        .by_name("public", "docs")
+        .expect("a table of the seed");
     let directory = format!("base/{}", catalog.database);
     let file = format!("{directory}/{}", docs.filenode);
     (directory, file)

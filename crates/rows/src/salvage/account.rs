@@ -557,9 +557,8 @@ impl Account {
             self.checks.iter().any(|check| check.broken > 0) || self.counts.iter().any(differs);
         // Tables of a server at work are of different moments, so that a key tells nothing for sure.
         let breaks = is_broken && self.source.is_none();
-        let is_hurt = |table: &TableAccount| {
-            !table.is_whole() && !table.unsettled && !table.out_of_reach
-        };
+        let is_hurt =
+            |table: &TableAccount| !table.is_whole() && !table.unsettled && !table.out_of_reach;
         let is_out_of_reach = self.tables.iter().any(|table| table.out_of_reach);
         let is_damaged = objects_lost || values_doubtful || breaks;
         self.outcome = if is_damaged || self.tables.iter().any(is_hurt) {
