@@ -1,7 +1,7 @@
 //! The relations of one database side by side: found by number, tables with their indexes, and what
 //! the pass over the pages kept of each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use pgclinic_format::{Fork, Oid};
 
@@ -9,6 +9,7 @@ use crate::btree::AllFaces;
 use crate::check::ForkCx;
 use crate::named_blocks::NamedBlocks;
 use crate::pass_records::{DamagedBlocks, PassRecords, ZeroedBlocks};
+use crate::unreachable::OutOfReach;
 
 /// The forks of a database that a run looks at.
 pub struct Neighbours<'a> {
@@ -16,6 +17,8 @@ pub struct Neighbours<'a> {
     main: HashMap<Oid, usize>,
     indexes: HashMap<Oid, Vec<usize>>,
     records: PassRecords,
+    /// Forks, by place, of which some page could not be read.
+    out_of_reach: BTreeSet<usize>,
 }
 
 impl<'a> Neighbours<'a> {
@@ -42,7 +45,26 @@ impl<'a> Neighbours<'a> {
             main,
             indexes,
             records,
+            out_of_reach: BTreeSet::new(),
         }
+    }
+
+    /// Without forks of which some page could not be read: nothing is compared with them, as with those that nobody asked for.
+    pub(crate) fn without(mut self, out_of_reach: &OutOfReach) -> Self {
+        let places = self.forks.iter().enumerate();
+        let lost = places.filter(|(_, fork)| out_of_reach.holds(fork.files));
+        self.out_of_reach = lost.map(|(place, _)| place).collect();
+        let lost = &self.out_of_reach;
+        self.main.retain(|_, place| !lost.contains(place));
+        for own in self.indexes.values_mut() {
+            own.retain(|place| !lost.contains(place));
+        }
+        self
+    }
+
+    /// All pages of the fork at this place could be read.
+    pub(crate) fn is_in_reach(&self, place: usize) -> bool {
+        !self.out_of_reach.contains(&place)
     }
 
     /// All of them.

@@ -45,7 +45,9 @@ fn makes_no_sense(cluster: &Cluster, files: &ForkFiles) -> bool {
     while block < blocks {
         let segment = u32::try_from(block / per_segment).unwrap_or(u32::MAX);
         let offset = (block % per_segment) * page_bytes;
-        let read = cluster.source().read_at(&files.path(segment), offset, &mut bytes);
+        let read = cluster
+            .source()
+            .read_at(&files.path(segment), offset, &mut bytes);
         if read != Ok(bytes.len()) {
             return false;
         }

@@ -1,9 +1,9 @@
 //! What a run asked for, is there or may be there, and could not reach: no verdict is whole before it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Catalog, Cluster, Persistence, Trouble};
-use pgclinic_source::Presence;
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Trouble};
+use pgclinic_source::{FAILURES_MAX, Presence};
 
 use crate::document::{Coverage, NotChecked};
 use crate::inventory::directory_of;
@@ -16,6 +16,24 @@ pub(crate) fn tell(cluster: &Cluster, coverage: &mut Coverage) {
         if !told.any(|entry| entry.what == trouble.what && !entry.inherent) {
             coverage.not_checked.push(entry(trouble));
         }
+    }
+}
+
+/// The paths that a run could not reach so far.
+pub(crate) struct OutOfReach(BTreeSet<String>);
+
+impl OutOfReach {
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        let troubles = cluster.unreadable().into_iter();
+        OutOfReach(troubles.map(|trouble| trouble.what).collect())
+    }
+
+    /// Some page of the fork could not be read: what is compared with it would take that for a loss.
+    pub(crate) fn holds(&self, files: &ForkFiles) -> bool {
+        let mut segments = files.segments.iter();
+        self.0.len() >= FAILURES_MAX
+            || !self.0.is_empty()
+                && segments.any(|segment| self.0.contains(&files.path(segment.number)))
     }
 }
 
@@ -96,10 +114,20 @@ mod tests {
 
     #[test]
     fn directories_are_told_from_files() {
-        for directory in ["base", "base/5", "global", "pg_tblspc/16385/PG_15_202209061/5"] {
+        for directory in [
+            "base",
+            "base/5",
+            "global",
+            "pg_tblspc/16385/PG_15_202209061/5",
+        ] {
             assert!(holds_relations(directory), "{directory}");
         }
-        for file in ["base/5/1259", "global/1260", "pg_wal", "pg_tblspc/1/2/3/1259"] {
+        for file in [
+            "base/5/1259",
+            "global/1260",
+            "pg_wal",
+            "pg_tblspc/1/2/3/1259",
+        ] {
             assert!(!holds_relations(file), "{file}");
         }
     }

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Entry, EntryKind, Result, Source, SourceError};
 
-/// Paths that are kept; more of them are only counted.
-const KEPT_MAX: usize = 1000;
+/// Paths that are kept: where so many are, more may have failed.
+pub const FAILURES_MAX: usize = 10_000;
 
 /// What a name leads to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,12 +88,12 @@ impl AccessLog {
             return;
         }
         let mut kept = self.lock();
-        if kept.len() < KEPT_MAX && !kept.contains_key(&error.path) {
+        if kept.len() < FAILURES_MAX && !kept.contains_key(&error.path) {
             kept.insert(error.path.clone(), error.clone());
         }
     }
 
-    /// All of it, by path.
+    /// All of it, by path, up to [`FAILURES_MAX`].
     pub fn failures(&self) -> Vec<SourceError> {
         self.lock().values().cloned().collect()
     }

@@ -11,10 +11,12 @@ use std::sync::Arc;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{ReadWriteFlags, preadv2};
 
+use crate::error::open_files_max;
 use crate::footprints::Footprints;
 use crate::open_files::OpenFiles;
-use crate::error::open_files_max;
-use crate::{AccessLog, Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, folder, path};
+use crate::{
+    AccessLog, Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, folder, path,
+};
 
 /// A folder of the operating system. Only regular files are opened, never for writing, and links are followed.
 ///

@@ -26,7 +26,7 @@ mod source;
 mod spec;
 pub mod tar;
 
-pub use access::{AccessLog, Presence};
+pub use access::{AccessLog, FAILURES_MAX, Presence};
 pub use chain::{BackupChain, ChainShape};
 pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;

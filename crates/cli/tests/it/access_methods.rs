@@ -90,8 +90,17 @@ fn tables_of_an_extension_are_not_checked_and_not_damaged() {
     for level in ["pages", "structure", "full"] {
         let arguments = ["check", text(pgdata), "--level", level, "--format", "json"];
         let document = pgclinic(&arguments).document();
-        assert_eq!(document.verdict, Verdict::Healthy, "{level}: {}", told(&document));
-        for name in ["public.measures (", "public.measures_pkey (", "pg_toast.pg_toast_"] {
+        assert_eq!(
+            document.verdict,
+            Verdict::Healthy,
+            "{level}: {}",
+            told(&document)
+        );
+        for name in [
+            "public.measures (",
+            "public.measures_pkey (",
+            "pg_toast.pg_toast_",
+        ] {
             let (why, inherent) = gap(&document, name);
             let expected = "stored by the access method columnar, whose pages are not known here";
             assert_eq!((why, inherent), (expected, true), "{level}: {name}");
@@ -110,7 +119,8 @@ fn tables_of_an_extension_are_not_checked_and_not_damaged() {
 
 #[test]
 fn pages_without_sense_beside_pg_tde_may_be_encrypted() {
-    let plain = "CREATE TABLE secrets (id int); INSERT INTO secrets SELECT generate_series(1, 5000);";
+    let plain =
+        "CREATE TABLE secrets (id int); INSERT INTO secrets SELECT generate_series(1, 5000);";
     let method = "CREATE ACCESS METHOD tde_heap TYPE TABLE HANDLER other_handler;";
     let with = filled(&format!("{HANDLER} {method} {plain}"));
     scramble(&with.pgdata.join(file_of(&with.pgdata, "secrets")));

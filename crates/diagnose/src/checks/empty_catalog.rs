@@ -77,7 +77,11 @@ impl DatabaseCheck for EmptyCatalog {
             };
             let build = cluster.build;
             let files = database.forks.iter().find(own);
-            if files.is_none_or(|files| files.blocks(build.block_size, build.segment_bytes) > 0) {
+            // A name without a regular file is told with what was not checked.
+            let is_filled = |files: &pgclinic_cluster::ForkFiles| {
+                files.segments.is_empty() || files.blocks(build.block_size, build.segment_bytes) > 0
+            };
+            if files.is_none_or(is_filled) {
                 continue;
             }
             let place = Place {

@@ -116,7 +116,10 @@ pub(crate) fn pairs(
             (Some(a), Some(b)) => !a.segments.is_empty() && !b.segments.is_empty(),
         }
     };
-    for (name, side) in [("A", Pair::a as fn(&Pair) -> Option<&ForkFiles>), ("B", Pair::b)] {
+    for (name, side) in [
+        ("A", Pair::a as fn(&Pair) -> Option<&ForkFiles>),
+        ("B", Pair::b),
+    ] {
         let own = all.values().filter(|pair| asked(pair)).filter_map(side);
         tell_no_files(name, own, coverage);
     }

@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_source::{
-    BufferPool, Chunk, ChunkReader, Presence, Range, Source, for_each_chunk,
-};
+use pgclinic_source::{BufferPool, Chunk, ChunkReader, Presence, Range, Source, for_each_chunk};
 
 use super::job::{Job, Tally};
 use super::key_order::KeyOrder;
@@ -263,9 +261,7 @@ pub(super) fn is_unknown(
     files: &ForkFiles,
     coverage: &mut Coverage,
 ) -> bool {
-    let relation = view
-        .catalog
-        .by_file(files.home.tablespace, files.filenode);
+    let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
     let why = relation.and_then(|own| unknown_storage::why(view, files, own));
     let is_unknown = why.is_some();
     coverage.not_checked.extend(why);

@@ -227,10 +227,7 @@ fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {
     } else if job.method.is_none() {
         let foreign = job.relation.and_then(|own| own.foreign_method.as_ref());
         let why = match foreign {
-            Some(method) => format!(
-                "its access method {} belongs to an extension",
-                method.name
-            ),
+            Some(method) => format!("its access method {} belongs to an extension", method.name),
             None => "its access method belongs to an extension".into(),
         };
         books.not_checked(NotChecked {

@@ -41,7 +41,7 @@ use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
 use crate::neighbours::Neighbours;
 use crate::places::file_place;
-use crate::unreachable::tell_relations;
+use crate::unreachable::{OutOfReach, tell_relations};
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
@@ -422,8 +422,9 @@ fn check_relations(
         books,
     );
     if options.since.is_none() {
+        let neighbours = Neighbours::new(jobs, records).without(&OutOfReach::of(cluster));
         relations::run(
-            (&Neighbours::new(jobs, records), catalog),
+            (&neighbours, catalog),
             cluster.source().as_ref(),
             system_identifier(cluster),
             options,

@@ -51,7 +51,8 @@ pub(crate) fn run(
         return;
     }
     tell_unfinished(jobs, options, books);
-    let tasks = tasks(jobs, options);
+    let mut tasks = tasks(jobs, options);
+    tasks.retain(|task| neighbours.is_in_reach(task.job));
     let bytes: u64 = tasks.iter().map(bytes_of).sum();
     progress.expect(bytes);
     let shares = Mutex::new(Vec::new());

@@ -10,7 +10,10 @@ use super::fitting;
 use super::folder::Folder;
 use super::lines::To;
 use super::plan::{Planned, account_of, not_salvaged};
-use super::{Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account, tell_unreadable};
+use super::{
+    Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account,
+    tell_unreadable,
+};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::Table;

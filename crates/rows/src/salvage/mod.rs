@@ -246,12 +246,23 @@ fn closed(cluster: &Cluster, mut account: Account) -> Result<Account, SalvageErr
 /// Whatever was asked for on the way and could not be reached: nothing is whole before it is told.
 fn tell_unreadable(cluster: &Cluster, account: &mut Account) {
     for trouble in cluster.unreadable() {
+        if decides_on_rows(&trouble.what) {
+            let doubtful = account.tables.iter_mut().filter(|table| !table.is_whole());
+            doubtful.for_each(|table| table.out_of_reach = true);
+        }
         let mut told = account.not_salvaged.iter();
         if !told.any(|gap| gap.what == trouble.what && !gap.inherent) {
             let gap = not_salvaged(&trouble.what, &trouble.why);
             account.not_salvaged.push(gap);
         }
     }
+}
+
+/// Which rows count, or which file is which catalog, stands there: without it a row may be in doubt that is whole.
+fn decides_on_rows(path: &str) -> bool {
+    path.starts_with("pg_xact")
+        || path.starts_with("pg_multixact")
+        || path.ends_with("pg_filenode.map")
 }
 
 /// The account of a whole salvage is written: its folder holds no work any more that could be gone on with.

@@ -329,7 +329,9 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
         });
     }
     account.out_of_reach |= files.segments.iter().any(|segment| {
-        let read = cluster.source().read_at(&files.path(segment.number), 0, &mut [0]);
+        let read = cluster
+            .source()
+            .read_at(&files.path(segment.number), 0, &mut [0]);
         read.is_err_and(|error| error.is_out_of_reach())
     });
     let short = files
