@@ -1,6 +1,6 @@
 //! A table was cut at the border of a block, and no index and no map tells how long it was.
 
-use crate::index_entries::entries_to;
+use crate::index_entries::nothing_leads_to;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_FILE, Site};
 use crate::way_out;
@@ -29,7 +29,7 @@ impl Injury for CutFileUnseen {
         site.last_marked()
             .is_none_or(|marked| u64::from(marked) < left)
             .then_some(())?;
-        (entries_to(site, left..u64::MAX) == 0).then_some(())?;
+        nothing_leads_to(site, left..u64::MAX).then_some(())?;
         let wound = Wound::cut(site, left * block, format!("the file cut to {left} blocks"));
         let counted = site
             .relation
