@@ -25,14 +25,29 @@ pub(crate) fn has_complete_btree(site: &Site<'_>) -> bool {
     btrees_of(site).iter().any(is_complete)
 }
 
+/// No valid index of the site's table leads to rows of these blocks. Other indexes than btrees are not read: a table
+/// that has one may be given away by it.
+pub(crate) fn nothing_leads_to(site: &Site<'_>, blocks: Range<u64>) -> bool {
+    let is_mute = |index: &&Relation| {
+        use AccessMethod::{Brin, Btree};
+        matches!(index.page_method(), Some(Btree | Brin) | None)
+    };
+    indexes_of(site).iter().all(is_mute) && entries_to(site, blocks) == 0
+}
+
 fn btrees_of<'a>(site: &Site<'a>) -> Vec<&'a Relation> {
+    let mut indexes = indexes_of(site);
+    indexes.retain(|index| index.page_method() == Some(AccessMethod::Btree));
+    indexes
+}
+
+fn indexes_of<'a>(site: &Site<'a>) -> Vec<&'a Relation> {
     let (Some(table), Some(catalog)) = (site.relation, site.catalog) else {
         return Vec::new();
     };
     let is_own = |relation: &&Relation| {
         let index = relation.index.as_ref();
-        relation.page_method() == Some(AccessMethod::Btree)
-            && index.is_some_and(|index| index.table == table.oid && index.valid && index.live)
+        index.is_some_and(|index| index.table == table.oid && index.valid && index.live)
     };
     catalog.relations.values().filter(is_own).collect()
 }

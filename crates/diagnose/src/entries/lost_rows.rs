@@ -90,12 +90,14 @@ impl<'a> IndexWitness<'a> {
             if relation.is_interrupted() {
                 return;
             }
-            let Some(page) = pages.page(block).filter(|_| !is_out) else {
-                continue;
-            };
-            if !relation.is_lasting(fork, block) {
+            if is_out || !relation.is_lasting(fork, block) {
                 continue;
             }
+            let Some(page) = pages.page(block) else {
+                // What could not be read may hold the entries that are missed.
+                self.has_damage |= pages.bytes(block).is_none();
+                continue;
+            };
             for_each_entry(method, page, |item, tid| {
                 if is_lost(tid.block) && relation.is_lasting(relation.fork, tid.block) {
                     self.add(tid, EntryPlace { block, item });

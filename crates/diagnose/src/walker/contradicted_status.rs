@@ -43,8 +43,17 @@ const OF_CATALOGS: &[&str] = &[
     "catalog-index-unseen",
 ];
 
+/// The page is damaged only if the commit log is right.
+pub(super) fn is_all(drafts: &[Draft]) -> bool {
+    let mut damage = drafts
+        .iter()
+        .filter(|draft| draft.severity == Severity::Damage);
+    let denied = drafts.iter().any(|draft| draft.story.contradicts.is_some());
+    denied && damage.all(|draft| rests_on_status(draft.rule.name))
+}
+
 /// The rule judges rows of a page by the commit log.
-pub(super) fn rests_on_status(rule: &str) -> bool {
+fn rests_on_status(rule: &str) -> bool {
     OF_PAGES.contains(&rule)
 }
 

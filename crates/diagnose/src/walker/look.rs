@@ -230,15 +230,12 @@ impl<'a> Looker<'a> {
                 root.cause.take_if(|cause| others && cause.is_a_guess());
             }
         }
-        let rests_on_status = drafts
-            .iter()
-            .filter(|draft| draft.severity == Severity::Damage)
-            .all(|draft| contradicted_status::rests_on_status(draft.rule.name));
+        let is_contradicted = contradicted_status::is_all(&drafts);
         for finding in self.finish(drafts, cx) {
             notes.findings.keep(finding);
         }
         match damaged {
-            true if rests_on_status => Seen::Contradicted,
+            true if is_contradicted => Seen::Contradicted,
             true => Seen::Damaged,
             false => Seen::Noted,
         }

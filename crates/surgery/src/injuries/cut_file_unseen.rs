@@ -1,6 +1,9 @@
 //! A table was cut at the border of a block, and no index and no map tells how long it was.
 
-use crate::index_entries::entries_to;
+use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_format::Fork;
+
+use crate::index_entries::nothing_leads_to;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_FILE, Site};
 use crate::way_out;
@@ -25,12 +28,20 @@ impl Injury for CutFileUnseen {
         let files = site.files.filter(|files| files.segments.len() == 1)?;
         let len = files.bytes();
         let block = u64::from(site.cluster.build.block_size);
-        let left = (len / block).checked_sub(1).filter(|left| *left > 0)?;
-        site.last_marked()
-            .is_none_or(|marked| u64::from(marked) < left)
-            .then_some(())?;
-        (entries_to(site, left..u64::MAX) == 0).then_some(())?;
-        let wound = Wound::cut(site, left * block, format!("the file cut to {left} blocks"));
+        let left = (len / block).checked_sub(1)?;
+        nothing_leads_to(site, left..u64::MAX).then_some(())?;
+        let cut = Change::Cut {
+            path: site.path.clone(),
+            len: left * block,
+            kept: "cut".into(),
+        };
+        let remove = site.sibling(Fork::Vm).map(|map| Change::Remove {
+            path: map.path(0),
+            kept: "removed".into(),
+        });
+        let changes = std::iter::once(cut).chain(remove).collect();
+        let words = format!("the file cut to {left} blocks, its map removed");
+        let wound = Wound::of_all(Patch { changes }, words)?;
         let counted = site
             .relation
             .and_then(|relation| u64::try_from(relation.relpages).ok());

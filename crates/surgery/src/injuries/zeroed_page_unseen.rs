@@ -1,6 +1,6 @@
 //! A page of a table is all zeros, as one never used, and no index leads to it.
 
-use crate::index_entries::entries_to;
+use crate::index_entries::nothing_leads_to;
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{HEAP_PAGE, Site};
 use crate::way_out;
@@ -23,7 +23,7 @@ impl Injury for ZeroedPageUnseen {
 
     fn wound(&self, site: &Site<'_>, _seed: u64) -> Option<Wound> {
         let block = u64::from(site.block);
-        (entries_to(site, block..block + 1) == 0).then_some(())?;
+        nothing_leads_to(site, block..block + 1).then_some(())?;
         let wound = Wound::edit(site, "the whole page set to zero", |page| page.fill(0))?;
         let marked = site.checkpoint().is_some() && site.map_bits() != 0;
         Some(wound.must_or_blind(
