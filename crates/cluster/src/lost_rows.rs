@@ -79,20 +79,36 @@ impl Reader<'_> {
             let known = columns.get(&relation.oid).map_or(&[][..], Vec::as_slice);
             let is_lost = lost_rows.contains(&relation.oid);
             let count = (!is_lost).then_some(relation.relnatts);
-            if is_lost || known.len() != usize::from(relation.relnatts) {
+            if is_lost || is_gappy(known, relation.relnatts) {
                 gaps.insert(relation.oid, Gap { known, count });
             }
         }
-        if gaps.is_empty() {
+        if gaps.is_empty() && places.is_sound() && !places.has_zeroed() {
             return;
         }
-        catalog.lost_columns = lost_columns(self.cluster, self.home, self.words, places, &gaps);
+        let without_columns = gaps.values().filter(|gap| gap.count.is_some()).count();
+        let (lost, entries) = lost_columns(self.cluster, self.home, self.words, places, &gaps);
+        self.doubt_columns(without_columns, entries);
+        catalog.lost_columns = lost;
         for oid in lost_rows {
             let last = catalog.lost_columns.get(&oid).and_then(|lost| lost.last());
             let relation = catalog.relations.get_mut(&oid);
             if let (Some(last), Some(relation)) = (last, relation) {
                 relation.relnatts = relation.relnatts.max(last.attnum);
             }
+        }
+    }
+
+    fn doubt_columns(&mut self, relations: usize, entries: u64) {
+        if !self.cluster.is_of_one_moment() {
+            return;
+        }
+        if relations > 0 {
+            let why = format!("it does not have all columns of {relations} relations");
+            self.trouble("pg_attribute", why);
+        } else if entries > 0 && !self.cluster.is_replayed() {
+            let why = format!("{entries} entries of an index lead to pages that are lost");
+            self.trouble("pg_attribute", why);
         }
     }
 
@@ -182,6 +198,12 @@ fn type_lost_columns(catalog: &mut Catalog) {
     catalog
         .partial_columns
         .retain(|_, columns| !columns.is_empty());
+}
+
+/// Some number up to the last one is missing; rows whose status is lost may be there twice.
+fn is_gappy(known: &[Column], count: u16) -> bool {
+    let has = |number: u16| known.iter().any(|column| column.attnum == number);
+    known.len() != usize::from(count) && !(1..=count).all(has)
 }
 
 fn is_whole(relation: &Relation, columns: &[Column]) -> bool {
