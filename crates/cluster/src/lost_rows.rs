@@ -12,6 +12,9 @@ use crate::witness::{
     owner_by_toast_name, rebuilt, settle_kind,
 };
 
+/// Stands for the schema of a relation where nothing tells it.
+const UNKNOWN_SCHEMA: &str = "unknown_schema";
+
 type Columns = BTreeMap<Oid, Vec<Column>>;
 
 impl Reader<'_> {
@@ -35,8 +38,7 @@ impl Reader<'_> {
         catalog.names_unread = places.has_unread();
         for lost in found.relations {
             let own = lost.oid.and_then(|oid| columns.get(&oid));
-            let numbers = own.into_iter().flatten().map(|column| column.attnum);
-            let relation = rebuilt(self.cluster, &lost, numbers.max().unwrap_or(0));
+            let relation = rebuilt(self.cluster, &lost, own.map_or(&[][..], Vec::as_slice));
             catalog
                 .relations
                 .extend(relation.map(|relation| (relation.oid, relation)));
@@ -114,6 +116,16 @@ impl Reader<'_> {
 
     /// A relation that only `pg_attribute` knows is called as its row type is.
     pub(crate) fn name_lost_by_type(&mut self, catalog: &mut Catalog) {
+        self.take_names_of_types(catalog);
+        for oid in catalog.lost_relations.iter().filter_map(|lost| lost.oid) {
+            let relation = catalog.relations.get_mut(&oid);
+            if let Some(relation) = relation.filter(|relation| relation.schema.is_empty()) {
+                relation.schema = UNKNOWN_SCHEMA.to_owned();
+            }
+        }
+    }
+
+    fn take_names_of_types(&self, catalog: &mut Catalog) {
         let nameless = catalog.lost_relations.iter_mut();
         for lost in nameless.filter(|lost| lost.name.is_none()) {
             let Some(oid) = lost.oid else {
