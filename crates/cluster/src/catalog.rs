@@ -30,6 +30,8 @@ const BTREE: Oid = 403;
 const PG_COLLATION: Oid = 3456;
 const PG_DATABASE: Oid = 1262;
 const PG_SEQUENCE: Oid = 2224;
+/// `SelfItemPointerAttributeNumber`: every table has it.
+const CTID: i16 = -1;
 
 /// How much of a catalog is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -214,7 +216,9 @@ impl Reader<'_> {
             }
         };
         if let Some(places) = class_places {
-            self.find_lost_relations(catalog, &columns, &places);
+            let is_whole = |places: &RowPlaces| places.is_sound() && !places.has_zeroed();
+            let columns_are_whole = attribute_places.as_ref().is_some_and(is_whole);
+            self.find_lost_relations(catalog, &columns, columns_are_whole, &places);
         }
         if let Some(places) = attribute_places {
             self.find_lost_columns(catalog, &mut columns, &places);
@@ -417,6 +421,11 @@ impl Reader<'_> {
         let places = self.rows("pg_attribute", filenode, &names.layouts, |row| {
             if let Some((relation, column)) = place.column(&row) {
                 columns.entry(relation).or_default().push(column);
+            } else if let (Some(relation), Some(CTID)) =
+                (row.u32(place.relation), row.i16(place.number))
+            {
+                // A table without columns is known by its system columns.
+                columns.entry(relation).or_default();
             }
         });
         (columns, places)

@@ -23,6 +23,7 @@ impl Reader<'_> {
         &mut self,
         catalog: &mut Catalog,
         columns: &Columns,
+        columns_are_whole: bool,
         places: &RowPlaces,
     ) {
         let class = ClassWitness {
@@ -32,13 +33,14 @@ impl Reader<'_> {
             places,
             relations: &catalog.relations,
             columns,
+            columns_are_whole,
         };
         let found = lost_relations(&class);
         self.doubt_names(&found, places);
         catalog.names_unread = places.has_unread();
         for lost in found.relations {
             let own = lost.oid.and_then(|oid| columns.get(&oid));
-            let relation = rebuilt(self.cluster, &lost, own.map_or(&[][..], Vec::as_slice));
+            let relation = rebuilt(self.cluster, &lost, own.map(Vec::as_slice));
             catalog
                 .relations
                 .extend(relation.map(|relation| (relation.oid, relation)));
@@ -96,7 +98,10 @@ impl Reader<'_> {
             let last = catalog.lost_columns.get(&oid).and_then(|lost| lost.last());
             let relation = catalog.relations.get_mut(&oid);
             if let (Some(last), Some(relation)) = (last, relation) {
-                relation.relnatts = relation.relnatts.max(last.attnum);
+                relation.relnatts = match columns.contains_key(&oid) {
+                    true => relation.relnatts.max(last.attnum),
+                    false => last.attnum,
+                };
             }
         }
     }

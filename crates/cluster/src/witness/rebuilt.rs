@@ -20,6 +20,8 @@ pub(crate) fn owner_by_toast_name(name: &str) -> Option<Oid> {
     name.strip_prefix("pg_toast_")?.parse().ok()
 }
 
+/// `MaxHeapAttributeNumber`, where nothing tells how many there are.
+const COLUMNS_MAX: u16 = 1600;
 /// The columns of a TOAST relation.
 const TOAST_COLUMNS: [&str; 3] = ["chunk_id", "chunk_seq", "chunk_data"];
 /// The schema of a relation that a cluster is born with, where nothing tells: `pg_catalog`.
@@ -29,7 +31,7 @@ const PG_CATALOG: &str = "11";
 pub(crate) fn rebuilt(
     cluster: &Cluster,
     lost: &LostRelation,
-    columns: &[Column],
+    columns: Option<&[Column]>,
 ) -> Option<Relation> {
     let oid = lost.oid?;
     let name = lost.name.clone();
@@ -37,7 +39,8 @@ pub(crate) fn rebuilt(
         true => PG_CATALOG,
         false => "",
     };
-    let relnatts = columns.iter().map(|column| column.attnum).max();
+    let relnatts = columns.map(|columns| columns.iter().map(|column| column.attnum).max());
+    let columns = columns.unwrap_or_default();
     let mut relation = Relation {
         oid,
         schema: lost.schema.clone().unwrap_or_else(|| schema.to_owned()),
@@ -54,7 +57,7 @@ pub(crate) fn rebuilt(
         relminmxid: MultiXactId(0),
         toast: 0,
         toast_of: 0,
-        relnatts: relnatts.unwrap_or(0),
+        relnatts: relnatts.map_or(COLUMNS_MAX, Option::unwrap_or_default),
         populated: true,
         columns: None,
         layouts: None,
