@@ -20,7 +20,7 @@ use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
-use crate::witness::{LostColumn, LostRelation, entries_without_page};
+use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
 use crate::words::Words;
 
 const PG_CLASS: Oid = 1259;
@@ -33,6 +33,8 @@ const BTREE: Oid = 403;
 const PG_COLLATION: Oid = 3456;
 const PG_DATABASE: Oid = 1262;
 const PG_SEQUENCE: Oid = 2224;
+/// `SelfItemPointerAttributeNumber`: every table has it.
+const CTID: i16 = -1;
 
 /// How much of a catalog is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -233,7 +235,9 @@ impl Reader<'_> {
             }
         };
         if let Some(places) = class_places {
-            self.find_lost_relations(catalog, &columns, &places);
+            let is_whole = |places: &RowPlaces| places.is_sound() && !places.has_zeroed();
+            let columns_are_whole = attribute_places.as_ref().is_some_and(is_whole);
+            self.find_lost_relations(catalog, &columns, columns_are_whole, &places);
         }
         if let Some(places) = attribute_places {
             self.find_lost_columns(catalog, &mut columns, &places);
@@ -370,17 +374,12 @@ impl Reader<'_> {
         if self.cluster.is_replayed() || !self.cluster.is_of_one_moment() {
             return;
         }
-        let mut indexes_of: BTreeMap<Oid, Vec<&Relation>> = BTreeMap::new();
-        for relation in relations.values() {
-            let table = relation.index.as_ref().map(|index| index.table);
-            if let Some(table) = table.filter(|table| read.contains_key(table)) {
-                indexes_of.entry(table).or_default().push(relation);
-            }
-        }
         for (catalog, places) in read {
             let name = relations.get(&catalog).map(|relation| &relation.name);
-            let indexes = indexes_of.get(&catalog).map_or(&[][..], Vec::as_slice);
-            let entries = entries_without_page(self.cluster, self.home, indexes, &places);
+            let index = index_of_rows(catalog).and_then(|index| relations.get(&index));
+            let entries = index.map_or(0, |index| {
+                entries_without_page(self.cluster, self.home, index, &places)
+            });
             if let (Some(name), true) = (name, entries > 0) {
                 let why = format!("{entries} entries of an index lead to pages that are lost");
                 self.trouble(name, why);
@@ -447,6 +446,11 @@ impl Reader<'_> {
         let places = self.rows("pg_attribute", filenode, &names.layouts, |row| {
             if let Some((relation, column)) = place.column(&row) {
                 columns.entry(relation).or_default().push(column);
+            } else if let (Some(relation), Some(CTID)) =
+                (row.u32(place.relation), row.i16(place.number))
+            {
+                // A table without columns is known by its system columns.
+                columns.entry(relation).or_default();
             }
         });
         (columns, places)
@@ -501,6 +505,19 @@ impl Reader<'_> {
         });
         self.places
             .extend(places.map(|places| (PG_NAMESPACE, places)));
+        let is_nameless = |relation: &Relation| {
+            !relation.schema.is_empty() && !schemas.contains_key(&relation.schema)
+        };
+        if relations.values().any(is_nameless) && !self.cluster.is_running() {
+            let lost = schema_names(self.cluster, self.home, self.words, relations);
+            if self.cluster.is_of_one_moment() && !lost.is_empty() {
+                let why = format!("{} schemas are named by its indexes alone", lost.len());
+                self.trouble("pg_namespace", why);
+            }
+            for (oid, name) in lost {
+                schemas.entry(oid.to_string()).or_insert(name);
+            }
+        }
         let mut nameless = BTreeSet::new();
         for relation in relations.values_mut() {
             match schemas.get(&relation.schema) {

@@ -12,6 +12,9 @@ use crate::witness::{
     owner_by_toast_name, rebuilt, settle_kind,
 };
 
+/// Stands for the schema of a relation where nothing tells it.
+const UNKNOWN_SCHEMA: &str = "unknown_schema";
+
 type Columns = BTreeMap<Oid, Vec<Column>>;
 
 impl Reader<'_> {
@@ -20,6 +23,7 @@ impl Reader<'_> {
         &mut self,
         catalog: &mut Catalog,
         columns: &Columns,
+        columns_are_whole: bool,
         places: &RowPlaces,
     ) {
         let class = ClassWitness {
@@ -29,14 +33,14 @@ impl Reader<'_> {
             places,
             relations: &catalog.relations,
             columns,
+            columns_are_whole,
         };
         let found = lost_relations(&class);
         self.doubt_names(&found, places);
         catalog.names_unread = places.has_unread();
         for lost in found.relations {
             let own = lost.oid.and_then(|oid| columns.get(&oid));
-            let numbers = own.into_iter().flatten().map(|column| column.attnum);
-            let relation = rebuilt(self.cluster, &lost, numbers.max().unwrap_or(0));
+            let relation = rebuilt(self.cluster, &lost, own.map(Vec::as_slice));
             catalog
                 .relations
                 .extend(relation.map(|relation| (relation.oid, relation)));
@@ -79,25 +83,54 @@ impl Reader<'_> {
             let known = columns.get(&relation.oid).map_or(&[][..], Vec::as_slice);
             let is_lost = lost_rows.contains(&relation.oid);
             let count = (!is_lost).then_some(relation.relnatts);
-            if is_lost || known.len() != usize::from(relation.relnatts) {
+            if is_lost || is_gappy(known, relation.relnatts) {
                 gaps.insert(relation.oid, Gap { known, count });
             }
         }
-        if gaps.is_empty() {
+        if gaps.is_empty() && places.is_sound() && !places.has_zeroed() {
             return;
         }
-        catalog.lost_columns = lost_columns(self.cluster, self.home, self.words, places, &gaps);
+        let without_columns = gaps.values().filter(|gap| gap.count.is_some()).count();
+        let (lost, entries) = lost_columns(self.cluster, self.home, self.words, places, &gaps);
+        self.doubt_columns(without_columns, entries);
+        catalog.lost_columns = lost;
         for oid in lost_rows {
             let last = catalog.lost_columns.get(&oid).and_then(|lost| lost.last());
             let relation = catalog.relations.get_mut(&oid);
             if let (Some(last), Some(relation)) = (last, relation) {
-                relation.relnatts = relation.relnatts.max(last.attnum);
+                relation.relnatts = match columns.contains_key(&oid) {
+                    true => relation.relnatts.max(last.attnum),
+                    false => last.attnum,
+                };
             }
+        }
+    }
+
+    fn doubt_columns(&mut self, relations: usize, entries: u64) {
+        if !self.cluster.is_of_one_moment() {
+            return;
+        }
+        if relations > 0 {
+            let why = format!("it does not have all columns of {relations} relations");
+            self.trouble("pg_attribute", why);
+        } else if entries > 0 && !self.cluster.is_replayed() {
+            let why = format!("{entries} entries of an index lead to pages that are lost");
+            self.trouble("pg_attribute", why);
         }
     }
 
     /// A relation that only `pg_attribute` knows is called as its row type is.
     pub(crate) fn name_lost_by_type(&mut self, catalog: &mut Catalog) {
+        self.take_names_of_types(catalog);
+        for oid in catalog.lost_relations.iter().filter_map(|lost| lost.oid) {
+            let relation = catalog.relations.get_mut(&oid);
+            if let Some(relation) = relation.filter(|relation| relation.schema.is_empty()) {
+                relation.schema = UNKNOWN_SCHEMA.to_owned();
+            }
+        }
+    }
+
+    fn take_names_of_types(&self, catalog: &mut Catalog) {
         let nameless = catalog.lost_relations.iter_mut();
         for lost in nameless.filter(|lost| lost.name.is_none()) {
             let Some(oid) = lost.oid else {
@@ -182,6 +215,12 @@ fn type_lost_columns(catalog: &mut Catalog) {
     catalog
         .partial_columns
         .retain(|_, columns| !columns.is_empty());
+}
+
+/// Some number up to the last one is missing; rows whose status is lost may be there twice.
+fn is_gappy(known: &[Column], count: u16) -> bool {
+    let has = |number: u16| known.iter().any(|column| column.attnum == number);
+    known.len() != usize::from(count) && !(1..=count).all(has)
 }
 
 fn is_whole(relation: &Relation, columns: &[Column]) -> bool {

@@ -60,14 +60,15 @@ impl Gap<'_> {
     }
 }
 
-/// What the indexes of `pg_attribute` say of columns that are missing.
+/// What the indexes of `pg_attribute` say of columns that are missing, and how many entries lead to pages that are lost.
 pub(crate) fn lost_columns(
     cluster: &Cluster,
     home: &Home,
     words: Words,
     places: &RowPlaces,
     gaps: &BTreeMap<Oid, Gap<'_>>,
-) -> LostColumns {
+) -> (LostColumns, u64) {
+    let mut entries_without_page = 0u64;
     let mut rows: BTreeMap<Tid, (Oid, u16)> = BTreeMap::new();
     each_entry(
         cluster,
@@ -78,9 +79,10 @@ pub(crate) fn lost_columns(
             let (Some(relation), Some(attnum)) = (keys.oid(0), keys.i16(1)) else {
                 return;
             };
-            let attnum = u16::try_from(attnum).unwrap_or(0);
+            let (attnum, state) = (u16::try_from(attnum).unwrap_or(0), places.state(tid));
+            entries_without_page += u64::from(state == PlaceState::PageLost);
             let gap = gaps.get(&relation);
-            if gap.is_some_and(|gap| gap.misses(attnum, places.state(tid))) {
+            if gap.is_some_and(|gap| gap.misses(attnum, state)) {
                 rows.insert(tid, (relation, attnum));
             }
         },
@@ -99,7 +101,7 @@ pub(crate) fn lost_columns(
             },
         );
     }
-    joined(rows, &mut names)
+    (joined(rows, &mut names), entries_without_page)
 }
 
 /// A column that was renamed may have two rows: the later one is taken, and one on a page that is lost is not preferred to it.

@@ -1,7 +1,8 @@
 //! The entries of a catalog's btree that are in use: row and key columns.
 
+use std::collections::BTreeMap;
+
 use pgclinic_format::attribute::Attribute;
-use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
 
@@ -10,6 +11,7 @@ use crate::cluster::Cluster;
 use crate::files::{ForkFiles, Home};
 use crate::relation::Relation;
 use crate::row_places::{PlaceState, RowPlaces};
+use crate::words::Words;
 
 /// `oid`, `int4`.
 pub(super) const WORD: ColumnLayout = ColumnLayout {
@@ -53,30 +55,82 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Entries of the first of these btrees whose leaves are all there that lead to pages which are lost.
+/// The smallest index on all rows of a catalog, by the catalog's OID. `pg_index` would tell, if it were not one of them.
+pub(crate) fn index_of_rows(catalog: Oid) -> Option<Oid> {
+    Some(match catalog {
+        1247 => 2703,
+        1262 => 2672,
+        2224 => 5002,
+        2603 => 2757,
+        2610 => 2679,
+        2615 => PG_NAMESPACE_OID_INDEX,
+        2616 => 2687,
+        3456 => 3085,
+        3501 => 3502,
+        3541 => 3542,
+        _ => return None,
+    })
+}
+
+const PG_NAMESPACE_NSPNAME_INDEX: Oid = 2684;
+const PG_NAMESPACE_OID_INDEX: Oid = 2685;
+
+/// Entries of this index that lead to pages which are lost.
 pub(crate) fn entries_without_page(
     cluster: &Cluster,
     home: &Home,
-    indexes: &[&Relation],
+    index: &Relation,
     places: &RowPlaces,
 ) -> u64 {
-    let method = |index: &&&Relation| index.access_method == Some(AccessMethod::Btree);
-    for index in indexes.iter().filter(method) {
-        let global = cluster.homes.iter().find(|home| home.database == 0);
-        let home = match index.shared {
-            true => global.unwrap_or(home),
-            false => home,
-        };
-        let files = cluster.fork_files(home, index.filenode, Fork::Main);
-        let mut lost = 0u64;
-        let is_whole = each_entry_of(cluster, &files, &[], &mut |tid, _| {
-            lost += u64::from(places.state(tid) == PlaceState::PageLost);
-        });
-        if is_whole {
-            return lost;
-        }
-    }
-    0
+    let mut lost = 0u64;
+    each_entry_of(cluster, home, index, &[], &mut |tid, _| {
+        lost += u64::from(places.state(tid) == PlaceState::PageLost);
+    });
+    lost
+}
+
+/// What the two indexes of `pg_namespace`, joined by TID, call the schemas. Entries of dropped ones are among them, which name no
+/// relation.
+pub(crate) fn schema_names(
+    cluster: &Cluster,
+    home: &Home,
+    words: Words,
+    relations: &BTreeMap<Oid, Relation>,
+) -> BTreeMap<Oid, String> {
+    let index = |oid: Oid| relations.get(&oid);
+    let (Some(by_oid), Some(by_name)) = (
+        index(PG_NAMESPACE_OID_INDEX),
+        index(PG_NAMESPACE_NSPNAME_INDEX),
+    ) else {
+        return BTreeMap::new();
+    };
+    let mut oids = BTreeMap::new();
+    each_entry_of(cluster, home, by_oid, &[WORD], &mut |tid, keys| {
+        oids.extend(keys.oid(0).map(|oid| (tid, oid)));
+    });
+    let mut names = BTreeMap::new();
+    each_entry_of(cluster, home, by_name, &[NAME], &mut |tid, keys| {
+        let name = words.readable(keys.name(0));
+        names.extend(oids.get(&tid).map(|oid| (*oid, name)));
+    });
+    names
+}
+
+/// Gives every row that an entry of this btree names, with the key.
+fn each_entry_of(
+    cluster: &Cluster,
+    home: &Home,
+    index: &Relation,
+    columns: &[ColumnLayout],
+    each: &mut dyn FnMut(Tid, &Keys<'_>),
+) -> bool {
+    let global = cluster.homes.iter().find(|home| home.database == 0);
+    let home = match index.shared {
+        true => global.unwrap_or(home),
+        false => home,
+    };
+    let files = cluster.fork_files(home, index.filenode, Fork::Main);
+    each_entry_in(cluster, &files, columns, each)
 }
 
 /// Gives every row that an entry of the mapped index names, with the key.
@@ -89,12 +143,12 @@ pub(super) fn each_entry(
 ) -> bool {
     let filenode = cluster.mapped_file(home, index);
     let files = cluster.fork_files(home, filenode, Fork::Main);
-    each_entry_of(cluster, &files, columns, each)
+    each_entry_in(cluster, &files, columns, each)
 }
 
 /// The same of the index in these files, leaf by leaf along them. Entries that are marked dead are left out: the server knows that
 /// nobody sees their rows. Whether every leaf was there and sound.
-fn each_entry_of(
+fn each_entry_in(
     cluster: &Cluster,
     files: &ForkFiles,
     columns: &[ColumnLayout],

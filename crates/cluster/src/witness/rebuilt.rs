@@ -1,13 +1,14 @@
 //! A relation as its lost row in `pg_class` must have described it, as far as its file, its name and other catalogs tell.
 
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
 
 use super::relations::LostRelation;
 use crate::cluster::Cluster;
 use crate::file_name::fork_path;
 use crate::files::Home;
-use crate::relation::{Persistence, RelKind, Relation};
+use crate::relation::{Column, Persistence, RelKind, Relation};
 
 /// `pg_global`.
 const GLOBAL: Oid = 1664;
@@ -19,13 +20,30 @@ pub(crate) fn owner_by_toast_name(name: &str) -> Option<Oid> {
     name.strip_prefix("pg_toast_")?.parse().ok()
 }
 
-/// The relation, with `columns` columns. What only its row could tell is left at nothing: estimates, freeze limits.
-pub(crate) fn rebuilt(cluster: &Cluster, lost: &LostRelation, columns: u16) -> Option<Relation> {
+/// `MaxHeapAttributeNumber`, where nothing tells how many there are.
+const COLUMNS_MAX: u16 = 1600;
+/// The columns of a TOAST relation.
+const TOAST_COLUMNS: [&str; 3] = ["chunk_id", "chunk_seq", "chunk_data"];
+/// The schema of a relation that a cluster is born with, where nothing tells: `pg_catalog`.
+const PG_CATALOG: &str = "11";
+
+/// The relation, with the columns that `pg_attribute` has of it. What only its row could tell is left at nothing: estimates, freeze limits.
+pub(crate) fn rebuilt(
+    cluster: &Cluster,
+    lost: &LostRelation,
+    columns: Option<&[Column]>,
+) -> Option<Relation> {
     let oid = lost.oid?;
     let name = lost.name.clone();
+    let schema = match oid < FIRST_NORMAL_OID {
+        true => PG_CATALOG,
+        false => "",
+    };
+    let relnatts = columns.map(|columns| columns.iter().map(|column| column.attnum).max());
+    let columns = columns.unwrap_or_default();
     let mut relation = Relation {
         oid,
-        schema: lost.schema.clone().unwrap_or_default(),
+        schema: lost.schema.clone().unwrap_or_else(|| schema.to_owned()),
         name: name.unwrap_or_else(|| format!("relation_{oid}")),
         kind: RelKind::WithoutStorage,
         persistence: Persistence::Permanent,
@@ -39,7 +57,7 @@ pub(crate) fn rebuilt(cluster: &Cluster, lost: &LostRelation, columns: u16) -> O
         relminmxid: MultiXactId(0),
         toast: 0,
         toast_of: 0,
-        relnatts: columns,
+        relnatts: relnatts.map_or(COLUMNS_MAX, Option::unwrap_or_default),
         populated: true,
         columns: None,
         layouts: None,
@@ -52,14 +70,17 @@ pub(crate) fn rebuilt(cluster: &Cluster, lost: &LostRelation, columns: u16) -> O
         if cluster.source.len(&init).is_ok() {
             relation.persistence = Persistence::Unlogged;
         }
-        set_kind(&mut relation, cluster.method_of_content(&files));
+        let mut names = columns.iter().map(|column| column.name.as_str());
+        let has_chunks = columns.len() == 3 && names.all(|name| TOAST_COLUMNS.contains(&name));
+        let is_named = relation.schema == PG_TOAST && owner_by_toast_name(&relation.name).is_some();
+        let is_toast = is_named || (lost.name.is_none() && has_chunks);
+        set_kind(&mut relation, cluster.method_of_content(&files), is_toast);
     }
     Some(relation)
 }
 
 /// By what its pages look like; a file without pages is taken for a table's until `pg_index` says otherwise.
-fn set_kind(relation: &mut Relation, method: Option<AccessMethod>) {
-    let is_toast = relation.schema == PG_TOAST && owner_by_toast_name(&relation.name).is_some();
+fn set_kind(relation: &mut Relation, method: Option<AccessMethod>, is_toast: bool) {
     relation.kind = match method {
         Some(AccessMethod::Sequence) => RelKind::Sequence,
         Some(AccessMethod::Heap) | None if is_toast => RelKind::Toast,

@@ -77,6 +77,8 @@ pub(crate) struct ClassWitness<'a> {
     pub(crate) relations: &'a BTreeMap<Oid, Relation>,
     /// What `pg_attribute` has, by relation; nothing where it was not read.
     pub(crate) columns: &'a BTreeMap<Oid, Vec<Column>>,
+    /// No page of `pg_attribute` is bad or all zero: a relation without rows there is none, and its file a leftover.
+    pub(crate) columns_are_whole: bool,
 }
 
 /// What the indexes of `pg_class` say.
@@ -205,7 +207,8 @@ impl ClassWitness<'_> {
             let file = lost.filenode.map(|filenode| (lost.tablespace, filenode));
             let is_taken = file.is_some_and(|file| claimed.contains(&file));
             let state = self.places.state(tid);
-            let by_file = state.is_without_page() || state == PlaceState::NoRow;
+            let is_without_row = state.is_without_page() || state == PlaceState::NoRow;
+            let by_file = is_without_row && !self.columns_are_whole;
             let counts = lost.has_columns || (by_file && lost.path.is_some());
             if !counts || (is_taken && !lost.has_columns) {
                 continue;
