@@ -220,12 +220,7 @@ fn own_name(what: &str, oid: Oid) -> String {
     format!("{OWN_SCHEMA}.{what}_{oid}")
 }
 
-fn base_statements(
-    ty: &TypeInfo,
-    name: &str,
-    read_as: &str,
-    cast: Cast,
-) -> Result<String, String> {
+fn base_statements(ty: &TypeInfo, name: &str, read_as: &str, cast: Cast) -> Result<String, String> {
     // One that is not a varlena itself is read by functions for bytea.
     let align = match cast {
         Cast::Varlena => ty.align,

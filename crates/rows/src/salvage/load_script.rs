@@ -9,12 +9,10 @@ use pgclinic_cluster::{Catalog, Charset, Cluster, Generated};
 use pgclinic_format::Oid;
 
 use super::account::{Account, SequenceAccount, TableAccount};
-use super::staging::{
-    QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns,
-};
+use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
 use super::{Encoding, Rows, SalvageOptions, choice_of, encoding_of, sequences};
 use crate::schema::{
-    Catalogs, Ddl, ExtensionTable, SESSION, encoding_name, extension_table, literal,
+    Catalogs, Ddl, ExtensionTable, SESSION, dollar_quoted, encoding_name, extension_table, literal,
 };
 use crate::shape::{MainForks, Origin, Table};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
@@ -92,9 +90,12 @@ pub(super) fn of_database(
 /// What makes the text of the files mean what it says.
 fn settings_of(options: &SalvageOptions) -> String {
     let settings = options.text.of_session().into_iter();
-    let set = settings.map(|(name, value)| {
-        let (name, value) = (literal(&name), literal(&value));
-        format!("SELECT pg_catalog.set_config({name}, {value}, false);\n")
+    let set = settings.map(|(name, value)| match (name.as_str(), value.as_str()) {
+        // A list of names, each quoted by itself.
+        ("search_path", schemas) if !schemas.is_empty() => {
+            format!("SET search_path = {schemas};\n")
+        }
+        _ => format!("SET {name} = {};\n", literal(&value)),
     });
     set.collect()
 }
@@ -136,7 +137,11 @@ impl Script<'_> {
                 let loaded = self.describe(account, &mut own);
                 if loaded.is_none() {
                     let name = QUOTING.qualified(&account.schema, &account.table);
-                    omit(&mut script, &name, "its columns are not those of the catalogs");
+                    omit(
+                        &mut script,
+                        &name,
+                        "its columns are not those of the catalogs",
+                    );
                 }
                 loaded
             })
@@ -166,7 +171,12 @@ impl Script<'_> {
     fn in_order<'a>(&self, tables: &[&'a TableAccount]) -> Vec<&'a TableAccount> {
         let mut waiting: BTreeMap<(&str, &str, Oid), &'a TableAccount> = tables
             .iter()
-            .map(|table| ((table.schema.as_str(), table.table.as_str(), table.oid), *table))
+            .map(|table| {
+                (
+                    (table.schema.as_str(), table.table.as_str(), table.oid),
+                    *table,
+                )
+            })
             .collect();
         let mut open: BTreeSet<Oid> = tables.iter().map(|table| table.oid).collect();
         let needs = |table: Oid| -> Vec<Oid> {
@@ -201,7 +211,11 @@ impl Script<'_> {
     }
 
     /// Nothing where the file was written by columns that somebody gave.
-    fn describe<'a>(&self, account: &'a TableAccount, own: &mut OwnTypes<'_>) -> Option<Loaded<'a>> {
+    fn describe<'a>(
+        &self,
+        account: &'a TableAccount,
+        own: &mut OwnTypes<'_>,
+    ) -> Option<Loaded<'a>> {
         let relation = self.catalog.relations.get(&account.oid)?;
         let choice = choice_of(self.options);
         let table = Table::of(&self.files, self.catalog, relation, choice).ok()?;
@@ -265,14 +279,20 @@ impl Script<'_> {
         let form = self.options.form.name();
         let how = FORMS.iter().find(|(known, _)| *known == form);
         let how = how.map_or("", |(_, how)| how);
-        let copy = |to: &str| format!("\\copy {to}{list} FROM {file} WITH ({how}, ENCODING '{}')\n", self.encoding);
+        let copy = |to: &str| {
+            format!(
+                "\\copy {to}{list} FROM {file} WITH ({how}, ENCODING '{}')\n",
+                self.encoding
+            )
+        };
         let statements = match &staging {
             None => copy(&name),
             Some(staging) => format!(
-                "BEGIN;\n{};\n{}{};\nCOMMIT;\n",
+                "BEGIN;\n{};\n{}{};\n{}COMMIT;\n",
                 staging.create,
                 copy(STAGE),
-                staging.insert
+                staging.insert,
+                staging.missing.as_deref().map_or(String::new(), warning)
             ),
         };
         // psql reads a command of its own to the end of its line.
@@ -290,6 +310,15 @@ fn omit(script: &mut String, name: &str, why: &str) {
         one_line(name),
         one_line(why)
     );
+}
+
+/// Says how many rows an extension has others in the place of.
+fn warning(question: &str) -> String {
+    let body = format!(
+        "\nDECLARE\n  left_out bigint := ({question});\nBEGIN\n  IF left_out > 0 THEN\n    \
+         RAISE WARNING '% rows were left out: the extension brings others with the same keys', left_out;\n  END IF;\nEND "
+    );
+    format!("DO {};\n", dollar_quoted(&body))
 }
 
 /// Whatever stands in a name, a comment stays a comment.

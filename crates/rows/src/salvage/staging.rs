@@ -98,14 +98,17 @@ impl Staging {
         let kept = |texts: &[String]| {
             let kept = texts.iter().enumerate();
             let kept = kept.filter(|(at, _)| !is_computed(*at));
-            kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(", ")
+            kept.map(|(_, text)| text.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let (read, list, values) = (read.join(", "), kept(&names), kept(&values));
         let condition = extension.and_then(|known| known.users_rows.as_deref());
-        let rows = format!(
-            "(SELECT * FROM {STAGE} {}) AS stage",
-            condition.unwrap_or_default()
-        );
+        let condition = condition.filter(|condition| !condition.trim().is_empty());
+        let rows = match condition {
+            None => format!("{STAGE} AS stage"),
+            Some(condition) => format!("(SELECT * FROM {STAGE} {condition}) AS stage"),
+        };
         // What the extension made is there already.
         let conflict = if extension.is_some() {
             " ON CONFLICT DO NOTHING"

@@ -21,9 +21,10 @@ mod refusal;
 pub(crate) use catalog::Catalogs;
 pub use ddl::{Ddl, Refused};
 pub(crate) use ddl::{
-    ExtensionTable, SESSION, Step, each_object_detail, encoding_name, extension_table, question_for_full_schemas,
+    ExtensionTable, SESSION, Step, each_object_detail, encoding_name, extension_table,
+    question_for_full_schemas,
 };
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::{SchemaFile, connected_to, in_its_database};
-pub(crate) use identifier::{Quoting, literal};
+pub(crate) use identifier::{Quoting, dollar_quoted, literal};
 pub(crate) use object_names::object_names;

@@ -29,7 +29,9 @@ const TABLES: &str = "CREATE SCHEMA \"od\"\"d s'chema\"; \
 fn psql(installation_psql: &Path, server: &Server, database: &str, folder: &Path) -> String {
     let mut command: Command = run_as().command(installation_psql);
     command
-        .args(["-X", "-q", "-U", "postgres", "-d", database, "-f", "load.sql"])
+        .args([
+            "-X", "-q", "-U", "postgres", "-d", database, "-f", "load.sql",
+        ])
         .arg("-h")
         .arg(server.socket_folder())
         .current_dir(folder);
@@ -49,7 +51,9 @@ fn loads(form: &str, with_schema: bool) {
         .execute("CREATE DATABASE shop TEMPLATE template0")
         .expect("a database");
     for statements in [TYPES, TABLES] {
-        session(&running, "shop").execute(statements).expect("tables");
+        session(&running, "shop")
+            .execute(statements)
+            .expect("tables");
     }
     let expected: Vec<_> = copied(&running, "shop", "").into_values().collect();
     running.stop(StopMode::Fast).expect("stopped");
@@ -70,7 +74,11 @@ fn loads(form: &str, with_schema: bool) {
     session(&running, "postgres")
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
-    let found = |running: &Server| copied(running, "again", "").into_values().collect::<Vec<_>>();
+    let found = |running: &Server| {
+        copied(running, "again", "")
+            .into_values()
+            .collect::<Vec<_>>()
+    };
     if !with_schema {
         // The tables are there with their keys, and have been since long.
         session(&running, "again").execute(TYPES).expect("types");
@@ -109,4 +117,58 @@ fn copy_with_its_schema() {
 #[test]
 fn csv_into_tables_that_are_there() {
     loads("csv", false);
+}
+
+/// What an extension brings is there already: a user's rows come beside it, and no row of the extension is taken for another.
+#[test]
+fn rows_of_an_extension_are_its_own() {
+    const TABLES: &str = "CREATE EXTENSION citext; CREATE TABLE public.systems (id int PRIMARY KEY, what text); CREATE TABLE public.own (id int); \
+        ALTER EXTENSION citext ADD TABLE public.systems; ALTER EXTENSION citext ADD TABLE public.own; \
+        UPDATE pg_extension SET extconfig = ARRAY['public.systems'::regclass::oid], extcondition = ARRAY['WHERE NOT (id BETWEEN 1 AND 10)'] \
+          WHERE extname = 'citext'; \
+        INSERT INTO public.systems SELECT i, 'brought' FROM generate_series(1, 10) i; INSERT INTO public.own VALUES (1), (2)";
+    let installation = server(15);
+    let Some(tool) = installation.tool("psql") else {
+        eprintln!("skipped: the installation has no psql");
+        return;
+    };
+    let copy = copy_of(&seed(&installation, Checksums::On));
+    let mut running = copy.start().expect("a server");
+    for database in ["shop", "again"] {
+        session(&running, "postgres")
+            .execute(&format!("CREATE DATABASE {database} TEMPLATE template0"))
+            .expect("a database");
+        session(&running, database).execute(TABLES).expect("tables");
+    }
+    session(&running, "shop")
+        .execute(
+            "INSERT INTO public.systems SELECT i, 'mine' FROM generate_series(101, 103) i; \
+             UPDATE public.systems SET what = 'changed' WHERE id = 1; CHECKPOINT",
+        )
+        .expect("rows");
+    session(&running, "again")
+        .execute("INSERT INTO public.systems VALUES (103, 'another')")
+        .expect("a row");
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("open to all");
+    let destination = folder.path().join("out");
+    let mut options = options(&destination, "copy");
+    options.selection.databases = vec![Glob::new("shop")];
+    salvaged(&copy.pgdata, &options);
+
+    let running = copy.start().expect("a server");
+    let said = psql(&tool, &running, "again", &destination);
+    let warning = "WARNING:  1 rows were left out: the extension brings others with the same keys";
+    assert!(said.contains(warning), "{said}");
+    assert!(!said.contains("ERROR"), "{said}");
+    let mut again = session(&running, "again");
+    let rows = "SELECT string_agg(id || ' ' || what, ', ' ORDER BY id) FROM public.systems WHERE id = 1 OR id > 10";
+    let rows = again.query_value(rows).expect("rows");
+    let expected = "1 brought, 101 mine, 102 mine, 103 another";
+    assert_eq!(rows.as_deref(), Some(expected));
+    let own = again.query_value("SELECT count(*) FROM public.own");
+    assert_eq!(own.expect("a count").as_deref(), Some("2"));
 }

@@ -144,7 +144,13 @@ fn described(server: &Server, database: &str) -> Vec<String> {
 fn unsubscribe(server: &Server, database: &str) {
     let mut session = session(server, database);
     let own = "SELECT subname FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    for name in session.query(own).expect("subscriptions").into_iter().flatten().flatten() {
+    for name in session
+        .query(own)
+        .expect("subscriptions")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         session
             .execute(&format!("ALTER SUBSCRIPTION {name} SET (slot_name = NONE)"))
             .and_then(|()| session.execute(&format!("DROP SUBSCRIPTION {name}")))

@@ -45,7 +45,9 @@ fn loaded(
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
     if !prepare.is_empty() {
-        session(&running, "again").execute(prepare).expect("prepared");
+        session(&running, "again")
+            .execute(prepare)
+            .expect("prepared");
     }
     let mut options = into(&running, "again");
     change(&mut options);
@@ -74,7 +76,9 @@ fn stored_values_come_over(major: u16) {
     assert_eq!(expected.len(), 1);
     assert_eq!(expected[0].1.len(), 241);
     let shown = |lines: &common::Lines| {
-        let last = lines.last().map(|line| String::from_utf8_lossy(line).into_owned());
+        let last = lines
+            .last()
+            .map(|line| String::from_utf8_lossy(line).into_owned());
         last.unwrap_or_default()
     };
     let (expected, found) = (&expected[0].1, &found[0].1);
@@ -126,7 +130,8 @@ fn without_a_superuser_a_column_is_refused_by_name() {
             assert_ne!(account.outcome, Outcome::Whole);
             assert_eq!(account.totals.partial, 100);
             let mut session = session(server, "again");
-            let found = session.query("SELECT count(*), count(words), count(s), count(n) FROM public.t");
+            let found =
+                session.query("SELECT count(*), count(words), count(s), count(n) FROM public.t");
             let found = found.expect("counts").into_iter().flatten().flatten();
             assert_eq!(found.collect::<Vec<_>>(), ["100", "100", "0", "0"]);
         },

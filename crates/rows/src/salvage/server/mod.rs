@@ -32,8 +32,8 @@ use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;
 use ledger::{Stage, Told};
 use loads::LoadTable;
-use stored::Stagings;
 pub(crate) use loads::{GiveRow, Loads, Streamed};
+use stored::Stagings;
 
 /// One batch may take long on a busy server.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
@@ -111,7 +111,13 @@ pub(super) fn load(
         let charset = charset_of(cluster, database, &options);
         let style = style_of(cluster, &catalog, &options, &tables);
         let crew = Crew::new(cluster, &options, progress, tables, charset, |tables| {
-            Outlet::Server(Loads::new(target, tables.iter().map(|table| load_table(table, &stagings)).collect()))
+            Outlet::Server(Loads::new(
+                target,
+                tables
+                    .iter()
+                    .map(|table| load_table(table, &stagings))
+                    .collect(),
+            ))
         });
         let tables = crew.styled(style).run()?;
         let mut told = Told::default();

@@ -61,11 +61,7 @@ pub(super) fn prepare(
 }
 
 /// A dump leaves these rows out as well.
-fn leave_to_extensions(
-    catalogs: &Catalogs<'_>,
-    tables: &mut Vec<Planned>,
-    account: &mut Account,
-) {
+fn leave_to_extensions(catalogs: &Catalogs<'_>, tables: &mut Vec<Planned>, account: &mut Account) {
     tables.retain(|planned| {
         let known = extension_table(catalogs, planned.table.oid);
         let Some(known) = known.filter(|known| known.users_rows.is_none()) else {
@@ -142,7 +138,10 @@ fn type_name(table: &Table, column: usize) -> (String, String) {
     let column = table.columns.get(column);
     let named = column.map(|column| {
         let ty = column.bytes_of.as_ref();
-        (column.name.clone(), ty.map_or(String::new(), |ty| ty.name.clone()))
+        (
+            column.name.clone(),
+            ty.map_or(String::new(), |ty| ty.name.clone()),
+        )
     });
     named.unwrap_or_default()
 }

@@ -39,7 +39,11 @@ fn transform(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
                 parts.push(format!("{word} WITH FUNCTION {function}"));
             }
         }
-        Ok(format!("CREATE TRANSFORM {} ({});", name()?, parts.join(", ")))
+        Ok(format!(
+            "CREATE TRANSFORM {} ({});",
+            name()?,
+            parts.join(", ")
+        ))
     };
     let key = (class::TRANSFORM, row.id());
     Item::new(Rank::Cast, key, named("TRANSFORM", &name()), text())
@@ -71,7 +75,11 @@ fn conversion(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
         };
         let (from, to) = (encoding("conforencoding")?, encoding("contoencoding")?);
         let function = catalogs.function_name(row.oid("conproc"))?;
-        let usual = if row.flag("condefault") { "DEFAULT " } else { "" };
+        let usual = if row.flag("condefault") {
+            "DEFAULT "
+        } else {
+            ""
+        };
         Ok(format!(
             "CREATE {usual}CONVERSION {name} FOR {from} TO {to} FROM {function};"
         ))
@@ -112,7 +120,10 @@ fn of_functions(
             Ok(format!("{part} = {function}"))
         };
         let parts: Written<Vec<String>> = used.map(part).collect();
-        Ok(format!("CREATE TEXT SEARCH {word} {name} ({});", parts?.join(", ")))
+        Ok(format!(
+            "CREATE TEXT SEARCH {word} {name} ({});",
+            parts?.join(", ")
+        ))
     });
     Item::new(Rank::TextSearch, (class, row.id()), what, text)
 }

@@ -25,12 +25,17 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
             role => {
                 let name = catalogs.role_name(role);
                 let shown = name.clone().unwrap_or_else(|refusal| refusal.to_string());
-                (format!("settings of role {shown} in the database"), name.map(Some))
+                (
+                    format!("settings of role {shown} in the database"),
+                    name.map(Some),
+                )
             }
         };
         let settings = row.texts("setconfig");
         let text = row.whole().and(of).map(|role| {
-            let lines = settings.iter().map(|setting| statement(role.as_deref(), setting));
+            let lines = settings
+                .iter()
+                .map(|setting| statement(role.as_deref(), setting));
             lines.collect::<Vec<_>>().join("\n")
         });
         push(what, text, role, out);
@@ -64,7 +69,11 @@ fn safe(literal: &str) -> String {
 fn statement(role: Option<&str>, setting: &str) -> String {
     let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
     let values = match LISTS.contains(&name) {
-        true => list(value).iter().map(|part| literal(part)).collect::<Vec<_>>().join(", "),
+        true => list(value)
+            .iter()
+            .map(|part| literal(part))
+            .collect::<Vec<_>>()
+            .join(", "),
         false => literal(value),
     };
     let quoted = format!("\"{}\"", name.replace('"', "\"\"").replace('.', "\".\""));
@@ -102,7 +111,9 @@ fn list(value: &str) -> Vec<String> {
         }
     }
     parts.push(open);
-    let clean = parts.iter().map(|part| part.replace('\u{1}', "").trim().to_owned());
+    let clean = parts
+        .iter()
+        .map(|part| part.replace('\u{1}', "").trim().to_owned());
     clean.filter(|part| !part.is_empty()).collect()
 }
 
@@ -112,10 +123,19 @@ mod tests {
 
     #[test]
     fn settings_are_set_where_they_are_loaded() {
-        assert_eq!(list(r#""$user", public, "a, ""b""""#), ["$user", "public", "a, \"b\""]);
+        assert_eq!(
+            list(r#""$user", public, "a, ""b""""#),
+            ["$user", "public", "a, \"b\""]
+        );
         let text = statement(None, "search_path=\"$user\", public");
-        assert!(text.contains(r#"'SET "search_path" TO ''$user'', ''public'''"#), "{text}");
+        assert!(
+            text.contains(r#"'SET "search_path" TO ''$user'', ''public'''"#),
+            "{text}"
+        );
         let text = statement(Some("r"), "my.own=it's $do$");
-        assert!(text.contains("'SET \"my\".\"own\" TO ''it''''s $'||'do$''"), "{text}");
+        assert!(
+            text.contains("'SET \"my\".\"own\" TO ''it''''s $'||'do$''"),
+            "{text}"
+        );
     }
 }

@@ -119,7 +119,13 @@ pub(super) fn write(
     let (word, ..) = rights.kind.rules(catalogs.major);
     // `VIEW v` and `MATERIALIZED VIEW v` are tables to GRANT; the name begins with the schema.
     let name = bare_name(spoken, word);
-    write_on(catalogs, rights, &format!("{word} {name}"), (owner, Base::Usual), out);
+    write_on(
+        catalogs,
+        rights,
+        &format!("{word} {name}"),
+        (owner, Base::Usual),
+        out,
+    );
 }
 
 /// What rights are there before any are given.
@@ -185,7 +191,10 @@ impl Change<'_> {
         catalogs: &Catalogs<'_>,
         name: &dyn Fn() -> Written<String>,
     ) -> Option<Written<String>> {
-        let (before, after) = (self.held(catalogs, self.before), self.held(catalogs, self.after));
+        let (before, after) = (
+            self.held(catalogs, self.before),
+            self.held(catalogs, self.after),
+        );
         if before == after {
             return None;
         }
@@ -242,7 +251,10 @@ impl Change<'_> {
                 let words = words(taken, all, "");
                 lines.push(format!("REVOKE {words} ON {word} {name} FROM {to};"));
             }
-            for (bits, tail) in [(given & !passes, ""), (given & passes, " WITH GRANT OPTION")] {
+            for (bits, tail) in [
+                (given & !passes, ""),
+                (given & passes, " WITH GRANT OPTION"),
+            ] {
                 if bits != 0 {
                     let words = words(bits, all, "");
                     lines.push(format!("GRANT {words} ON {word} {name} TO {to}{tail};"));

@@ -24,7 +24,10 @@ pub(super) fn missing_roles(catalogs: &Catalogs<'_>, items: &[Item]) -> String {
     }
     let mut text = String::new();
     if !named.is_empty() {
-        let names: Vec<String> = named.iter().map(|(name, _)| name.escape_default().to_string()).collect();
+        let names: Vec<String> = named
+            .iter()
+            .map(|(name, _)| name.escape_default().to_string())
+            .collect();
         text = format!(
             "\n-- Roles that own things or have rights here; where they are missing they are made without a login: {}\n",
             names.join(", ")

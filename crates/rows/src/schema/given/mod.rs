@@ -11,8 +11,8 @@ mod types;
 use std::sync::Arc;
 
 use pgclinic_format::ColumnLayout;
-use statements::Unread;
 use pgclinic_format::datum::TypeInfo;
+use statements::Unread;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]

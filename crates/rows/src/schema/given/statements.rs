@@ -91,7 +91,12 @@ pub(super) fn read(text: &str) -> Result<Given, String> {
             Err(_) if !is_table => {}
             Err(why) => unread.push(Unread {
                 why: format!("the statement in line {line}: {why}"),
-                words: words.iter().filter_map(Token::name).take(8).map(str::to_owned).collect(),
+                words: words
+                    .iter()
+                    .filter_map(Token::name)
+                    .take(8)
+                    .map(str::to_owned)
+                    .collect(),
             }),
             Ok(()) => {}
         }
@@ -392,7 +397,9 @@ impl Known {
             part.takes_sign('=');
             match (word.as_str(), part.peek()) {
                 ("internallength", Some(Token::Number(bytes))) => {
-                    len = bytes.parse().map_err(|_| "its length is no number of bytes")?;
+                    len = bytes
+                        .parse()
+                        .map_err(|_| "its length is no number of bytes")?;
                 }
                 ("alignment", Some(token)) => {
                     align = match token.name() {

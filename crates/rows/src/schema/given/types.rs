@@ -128,8 +128,7 @@ impl Types {
         }
         let own = builtin_oids().into_iter().filter_map(builtin);
         let is_built_in = !matches!(info.oid, 0 | DESCRIBED_OID);
-        let mut arrays =
-            own.filter(|array| is_built_in && array.name == format!("_{}", info.name));
+        let mut arrays = own.filter(|array| is_built_in && array.name == format!("_{}", info.name));
         Some(Arc::new(arrays.next().unwrap_or_else(|| array_of(info))))
     }
 
