@@ -207,16 +207,19 @@ impl Table {
 
     fn take_given(&mut self, given: &GivenTable, choice: ColumnChoice) {
         for (column, index) in given.columns.iter().zip(0..) {
-            let ty = match is_printed(&column.ty) {
-                true => Arc::clone(&column.ty),
-                false => Arc::new(bytes_of(column.layout())),
+            let (ty, bytes_of) = match column.dropped {
+                true => (Arc::new(bytes_of(column.layout())), None),
+                false => written_as(Arc::clone(&column.ty), column.layout()),
             };
+            if let Some(ty) = &bytes_of {
+                self.notes.push(note_of_bytes(&column.name, &ty.name));
+            }
             if !column.dropped || choice.dropped {
                 self.columns.push(Column {
                     name: column.name.clone(),
                     origin: Origin::Attribute(index),
                     ty,
-                    bytes_of: (!is_printed(&column.ty)).then(|| Arc::clone(&column.ty)),
+                    bytes_of,
                     typmod: -1,
                     holding: Holding::Nearest,
                     missing: Missing::Null,
@@ -419,7 +422,11 @@ fn type_of(
     if column.dropped {
         return (Arc::new(bytes_of(column.layout)), None);
     }
-    let ty = catalog.type_info(column.type_oid);
+    written_as(catalog.type_info(column.type_oid), column.layout)
+}
+
+/// A type as which values are written, and their own where that is another.
+fn written_as(ty: Arc<TypeInfo>, layout: ColumnLayout) -> (Arc<TypeInfo>, Option<Arc<TypeInfo>>) {
     if is_printed(&ty) {
         return (ty, None);
     }
@@ -429,7 +436,7 @@ fn type_of(
     } else {
         stored_types::with_bytes(&ty)
     };
-    let written = inside.unwrap_or_else(|| bytes_of(column.layout));
+    let written = inside.unwrap_or_else(|| bytes_of(layout));
     (Arc::new(written), Some(ty))
 }
 

@@ -50,7 +50,7 @@ pub(super) fn of_database(
     }
     let tables = account.tables.iter();
     let tables: Vec<&TableAccount> = tables
-        .filter(|table| table.database == name && table.kind == "table" && table.file.is_some())
+        .filter(|table| table.database == name && table.kind == "table")
         .collect();
     if tables.is_empty() && options.ddl.is_none() {
         return None;
@@ -134,6 +134,11 @@ impl Script<'_> {
             .in_order(tables)
             .into_iter()
             .filter_map(|account| {
+                if account.file.is_none() {
+                    let name = QUOTING.qualified(&account.schema, &account.table);
+                    omit(&mut script, &name, "its file was not written whole");
+                    return None;
+                }
                 let loaded = self.describe(account, &mut own);
                 if loaded.is_none() {
                     let name = QUOTING.qualified(&account.schema, &account.table);
@@ -251,17 +256,14 @@ impl Script<'_> {
         let is_left = |known: &&ExtensionTable| known.users_rows.is_none();
         if let Some(known) = extension.as_ref().filter(is_left) {
             let why = format!("extension {} fills it by itself", known.extension);
-            return omit(script, &name, &why);
+            let _written = write!(script, "\n-- {}: {}\n", one_line(&name), one_line(&why));
+            return;
         }
         let _written = write!(script, "\n-- {}\n", one_line(&name));
         for StagedColumn { column, conversion } in staged {
             if let (Err(why), Some(column)) = (conversion, table.columns.get(*column)) {
-                let _written = writeln!(
-                    script,
-                    "-- NOT LOADED: its column {}: {}",
-                    one_line(&column.name),
-                    one_line(why)
-                );
+                let what = format!("column {} of {name}", QUOTING.name(&column.name));
+                omit(script, &what, why);
             }
         }
         let computed = self.computed(table);
@@ -303,13 +305,12 @@ impl Script<'_> {
     }
 }
 
-fn omit(script: &mut String, name: &str, why: &str) {
-    let _written = write!(
-        script,
-        "\n-- NOT LOADED: {}: {}\n",
-        one_line(name),
-        one_line(why)
-    );
+/// psql says it too, where somebody only looks at what it says.
+fn omit(script: &mut String, what: &str, why: &str) {
+    let told = one_line(&format!("NOT LOADED: {what}: {why}"));
+    // Within its quotes psql reads backslashes.
+    let quoted = literal(&told.replace('\\', "\\\\"));
+    let _written = write!(script, "\n-- {told}\n\\warn {quoted}\n");
 }
 
 /// Says how many rows an extension has others in the place of.

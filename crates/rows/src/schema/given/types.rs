@@ -38,8 +38,9 @@ const STANDARD: &[(&str, &str)] = &[
     ("time with time zone", "timetz"),
     ("timestamp without time zone", "timestamp"),
     ("timestamp with time zone", "timestamptz"),
-    // A domain of the extension of that name.
+    // Domains of the extensions lo and earthdistance.
     ("lo", "oid"),
+    ("earth", "cube"),
 ];
 
 /// Types of extensions that are laid out like one of every server.
@@ -53,6 +54,15 @@ const STORED: &[(&str, i16, bool, u8)] = &[
     ("raster", -1, false, 8),
     ("box3d", 52, false, 8),
     ("box2d", 65, false, 4),
+    ("box2df", 16, false, 8),
+    ("spheroid", 65, false, 8),
+    // ip4r
+    ("ip4", 4, true, 4),
+    ("ip4r", 8, false, 4),
+    ("ip6", 16, false, 8),
+    ("ip6r", 32, false, 8),
+    ("ipaddress", -1, false, 4),
+    ("iprange", -1, false, 4),
     // pgvector
     ("vector", -1, false, 4),
     ("halfvec", -1, false, 4),
