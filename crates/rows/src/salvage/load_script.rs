@@ -9,19 +9,22 @@ use pgclinic_cluster::{Catalog, Charset, Cluster, Generated};
 use pgclinic_format::Oid;
 
 use super::account::{Account, SequenceAccount, TableAccount};
+use super::error::SalvageError;
+use super::folder::Folder;
 use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
-use super::{Encoding, Rows, SalvageOptions, choice_of, encoding_of, sequences};
+use super::{Encoding, Rows, SalvageOptions, choice_of, databases, encoding_of, sequences};
 use crate::schema::{
-    Catalogs, Ddl, ExtensionTable, SESSION, dollar_quoted, encoding_name, extension_table, literal,
+    Catalogs, Ddl, ExtensionTable, SESSION, connected_to, dollar_quoted, encoding_name,
+    extension_table, in_its_database, literal,
 };
-use crate::shape::{MainForks, Origin, Table};
+use crate::shape::{MainForks, Origin, Table, database_name};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
 
 /// The file's name.
-pub(super) const NAME: &str = "load.sql";
+const NAME: &str = "load.sql";
 
 /// What a person reads first. The paths in the file begin at the folder.
-pub(super) const HEAD: &str = "\
+const HEAD: &str = "\
 -- Loads what lies in this folder into the database that psql is connected to. From within the folder:
 --   psql -X -d DATABASE -f load.sql
 -- Whatever psql reports as an error was not loaded. Large objects are not in it.
@@ -31,14 +34,50 @@ pub(super) const HEAD: &str = "\
 /// Forms that COPY reads, with what it must be told.
 const FORMS: [(&str, &str); 2] = [("csv", "FORMAT csv, HEADER true"), ("copy", "FORMAT text")];
 
+/// Writes what loads the files of a folder.
+pub(super) fn write(
+    folder: &Folder,
+    cluster: &Cluster,
+    options: &SalvageOptions,
+    account: &Account,
+) -> Result<(), SalvageError> {
+    if account.interrupted || !is_wanted(options) {
+        return Ok(());
+    }
+    let part = |(database, _): (Oid, String)| {
+        let name = database_name(&cluster.catalog(database));
+        let text = of_database(cluster, (database, &name), options, account)?;
+        Some((name, encoding_of(cluster, database), text))
+    };
+    let parts: Vec<_> = databases(cluster, &options.selection)
+        .into_iter()
+        .filter_map(part)
+        .collect();
+    let text: String = match parts.as_slice() {
+        [] => return Ok(()),
+        [(_, _, text)] => text.clone(),
+        several => several
+            .iter()
+            .map(|(name, encoding, text)| match &options.ddl {
+                Some(_) => in_its_database(name, *encoding, text),
+                None => connected_to(name, text),
+            })
+            .collect(),
+    };
+    let mut file = folder.begin(NAME)?;
+    file.write(HEAD.as_bytes())?;
+    file.write(text.as_bytes())?;
+    file.finish().map(|_| ())
+}
+
 /// Whether what was written can be loaded so: rows that nobody sees, and columns that a table does not have, cannot.
-pub(super) fn is_wanted(options: &SalvageOptions) -> bool {
+fn is_wanted(options: &SalvageOptions) -> bool {
     let is_read = FORMS.iter().any(|(form, _)| *form == options.form.name());
     is_read && options.rows == Rows::Live && !options.dropped && !options.without_catalogs
 }
 
 /// The part of one database: its schema, rows and sequences.
-pub(super) fn of_database(
+fn of_database(
     cluster: &Cluster,
     (database, name): (Oid, &str),
     options: &SalvageOptions,

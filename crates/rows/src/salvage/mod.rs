@@ -74,8 +74,8 @@ use pgclinic_format::wal::FileNumber;
 use pgclinic_servers::Target;
 
 use crate::file_names::FileNames;
-use crate::schema::{SchemaFile, connected_to, in_its_database};
-use crate::shape::{ColumnChoice, MainForks, Table, database_name};
+use crate::schema::SchemaFile;
+use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
 use crew::Crew;
 use lines::{LineOf, Lines, To};
@@ -156,7 +156,7 @@ pub fn salvage(
     }
     write_schema(cluster, options, &mut account)?;
     if let Some(folder) = &script_folder {
-        write_load_script(folder, cluster, options, &account)?;
+        load_script::write(folder, cluster, options, &account)?;
     }
     recovery_gaps::tell_pages_beyond_wal(cluster, &mut account);
     closed(cluster, account)
@@ -168,42 +168,6 @@ pub(super) fn replay_space(options: &SalvageOptions) -> ReplaySpace<'_> {
         memory_bytes: options.memory_bytes / 2,
         spill_folder: Some(&options.spill_folder),
     }
-}
-
-/// Writes what loads the files of a folder.
-fn write_load_script(
-    folder: &Folder,
-    cluster: &Cluster,
-    options: &SalvageOptions,
-    account: &Account,
-) -> Result<(), SalvageError> {
-    if account.interrupted || !load_script::is_wanted(options) {
-        return Ok(());
-    }
-    let part = |(database, _): (Oid, String)| {
-        let name = database_name(&cluster.catalog(database));
-        let text = load_script::of_database(cluster, (database, &name), options, account)?;
-        Some((name, encoding_of(cluster, database), text))
-    };
-    let parts: Vec<_> = databases(cluster, &options.selection)
-        .into_iter()
-        .filter_map(part)
-        .collect();
-    let text: String = match parts.as_slice() {
-        [] => return Ok(()),
-        [(_, _, text)] => text.clone(),
-        several => several
-            .iter()
-            .map(|(name, encoding, text)| match &options.ddl {
-                Some(_) => in_its_database(name, *encoding, text),
-                None => connected_to(name, text),
-            })
-            .collect(),
-    };
-    let mut file = folder.begin(load_script::NAME)?;
-    file.write(load_script::HEAD.as_bytes())?;
-    file.write(text.as_bytes())?;
-    file.finish().map(|_| ())
 }
 
 /// Writes the schema where somebody asks for it.
