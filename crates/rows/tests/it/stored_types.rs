@@ -122,7 +122,7 @@ fn without_a_superuser_a_column_is_refused_by_name() {
                 .iter()
                 .map(|told| format!("{}: {}", told.what, told.why))
                 .collect();
-            let why = "its text is not known here, and only a superuser can load stored bytes";
+            let why = "its text is not known here, and only a superuser can load stored bytes: its rows come with a null there";
             for column in ["column s (seg)", "column n (issn)"] {
                 let expected = format!("{column} of table public.t: {why}");
                 assert!(told.contains(&expected), "{told:#?}");

@@ -241,7 +241,7 @@ impl<'a> Loads<'a> {
                 }
                 Err(error) => error,
             };
-            match trouble(&error) {
+            match trouble_of(&error, staging.is_some()) {
                 Trouble::Session => return Err(error),
                 Trouble::Table => {
                     self.book(table, |loading| loading.fail(&error));
@@ -404,6 +404,15 @@ fn trouble(error: &SqlError) -> Trouble {
         Some("22" | "23" | "54" | "P0") => Trouble::Row,
         Some("53" | "57" | "58") => Trouble::Session,
         _ => Trouble::Table,
+    }
+}
+
+/// Functions of an extension in C that a stage leads through call values of one row an internal error.
+fn trouble_of(error: &SqlError, is_staged: bool) -> Trouble {
+    let state = error.message().map(|message| message.sqlstate.as_str());
+    match trouble(error) {
+        Trouble::Table if is_staged && state == Some(INTERNAL_ERROR) => Trouble::Row,
+        other => other,
     }
 }
 

@@ -170,7 +170,8 @@ fn refuse(
     let (name, ty) = type_name(&planned.table, staged.column);
     let table = quoted(&planned.table);
     let what = format!("column {name} ({ty}) of table {table}");
-    account.not_salvaged.push(not_salvaged(&what, why));
+    let why = format!("{why}: its rows come with a null there");
+    account.not_salvaged.push(not_salvaged(&what, &why));
     let of_files = note_of_bytes(&name, &ty);
     for notes in [&mut planned.table.notes, &mut planned.account.notes] {
         notes.retain(|note| *note != of_files);
