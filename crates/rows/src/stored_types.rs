@@ -298,3 +298,43 @@ fn number_statements(ty: &TypeInfo, name: &str, read_as: &str) -> Result<String,
          CREATE CAST ({read_as} AS {name}) WITH FUNCTION {read_as}_value({read_as});\n"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_format::datum::{Limits, to_text};
+
+    use super::*;
+
+    fn made(oid: u32, len: i16, kind: TypeKind) -> Arc<TypeInfo> {
+        Arc::new(TypeInfo {
+            oid,
+            name: format!("of_{oid}"),
+            len,
+            byval: false,
+            align: 4,
+            kind,
+        })
+    }
+
+    #[test]
+    fn what_is_not_known_is_given_as_its_bytes_also_inside_others() {
+        let point = made(90_000, -1, TypeKind::Base);
+        let points = made(90_001, -1, TypeKind::Array(Arc::clone(&point)));
+        let words = [1u32, 0, 90_000, 1, 1, 6 << 2];
+        let mut value: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        value.extend([1, 0xAB]);
+        assert!(to_text(&points, &value, Limits::default()).is_err());
+        let written = with_bytes(&points).expect("an array has a text");
+        let text = to_text(&written, &value, Limits::default());
+        assert_eq!(text.as_deref(), Ok(r#"{"\\x01ab"}"#));
+    }
+
+    #[test]
+    fn what_has_no_text_of_that_kind_is_left_alone() {
+        let point = made(90_000, -1, TypeKind::Base);
+        let range = made(90_002, -1, TypeKind::Range(point));
+        assert_eq!(with_bytes(&range), None);
+        assert_eq!(with_bytes(&made(90_003, -2, TypeKind::Base)), None);
+        assert_eq!(with_bytes(&made(90_004, -1, TypeKind::Unknown)), None);
+    }
+}

@@ -6,8 +6,11 @@ use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::item::{Item, Rank, class, is_own};
 
+/// What writes the things of one kind.
+type Write = fn(&Catalogs<'_>, Row<'_>) -> Item;
+
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
-    let kinds: [(&str, u32, fn(&Catalogs<'_>, Row<'_>) -> Item); 4] = [
+    let kinds: [(&str, u32, Write); 4] = [
         ("pg_transform", class::TRANSFORM, transform),
         ("pg_conversion", class::CONVERSION, conversion),
         ("pg_ts_parser", class::PARSER, parser),
