@@ -31,7 +31,6 @@ impl Exit {
             Exit::Interrupted => 130,
         }
     }
-
 }
 
 /// A class of results that may decide the exit code.
@@ -75,7 +74,13 @@ impl ResultClass {
 #[command(next_help_heading = "Output")]
 pub(crate) struct FailOnArgs {
     /// Results that keep their exit code; with the others the run exits with 0. Words and JSON stay as they are
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "damage,incomplete,recovery")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "damage,incomplete,recovery"
+    )]
     pub fail_on: Vec<ResultClass>,
 }
 
@@ -87,7 +92,9 @@ impl FailOnArgs {
         }
         let failing = classes.iter().filter(|class| self.fail_on.contains(class));
         let exits = failing.map(|class| class.exit());
-        exits.min_by_key(|exit| exit.code()).unwrap_or(Exit::Healthy)
+        exits
+            .min_by_key(|exit| exit.code())
+            .unwrap_or(Exit::Healthy)
     }
 }
 

@@ -40,10 +40,13 @@ impl BlockSet {
 
     /// All of them, in order.
     pub fn blocks(&self) -> impl Iterator<Item = BlockNo> {
-        self.0.iter().zip((0..=BlockNo::MAX).step_by(64)).flat_map(|(word, first)| {
-            let bits = (0..64).filter(move |bit| word & (1 << bit) != 0);
-            bits.map(move |bit| first + bit)
-        })
+        self.0
+            .iter()
+            .zip((0..=BlockNo::MAX).step_by(64))
+            .flat_map(|(word, first)| {
+                let bits = (0..64).filter(move |bit| word & (1 << bit) != 0);
+                bits.map(move |bit| first + bit)
+            })
     }
 
     /// Neighbours together.

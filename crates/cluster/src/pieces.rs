@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pgclinic_format::BlockNo;
 
-use crate::cluster::Build;
+use crate::build::Build;
 use crate::files::ForkFiles;
 
 /// Bytes of a piece.

@@ -68,7 +68,9 @@ impl Command for Diff {
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
-        arguments.output.refuse_early(DIFF_SCHEMA, &arguments.targets())?;
+        arguments
+            .output
+            .refuse_early(DIFF_SCHEMA, &arguments.targets())?;
         let servers = [
             target::named_server(&arguments.a, world)?,
             target::named_server(&arguments.b, world)?,
@@ -86,7 +88,9 @@ impl Command for Diff {
                 "the selection matches nothing in either copy. {why}"
             )));
         }
-        let exit = arguments.fail_on.exit(&classes_of(&document), document.interrupted);
+        let exit = arguments
+            .fail_on
+            .exit(&classes_of(&document), document.interrupted);
         let document = Document::Diff(document);
         Ok(arguments.output.give(&document, exit, world))
     }
@@ -99,8 +103,7 @@ fn classes_of(document: &DiffDocument) -> Vec<ResultClass> {
         DiffVerdict::Contradictory | DiffVerdict::Parted
     );
     let mut gaps = document.coverage.not_checked.iter();
-    let has_gaps =
-        document.verdict == DiffVerdict::Incomplete || gaps.any(|gap| !gap.inherent);
+    let has_gaps = document.verdict == DiffVerdict::Incomplete || gaps.any(|gap| !gap.inherent);
     let mut classes = Vec::new();
     classes.extend(contradicts.then_some(ResultClass::Damage));
     classes.extend(has_gaps.then_some(ResultClass::Incomplete));

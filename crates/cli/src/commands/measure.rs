@@ -108,7 +108,9 @@ impl Command for MeasureCommand {
             .any(|own| own.pages_not_measured > 0);
         let has_gaps = broken || has_gaps(&document);
         let classes = has_gaps.then_some(ResultClass::Incomplete);
-        let exit = arguments.fail_on.exit(classes.as_slice(), document.interrupted);
+        let exit = arguments
+            .fail_on
+            .exit(classes.as_slice(), document.interrupted);
         let document = Document::Measure(document);
         Ok(arguments.output.give(&document, exit, world))
     }

@@ -189,7 +189,9 @@ impl Command for Salvage {
         bar.finish();
         let mut account = account?;
         account.elapsed_s = start.elapsed().as_secs_f64();
-        let exit = arguments.fail_on.exit(&classes_of(&account), account.interrupted);
+        let exit = arguments
+            .fail_on
+            .exit(&classes_of(&account), account.interrupted);
         let document = Document::Salvage(account);
         for (format, path) in arguments.account_files() {
             let file = OutputArgs {

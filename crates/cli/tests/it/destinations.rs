@@ -84,7 +84,10 @@ fn a_file_that_cannot_be_written_is_refused_before_the_work() {
     );
     for words in [&["check", pgdata][..], &["diff", pgdata, pgdata]] {
         let words = [words, &["--format", "prometheus"]].concat();
-        refused(&words, "have no form prometheus: --format takes text, json, html here");
+        refused(
+            &words,
+            "have no form prometheus: --format takes text, json, html here",
+        );
     }
     let saved = ["report", "/nowhere/saved.json", "--output", "/"];
     refused(&saved, "cannot write the report /");

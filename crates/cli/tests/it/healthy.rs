@@ -31,15 +31,9 @@ fn is_healthy(installation: &Installation, checksums: Checksums) {
     let beginning = match checksums {
         Checksums::On => "HEALTHY  no damage in",
         // A value that became another one looks as sound as any.
-        Checksums::Off => {
-            "HEALTHY (no data checksums: values cannot be verified)  no damage in"
-        }
+        Checksums::Off => "HEALTHY (no data checksums: values cannot be verified)  no damage in",
     };
-    assert!(
-        words.first_line().starts_with(beginning),
-        "{}",
-        words.out
-    );
+    assert!(words.first_line().starts_with(beginning), "{}", words.out);
     assert_eq!(words.err, "");
 }
 

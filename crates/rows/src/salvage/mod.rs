@@ -45,8 +45,8 @@ use std::sync::Arc;
 
 pub use account::{
     Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LargeObjectsAccount, LossPlace,
-    LostDatabase, LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount, SnapshotAccount,
-    TableAccount,
+    LostDatabase, LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount,
+    SnapshotAccount, TableAccount,
 };
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
@@ -762,7 +762,9 @@ fn choice_of(options: &SalvageOptions) -> ColumnChoice {
 fn is_gone(cluster: &Cluster, database: Oid, account: &mut Account) -> bool {
     match DirectoryState::of(cluster, database) {
         DirectoryState::There => {
-            account.not_salvaged.extend(lost_databases::unnamed(cluster, database));
+            account
+                .not_salvaged
+                .extend(lost_databases::unnamed(cluster, database));
             return false;
         }
         DirectoryState::Lost(lost) => account.lost_databases.push(lost),

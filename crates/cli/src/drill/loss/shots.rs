@@ -68,12 +68,19 @@ fn shot(files: &[File], page_bytes: u64, rng: &mut fastrand::Rng) -> Cell {
         true => by_name,
         false => by_bytes(files, rng),
     };
-    let hurt = HURTS.get(rng.usize(..HURTS.len())).copied().unwrap_or(Hurt::Bytes);
-    let site = files.get(chosen).map(|file| site(file, hurt, page_bytes, rng));
+    let hurt = HURTS
+        .get(rng.usize(..HURTS.len()))
+        .copied()
+        .unwrap_or(Hurt::Bytes);
+    let site = files
+        .get(chosen)
+        .map(|file| site(file, hurt, page_bytes, rng));
     Cell {
         witness: &RANDOM,
         hurt,
-        site: site.unwrap_or(Site::Gone { path: String::new() }),
+        site: site.unwrap_or(Site::Gone {
+            path: String::new(),
+        }),
     }
 }
 
@@ -109,7 +116,11 @@ fn site(file: &File, hurt: Hurt, page_bytes: u64, rng: &mut fastrand::Rng) -> Si
         }
         _ => {
             let len = page_bytes.min(file.len - page);
-            Site::Bytes { path, offset: page, len }
+            Site::Bytes {
+                path,
+                offset: page,
+                len,
+            }
         }
     }
 }
