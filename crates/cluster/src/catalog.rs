@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{ColumnLayout, Fork, MultiXactId, Oid, Xid};
+use pgclinic_format::{ColumnLayout, Fork, Oid};
 
 use pgclinic_source::Presence;
 
 use crate::access_methods::{self, MethodRow, PG_AM, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
+use crate::catalog_places::{AttributePlaces, ClassPlaces};
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
@@ -16,7 +16,7 @@ use crate::files::{ForkFiles, Home};
 use crate::heap_rows::{HeapRows, RawRow};
 use crate::index::{Index, OpClass, equal_image_of_row};
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
-use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
+use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::{RowState, row_state};
@@ -149,6 +149,7 @@ impl Catalog {
             words: cluster.words(home.database),
             troubles: Vec::new(),
             schemas: HashMap::new(),
+            unknown_rows: 0,
             places: BTreeMap::new(),
         };
         reader.read_into(&mut catalog, depth);
@@ -217,6 +218,8 @@ pub(crate) struct Reader<'a> {
     troubles: Vec<Trouble>,
     /// Names of schemas, by their OIDs as text.
     pub(crate) schemas: HashMap<String, String>,
+    /// Rows that were taken as live because nobody knows what became of their transactions.
+    pub(crate) unknown_rows: u64,
     /// Where the rows of catalogs stand that were read by their own columns.
     places: BTreeMap<Oid, RowPlaces>,
 }
@@ -334,6 +337,7 @@ impl Reader<'_> {
         if denied > 0 {
             self.trouble(name, format!("the checksums of {denied} pages are wrong"));
         }
+        self.unknown_rows += unknown;
         if unknown > 0 {
             self.trouble(
                 name,
@@ -729,161 +733,5 @@ fn attach_toast_owners(relations: &mut BTreeMap<Oid, Relation>) {
         if let Some(relation) = relations.get_mut(&toast) {
             relation.toast_of = owner;
         }
-    }
-}
-
-/// Column indexes of `pg_class`, found once.
-struct ClassPlaces {
-    oid: usize,
-    name: usize,
-    namespace: usize,
-    am: usize,
-    filenode: usize,
-    tablespace: usize,
-    pages: usize,
-    tuples: usize,
-    toast: usize,
-    shared: usize,
-    persistence: usize,
-    kind: usize,
-    natts: usize,
-    populated: usize,
-    frozenxid: usize,
-    minmxid: usize,
-}
-
-impl ClassPlaces {
-    fn new(names: &ColumnNames) -> Self {
-        ClassPlaces {
-            oid: names.index("oid"),
-            name: names.index("relname"),
-            namespace: names.index("relnamespace"),
-            am: names.index("relam"),
-            filenode: names.index("relfilenode"),
-            tablespace: names.index("reltablespace"),
-            pages: names.index("relpages"),
-            tuples: names.index("reltuples"),
-            toast: names.index("reltoastrelid"),
-            shared: names.index("relisshared"),
-            persistence: names.index("relpersistence"),
-            kind: names.index("relkind"),
-            natts: names.index("relnatts"),
-            populated: names.index("relispopulated"),
-            frozenxid: names.index("relfrozenxid"),
-            minmxid: names.index("relminmxid"),
-        }
-    }
-
-    fn relation(&self, row: &RawRow<'_>, default_tablespace: Oid) -> Option<Relation> {
-        let own_tablespace = row.u32(self.tablespace)?;
-        Some(Relation {
-            oid: row.u32(self.oid)?,
-            schema: row.u32(self.namespace)?.to_string(),
-            name: row.name(self.name)?,
-            kind: RelKind::from_letter(row.u8(self.kind)?),
-            persistence: Persistence::from_letter(row.u8(self.persistence)?),
-            access_method: AccessMethod::from_oid(row.u32(self.am)?),
-            foreign_method: access_methods::unnamed(
-                row.u32(self.am)?,
-                RelKind::from_letter(row.u8(self.kind)?),
-            ),
-            filenode: row.u32(self.filenode)?,
-            tablespace: if own_tablespace == 0 {
-                default_tablespace
-            } else {
-                own_tablespace
-            },
-            shared: row.bool(self.shared)?,
-            relpages: row.u32(self.pages)?.cast_signed(),
-            reltuples: estimate(row.u32(self.tuples)?, row.u32(self.pages)?),
-            relfrozenxid: Xid(row.u32(self.frozenxid)?),
-            relminmxid: MultiXactId(row.u32(self.minmxid)?),
-            toast: row.u32(self.toast)?,
-            toast_of: 0,
-            relnatts: u16::try_from(row.i16(self.natts)?).ok()?,
-            populated: row.bool(self.populated)?,
-            columns: None,
-            layouts: None,
-            index: None,
-        })
-    }
-}
-
-/// `reltuples`, a `float4`: -1 where nobody counted, and in 13 zero beside no pages.
-fn estimate(tuples: u32, pages: u32) -> Option<u64> {
-    let tuples = f32::from_bits(tuples);
-    let is_known = tuples > 0.0 || (tuples == 0.0 && pages > 0);
-    is_known.then(|| format!("{tuples:.0}").parse().ok())?
-}
-
-/// Column indexes of `pg_attribute`, found once.
-struct AttributePlaces {
-    relation: usize,
-    name: usize,
-    type_oid: usize,
-    len: usize,
-    number: usize,
-    typmod: usize,
-    align: usize,
-    storage: usize,
-    compression: usize,
-    not_null: usize,
-    collation: usize,
-    dropped: usize,
-    generated: usize,
-    has_missing: usize,
-}
-
-impl AttributePlaces {
-    fn new(names: &ColumnNames) -> Self {
-        AttributePlaces {
-            relation: names.index("attrelid"),
-            name: names.index("attname"),
-            type_oid: names.index("atttypid"),
-            len: names.index("attlen"),
-            number: names.index("attnum"),
-            typmod: names.index("atttypmod"),
-            align: names.index("attalign"),
-            storage: names.index("attstorage"),
-            compression: names.index("attcompression"),
-            not_null: names.index("attnotnull"),
-            collation: names.index("attcollation"),
-            dropped: names.index("attisdropped"),
-            generated: names.index("attgenerated"),
-            has_missing: names.index("atthasmissing"),
-        }
-    }
-
-    /// A user column; system columns have negative numbers.
-    fn column(&self, row: &RawRow<'_>) -> Option<(Oid, Column)> {
-        let attnum = u16::try_from(row.i16(self.number)?)
-            .ok()
-            .filter(|number| *number > 0)?;
-        let attalign = match row.u8(self.align)? {
-            b'c' => 1,
-            b's' => 2,
-            b'i' => 4,
-            b'd' => 8,
-            _ => return None,
-        };
-        let column = Column {
-            attnum,
-            name: row.name(self.name)?,
-            type_oid: row.u32(self.type_oid)?,
-            typmod: row.u32(self.typmod)?.cast_signed(),
-            collation: row.u32(self.collation)?,
-            not_null: row.bool(self.not_null)?,
-            dropped: row.bool(self.dropped)?,
-            generated: Generated::from_letter(row.u8(self.generated)?),
-            storage: row.u8(self.storage)?,
-            compression: row.u8(self.compression).unwrap_or(0),
-            layout: ColumnLayout {
-                attlen: row.i16(self.len)?,
-                attalign,
-            },
-            missing: None,
-            has_missing: row.bool(self.has_missing)?,
-        };
-        Some((row.u32(self.relation)?, column))
     }
 }

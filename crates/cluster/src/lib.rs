@@ -10,6 +10,7 @@ mod block_set;
 mod btree_leaves;
 mod build;
 mod catalog;
+mod catalog_places;
 mod chain;
 mod charset;
 mod cluster;

@@ -34,6 +34,7 @@ impl Reader<'_> {
             relations: &catalog.relations,
             columns,
             columns_are_whole,
+            columns_are_live: self.unknown_rows == 0,
         };
         let found = lost_relations(&class);
         self.doubt_names(&found, places);

@@ -140,6 +140,7 @@ fn what_was_done_to_a_backup_is_told() {
         ("backup-file-changed", docs.as_str()),
         ("backup-file-changed", "postgresql.conf"),
         ("backup-file-changed", &pruned),
+        ("file-truncated", &pruned),
         ("backup-file-missing", &gone),
         ("missing-file", &gone),
         ("backup-file-extra", "base/notes.txt"),

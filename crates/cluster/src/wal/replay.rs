@@ -176,6 +176,11 @@ impl Replay {
         self.touched.holds(file)
     }
 
+    /// The file is there before recovery, and recovery never makes it shorter.
+    pub fn keeps_length(&self, file: FileNumber) -> bool {
+        self.touched.keeps_length(file)
+    }
+
     /// The relation got its files after the redo point.
     pub fn creates(&self, file: FileNumber) -> bool {
         self.touched.created.contains(&file)

@@ -76,6 +76,16 @@ impl Touched {
             || self.tablespaces.contains(&file.tablespace)
     }
 
+    /// No record makes, removes, cuts or copies the file.
+    pub(crate) fn keeps_length(&self, file: FileNumber) -> bool {
+        let is_remade = self.created.contains(&file)
+            || self.dropped.contains(&file)
+            || self.truncated.contains_key(&file)
+            || self.databases.contains(&file.database)
+            || self.tablespaces.contains(&file.tablespace);
+        !self.overflowed && !is_remade
+    }
+
     fn overflow(&mut self) {
         self.overflowed = true;
         self.forks = HashMap::new();

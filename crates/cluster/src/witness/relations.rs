@@ -79,6 +79,8 @@ pub(crate) struct ClassWitness<'a> {
     pub(crate) columns: &'a BTreeMap<Oid, Vec<Column>>,
     /// No page of `pg_attribute` is bad or all zero: a relation without rows there is none, and its file a leftover.
     pub(crate) columns_are_whole: bool,
+    /// Those columns are known to be in use: where the status of transactions is lost, they may be of a relation that was dropped.
+    pub(crate) columns_are_live: bool,
 }
 
 /// What the indexes of `pg_class` say.
@@ -256,7 +258,7 @@ impl ClassWitness<'_> {
 
     /// `pg_attribute` has columns of the relation.
     fn describes(&self, oid: Oid) -> bool {
-        self.columns.contains_key(&oid)
+        self.columns_are_live && self.columns.contains_key(&oid)
     }
 
     fn is_described_alone(&self, oid: Oid) -> bool {

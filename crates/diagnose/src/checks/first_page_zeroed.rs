@@ -40,7 +40,8 @@ impl PageCheck for FirstPageZeroed {
         Wants {
             level: Level::Structure,
             pages: PageClass::Any,
-            screened: true,
+            // Pages of zeros never come before the screen.
+            screened: false,
         }
     }
 

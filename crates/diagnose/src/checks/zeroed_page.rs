@@ -129,7 +129,7 @@ fn tell(
         .fact("index", name)
         .remedy("restore-file-from-copy", Safety::ShowOnly, words)
         .cause(causes::whole_page_zeroed::cause())
-        .is_root();
+        .as_root();
     if witness.counts_rows() {
         draft = draft.rows(entries);
     }

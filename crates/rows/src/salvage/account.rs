@@ -255,6 +255,9 @@ pub struct TableAccount {
     pub table: String,
     /// OID in `pg_class`.
     pub oid: u32,
+    /// Number of its files; not written.
+    #[serde(skip)]
+    pub filenode: u32,
     /// `table` or `materialized-view`.
     pub kind: String,
     /// Its file, from the destination, or its name on the server; null if it was not written whole.
@@ -509,7 +512,9 @@ impl TableAccount {
             } = own.rows;
             (carved, mended, partial, uncertain, withheld, lost)
         };
-        losses(self) == losses(other)
+        // What moved to other files in between was cut by its own server.
+        self.filenode == other.filenode
+            && losses(self) == losses(other)
             && self.damaged_pages == other.damaged_pages
             && self.places == other.places
             && self.places_omitted == other.places_omitted

@@ -104,10 +104,15 @@ impl LossSearch<'_> {
             table.schema, table.table, table.database
         );
         if let Witness::Broken(statement) = witness {
-            let why = format!(
-                "no index that has all its rows can be read whole ({} is one), so that nobody tells which rows are missing",
-                statement.index
-            );
+            let index = &statement.index;
+            let why = match statement.is_earlier {
+                true => format!(
+                    "recovery would change {index} too, so that nobody tells whether more rows are missing"
+                ),
+                false => format!(
+                    "no index that has all its rows can be read whole ({index} is one), so that nobody tells which rows are missing"
+                ),
+            };
             return Some(not_salvaged(
                 &format!("rows of {name} beside its indexes"),
                 &why,

@@ -23,6 +23,7 @@ mod losses;
 mod lost_databases;
 mod lost_keys;
 mod lost_relations;
+mod opening;
 mod options;
 mod outcome;
 mod outlet;
@@ -56,6 +57,10 @@ pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
 pub(crate) use losses::Estimate;
 pub use losses::LostBy;
+pub(crate) use opening::new_account;
+use opening::{
+    databases, encoding_of, lost_status, only_database, only_table, open_account, plan_of,
+};
 pub use options::{Destination, Encoding, Rows, SalvageOptions};
 pub(crate) use outlet::TakeRows;
 pub(crate) use plan::not_salvaged;
@@ -63,17 +68,16 @@ pub use sampling::guess_columns;
 pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
-use pgclinic_cluster::wal::{Replay, ReplaySpace, Replayed};
-use pgclinic_cluster::{Catalog, Charset, Cluster};
+use pgclinic_cluster::wal::{Replay, ReplaySpace};
+use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles};
 use pgclinic_columnar::PackerPlan;
-use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
-use pgclinic_diagnose::{Progress, Selection, lost_status_files, target_of};
-use pgclinic_format::Oid;
+use pgclinic_diagnose::Progress;
+use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::Target;
 
-use crate::file_names::FileNames;
 use crate::schema::SchemaFile;
 use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
@@ -83,7 +87,6 @@ use loss_search::LossSearch;
 use lost_databases::DirectoryState;
 use lost_keys::Search;
 use outlet::Outlet;
-use plan::Plan;
 use witnesses::Witnesses;
 
 /// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who
@@ -524,7 +527,12 @@ impl FolderWork<'_> {
         // A person who names tables wants those.
         if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
             let file = format!("{name}/large_objects");
-            if let Some(objects) = large_objects::of_database(cluster, catalog, files, options)? {
+            let objects = match is_named(catalog, large_objects::PG_LARGEOBJECT) {
+                true => large_objects::of_database(cluster, catalog, files, options)?,
+                // Its relations mostly have the numbers that they were born with.
+                false => large_objects::of_numbers(cluster, &files_of(cluster, catalog), options)?,
+            };
+            if let Some(objects) = objects {
                 let database = crate::shape::database_name(catalog);
                 let written = large_objects::write(objects, database, options, folder, &file)?;
                 found.large_objects = Some(written);
@@ -720,6 +728,21 @@ impl FolderWork<'_> {
     }
 }
 
+fn is_named(catalog: &Catalog, relation: Oid) -> bool {
+    let known = catalog.relations.get(&relation);
+    known.is_some_and(|relation| relation.columns.is_some())
+}
+
+/// The files of a database, whoever owns them.
+fn files_of(cluster: &Cluster, catalog: &Catalog) -> Vec<ForkFiles> {
+    let homes = cluster.homes.iter();
+    let own = homes.filter(|home| home.database == catalog.database);
+    own.filter_map(|home| cluster.files(home).ok())
+        .flatten()
+        .filter(|files| files.fork == Fork::Main && files.temporary.is_none())
+        .collect()
+}
+
 fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Charset {
     match options.encoding {
         Encoding::Raw => Charset::Raw,
@@ -771,147 +794,4 @@ fn is_gone(cluster: &Cluster, database: Oid, account: &mut Account) -> bool {
         DirectoryState::Unknown(gap) => account.not_salvaged.push(gap),
     }
     true
-}
-
-/// The tables of a database, with their files in `folder`.
-fn plan_of(cluster: &Cluster, catalog: &Catalog, folder: &str, options: &SalvageOptions) -> Plan {
-    Plan::of(
-        cluster,
-        catalog,
-        &MainForks::of_database(cluster, catalog.database),
-        folder,
-        &options.selection,
-        choice_of(options),
-        &options.given,
-    )
-}
-
-/// The one database of the selection, beside those that every cluster has and nobody filled.
-fn only_database(cluster: &Cluster, selection: &Selection) -> Result<Oid, SalvageError> {
-    let found = databases(cluster, selection);
-    match found.as_slice() {
-        [(database, _)] => Ok(*database),
-        _ => {
-            let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
-            let names = names.join(", ");
-            let why =
-                format!("one database goes into one database: name it with --database ({names})");
-            Err(SalvageError::Unsuitable(why))
-        }
-    }
-}
-
-/// The table of a stream.
-fn only_table<T>(
-    mut found: Vec<(Oid, T, plan::Planned)>,
-    not_salvaged: &[NotChecked],
-) -> Result<(Oid, T, plan::Planned), SalvageError> {
-    let count = found.len();
-    if let (1, Some(only)) = (count, found.pop()) {
-        return Ok(only);
-    }
-    match not_salvaged.first() {
-        None if count == 0 => Err(SalvageError::NothingSelected),
-        Some(told) if count == 0 => {
-            let why = format!("{}: {}", told.what, told.why);
-            Err(SalvageError::Unsuitable(why))
-        }
-        _ => {
-            let why = format!(
-                "a stream holds one table, and {count} fit: name one with --database and --relation"
-            );
-            Err(SalvageError::Unsuitable(why))
-        }
-    }
-}
-
-/// Databases with the names of their folders.
-fn databases(cluster: &Cluster, selection: &Selection) -> Vec<(Oid, String)> {
-    let all: Vec<(Oid, String)> = cluster
-        .databases
-        .values()
-        .filter(|database| !database.invalid)
-        .map(|database| {
-            let number = || database.oid.to_string();
-            (database.oid, database.name.clone().unwrap_or_else(number))
-        })
-        .collect();
-    let parts: Vec<[&str; 1]> = all.iter().map(|(_, name)| [name.as_str()]).collect();
-    let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
-    all.iter()
-        .filter(|(oid, _)| selection.takes_database(cluster, *oid))
-        .map(|(oid, name)| (*oid, names.name(&[name], *oid)))
-        .collect()
-}
-
-fn encoding_of(cluster: &Cluster, database: Oid) -> Option<i32> {
-    cluster.databases.get(&database)?.encoding
-}
-
-/// An account of what is known before a row was read.
-fn open_account(
-    cluster: &Cluster,
-    options: &SalvageOptions,
-    replayed: Option<&Replayed>,
-) -> Account {
-    let mut account = new_account(target_of(cluster, &options.spec), options);
-    let troubles = cluster.troubles.iter();
-    account
-        .not_salvaged
-        .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
-    account.replay = replayed.map(replay_account);
-    let gaps = recovery_gaps::of_cluster(cluster, account.replay.as_ref());
-    account.not_salvaged.extend(gaps);
-    account
-}
-
-/// An account in which nothing stands yet.
-pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> Account {
-    let rows = match options.rows {
-        Rows::Live => "live",
-        Rows::All => "all",
-    };
-    Account {
-        schema: "pgclinic.salvage/1".into(),
-        tool: Tool::this(),
-        target,
-        source: None,
-        form: options.form.name().into(),
-        rows: rows.into(),
-        outcome: Outcome::Whole,
-        interrupted: false,
-        replay: None,
-        snapshots: Vec::new(),
-        lost_databases: Vec::new(),
-        totals: RowCounts::default(),
-        lost_by: Vec::new(),
-        tables: Vec::new(),
-        sequences: Vec::new(),
-        large_objects: Vec::new(),
-        checks: Vec::new(),
-        counts: Vec::new(),
-        not_salvaged: Vec::new(),
-        elapsed_s: 0.0,
-    }
-}
-
-fn replay_account(replayed: &Replayed) -> ReplayAccount {
-    ReplayAccount {
-        start: replayed.start.to_string(),
-        end: replayed.end.record.to_string(),
-        why: replayed.end.why.to_string(),
-        records: replayed.records,
-        applied: replayed.applied,
-        not_applied: replayed.not_applied.values().sum(),
-        faults: replayed.faults.clone(),
-        is_complete: replayed.is_complete,
-    }
-}
-
-/// Files that say what became of transactions, and that are not there.
-fn lost_status(cluster: &Cluster) -> Vec<NotChecked> {
-    let why = "rows whose hint bits do not tell it are uncertain or withheld";
-    let lost = lost_status_files(cluster).into_iter();
-    lost.map(|what| not_salvaged(&format!("what became of transactions: {what}"), why))
-        .collect()
 }

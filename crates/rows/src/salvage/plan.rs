@@ -267,6 +267,7 @@ pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
         schema: table.schema.clone(),
         table: table.name.clone(),
         oid: table.oid,
+        filenode: table.files.filenode,
         kind: kind.into(),
         columns: table
             .columns

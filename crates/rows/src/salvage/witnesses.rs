@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::wal::Replay;
+use pgclinic_cluster::wal::{Fate, Replay};
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, ForkFiles, Leaves, Persistence, Relation, each_leaf, fork_path,
 };
@@ -81,6 +81,8 @@ pub(super) struct Statement {
     emptied_blocks: BlockSet,
     /// Those that lead to damaged pages.
     damaged: u64,
+    /// It is of before a recovery that changes table and index.
+    pub(super) is_earlier: bool,
 }
 
 /// The pages are those of one moment, that of the indexes: nobody writes, and nothing is left to be replayed.
@@ -118,6 +120,14 @@ impl Extent {
             vacant: vacant.flat_map(|(start, behind)| *start..*behind).collect(),
             damaged: table.pages.damaged.iter().copied().collect(),
         }
+    }
+
+    /// The same where recovery changes the table: of pages that it changes, an index of before it tells nothing.
+    fn left_alone(mut self, replay: &Replay, file: FileNumber) -> Self {
+        let is_kept = |block: &BlockNo| replay.fate(file, Fork::Main, *block) == Fate::Kept;
+        self.vacant = self.vacant.blocks().filter(is_kept).collect();
+        self.damaged = BlockSet::default();
+        self
     }
 
     #[inline]
@@ -159,7 +169,8 @@ impl Statement {
 
     /// Entries lead past the end of a table that has all rows which the index counts: a number in the index is wrong.
     fn contradicts_itself(&self, table: &TableAccount) -> bool {
-        self.missing > 0
+        !self.is_earlier
+            && self.missing > 0
             && self.emptied == 0
             && table.pages.damaged.is_empty()
             && self.unseen_rows(table) == 0
@@ -169,7 +180,11 @@ impl Statement {
     pub(super) fn rows(&self, table: &TableAccount) -> u64 {
         let damaged = self.damaged.saturating_sub(table.pages.found_on_damaged);
         let claimed = self.missing + self.emptied + damaged;
-        claimed.min(self.unseen_rows(table))
+        match self.is_earlier {
+            // Rows that came since are not in it.
+            true => claimed,
+            false => claimed.min(self.unseen_rows(table)),
+        }
     }
 }
 
@@ -251,7 +266,37 @@ impl Witnesses<'_> {
         match broken {
             Some(statement) => Witness::Broken(statement),
             None if indexes.is_empty() => Witness::Absent,
-            None => Witness::Earlier,
+            None => self.earlier(&files, indexes, extent),
+        }
+    }
+
+    /// Indexes as they lie there, before a recovery that changes them and their table. What their entries lead to was there when they
+    /// were written, and stays until VACUUM removes the entry and then cuts the table: where recovery does not cut it, a block past its
+    /// end is lost, and so is what stood on a page of zeros that recovery leaves alone. Torn pages of an index would name anything, so
+    /// that only checksums make it a witness.
+    fn earlier(
+        &self,
+        table: &ForkFiles,
+        indexes: &[(&Relation, ForkFiles)],
+        extent: Extent,
+    ) -> Witness {
+        let Some(replay) = self
+            .replay
+            .filter(|_| self.cluster.checksums() == Some(true))
+        else {
+            return Witness::Earlier;
+        };
+        let keeps = |files: &ForkFiles| replay.keeps_length(files.number());
+        let index = indexes.iter().find(|(_, files)| keeps(files));
+        let Some((index, files)) = index.filter(|_| keeps(table)) else {
+            return Witness::Earlier;
+        };
+        let extent = extent.left_alone(replay, table.number());
+        let (mut statement, _) = self.hear(index, files, &extent);
+        statement.is_earlier = true;
+        match statement.missing + statement.emptied {
+            0 => Witness::Earlier,
+            _ => Witness::Broken(statement),
         }
     }
 

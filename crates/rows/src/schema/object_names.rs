@@ -13,6 +13,7 @@ use super::catalog::{Catalogs, PG_CATALOG, Row};
 use super::names::sql_type;
 
 const REGPROC: Oid = 24;
+const REGCLASS: Oid = 2205;
 const REGPROCEDURE: Oid = 2202;
 const REGOPER: Oid = 2203;
 const REGOPERATOR: Oid = 2204;
@@ -22,7 +23,7 @@ const REGROLE: Oid = 4096;
 
 /// Types whose objects are found by their name alone: catalog, column of the schema, column of the name.
 const BY_NAME: [(Oid, [&str; 3]); 4] = [
-    (2205, ["pg_class", "relnamespace", "relname"]),
+    (REGCLASS, ["pg_class", "relnamespace", "relname"]),
     (3734, ["pg_ts_config", "cfgnamespace", "cfgname"]),
     (3769, ["pg_ts_dict", "dictnamespace", "dictname"]),
     (4191, ["pg_collation", "collnamespace", "collname"]),
@@ -41,8 +42,14 @@ pub(crate) fn object_names(
     let shared = cluster.catalog(0);
     let catalogs = Catalogs::read(cluster, catalog, &shared);
     let namer = Namer::new(&catalogs, path);
-    let found = types.iter().filter_map(|ty| Some((*ty, namer.names(*ty)?)));
-    found.collect()
+    let names = |ty: &Oid| {
+        let mut names = namer.names(*ty)?;
+        if *ty == REGCLASS {
+            namer.add_lost(catalog, &mut names);
+        }
+        Some((*ty, names))
+    };
+    types.iter().filter_map(names).collect()
 }
 
 struct Namer<'a> {
@@ -79,6 +86,20 @@ impl<'a> Namer<'a> {
                 self.by_name(*columns)
             }
         })
+    }
+
+    /// Relations whose rows in `pg_class` are lost have the names that other witnesses give them.
+    fn add_lost(&self, catalog: &Catalog, names: &mut Names) {
+        let lost = catalog.lost_relations.iter();
+        let lost = lost.filter_map(|lost| catalog.relations.get(&lost.oid?));
+        for relation in lost {
+            let name = self.catalogs.quoted(&relation.name);
+            let text = match relation.schema.as_str() {
+                "pg_catalog" => name,
+                schema => format!("{}.{name}", self.catalogs.quoted(schema)),
+            };
+            names.entry(relation.oid).or_insert(text.into_bytes());
+        }
     }
 
     fn place(&self, schema: Oid) -> Option<usize> {

@@ -64,7 +64,9 @@ fn stored_values_come_over(major: u16) {
         "",
         |_| {},
         |server, account| {
-            assert_eq!(account.not_salvaged, [], "{:#?}", account.tables);
+            // The table has no index to say that no row is missing.
+            let gaps = &account.not_salvaged;
+            assert!(gaps.iter().all(|gap| gap.inherent), "{gaps:#?}");
             assert_eq!(account.outcome, Outcome::Whole, "{:#?}", account.tables);
             let note = "column m is of type of6, whose text is not known here: its stored bytes were loaded as they are";
             let notes = &account.tables[0].notes;

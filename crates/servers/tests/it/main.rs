@@ -1,7 +1,6 @@
 //! All tests of this crate that need more than one module: one program, so that it is linked once.
 
 mod contents;
-mod ending;
 mod fetching;
 mod folders;
 mod logins;

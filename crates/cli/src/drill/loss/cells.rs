@@ -89,11 +89,32 @@ pub(super) struct Witness {
     pub(super) seen: Seen,
     /// How closely the loss is told: within one in a hundred where a unique key names every row.
     pub(super) is_counted: bool,
-    /// Losses that nothing can see, and why.
-    pub(super) blind: &'static [(Hurt, &'static str)],
+    /// Losses that cannot be seen.
+    pub(super) blind: &'static [Blind],
 }
 
+/// A loss that cannot be seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blind {
+    pub(super) hurt: Hurt,
+    /// In which state; in each, where none is named.
+    pub(super) state: Option<&'static str>,
+    pub(super) why: &'static str,
+}
+
+/// What an older copy of a page means for a salvage: a check at level full follows each entry of each index.
+pub(super) const OLD_PAGE: &str = "an older copy of a page is sound by itself, and a salvage follows each entry of an index only with --verify";
 const NO_INDEX: &str = "the page is sound and the table has no index: nothing else names its rows";
+const UNUSED_BUCKET: &str = "pages of buckets that no split has reached yet are all zero by nature";
+const LAST_WAL: &str = "without its last segment the write-ahead log ends earlier, as it might have: a server loses the same";
+
+const fn last_wal(hurt: Hurt) -> Blind {
+    Blind {
+        hurt,
+        state: Some("crashed"),
+        why: LAST_WAL,
+    }
+}
 
 const fn catalog(name: &'static str, relation: &'static str) -> Witness {
     witness(
@@ -173,7 +194,11 @@ pub(super) static WITNESSES: &[Witness] = &[
     table("table-with-hash-index", "tag"),
     table("table-with-gist-index", "area"),
     Witness {
-        blind: &[(Hurt::OldCopy, NO_INDEX)],
+        blind: &[Blind {
+            hurt: Hurt::OldCopy,
+            state: None,
+            why: NO_INDEX,
+        }],
         ..table("table-without-index", "plain")
     },
     witness("toast", Object::ToastOf("shop", "document"), Seen::WithRows),
@@ -183,7 +208,14 @@ pub(super) static WITNESSES: &[Witness] = &[
         Seen::Always,
     ),
     index("primary-key", "shop", "customer_pkey"),
-    index("hash-index", "shop", "tag_word_idx"),
+    Witness {
+        blind: &[Blind {
+            hurt: Hurt::Zeroed,
+            state: None,
+            why: UNUSED_BUCKET,
+        }],
+        ..index("hash-index", "shop", "tag_word_idx")
+    },
     index("gist-index", "shop", "area_place_idx"),
     witness(
         "visibility-map",
@@ -227,7 +259,15 @@ pub(super) static WITNESSES: &[Witness] = &[
         Object::Newest("pg_multixact/members"),
         Seen::WithRows,
     ),
-    witness("wal-segment", Object::Newest("pg_wal"), Seen::WithRows),
+    Witness {
+        blind: &[
+            last_wal(Hurt::Zeroed),
+            last_wal(Hurt::Garbage),
+            last_wal(Hurt::Truncated),
+            last_wal(Hurt::Missing),
+        ],
+        ..witness("wal-segment", Object::Newest("pg_wal"), Seen::WithRows)
+    },
     witness("pg_wal", Object::Directory("pg_wal"), Seen::Always),
     witness(
         "pg_xact-directory",

@@ -173,6 +173,17 @@ impl Ward<'_> {
         Ok(self.judged(cell, (structure, full), &rescued, compared))
     }
 
+    fn blind(&self, cell: &Cell) -> Option<&'static str> {
+        let is_here = |blind: &&cells::Blind| {
+            blind.hurt == cell.hurt && blind.state.is_none_or(|state| state == self.patient.state)
+        };
+        cell.witness
+            .blind
+            .iter()
+            .find(is_here)
+            .map(|blind| blind.why)
+    }
+
     fn judged(
         &self,
         cell: &Cell,
@@ -181,7 +192,7 @@ impl Ward<'_> {
         compared: Comparison,
     ) -> LossCell {
         let witness = cell.witness;
-        let blind = witness.blind.iter().find(|(hurt, _)| *hurt == cell.hurt);
+        let blind = self.blind(cell);
         let lost = compared.rows.saturating_sub(compared.written);
         let mut judged = LossCell {
             witness: witness.name.into(),
@@ -198,47 +209,60 @@ impl Ward<'_> {
             verdict: full.verdict,
             found_by: full.rules,
             outcome: rescued.outcome.clone(),
-            blind: blind.map(|(_, why)| (*why).to_owned()),
+            blind: blind.map(str::to_owned),
             passed: true,
             failures: Vec::new(),
         };
         if judged.blind.is_none() {
-            judged.failures = failures(&judged, witness, cell.hurt);
+            judged.failures.extend(failures_of_check(&judged, witness));
+            // A salvage that notices an older page is welcome.
+            match cell.hurt {
+                Hurt::OldCopy if judged.lost + judged.wrong > 0 => {
+                    judged.blind = Some(cells::OLD_PAGE.to_owned());
+                }
+                _ => judged
+                    .failures
+                    .extend(failures_of_salvage(&judged, witness)),
+            }
         }
         judged.passed = judged.failures.is_empty();
         judged
     }
 }
 
-/// What was promised and does not hold.
-fn failures(cell: &LossCell, witness: &cells::Witness, hurt: Hurt) -> Vec<String> {
-    let mut failures = Vec::new();
+/// What was promised of a check and does not hold.
+fn failures_of_check(cell: &LossCell, witness: &cells::Witness) -> Option<String> {
     let must_be_seen =
         cell.lost > 0 || cell.wrong > 0 || witness.seen == Seen::Always && cell.state == "stopped";
-    if must_be_seen && cell.verdict == Verdict::Healthy {
-        failures.push("the check calls it healthy".to_owned());
-    }
-    if (cell.lost > 0 || cell.wrong > 0) && cell.outcome == "whole" {
+    let is_missed = must_be_seen && cell.verdict == Verdict::Healthy;
+    is_missed.then(|| "the check calls it healthy".to_owned())
+}
+
+/// What was promised of a salvage and does not hold.
+fn failures_of_salvage(cell: &LossCell, witness: &cells::Witness) -> Vec<String> {
+    let LossCell {
+        lost,
+        wrong,
+        marked,
+        predicted,
+        ..
+    } = cell;
+    let mut failures = Vec::new();
+    if (*lost > 0 || *wrong > 0) && cell.outcome == "whole" {
         failures.push(format!(
-            "the salvage calls it whole; {} rows are lost and {} are wrong",
-            cell.lost, cell.wrong
+            "the salvage calls it whole; {lost} rows are lost and {wrong} are wrong"
         ));
     }
-    if cell.wrong > cell.marked {
+    // An account that calls itself incomplete vouches for no row alone.
+    if wrong > marked && cell.outcome != "incomplete" {
         failures.push(format!(
-            "{} rows are not the server's, and {} are marked",
-            cell.wrong, cell.marked
+            "{wrong} rows are not the server's, and {marked} are marked"
         ));
     }
-    let off = cell.lost.abs_diff(cell.predicted);
-    if witness.is_counted
-        && cell.state == "stopped"
-        && hurt != Hurt::OldCopy
-        && off * 100 > cell.lost
-    {
+    let off = lost.abs_diff(*predicted);
+    if witness.is_counted && cell.state == "stopped" && off * 100 > *lost {
         failures.push(format!(
-            "{} rows are lost, and the salvage says {}",
-            cell.lost, cell.predicted
+            "{lost} rows are lost, and the salvage says {predicted}"
         ));
     }
     failures
