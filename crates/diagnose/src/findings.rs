@@ -130,7 +130,7 @@ impl Draft {
     }
 
     /// Other findings of its page follow from it, or, without a block, of its fork.
-    pub(crate) fn as_root(mut self) -> Self {
+    pub(crate) fn rooted(mut self) -> Self {
         self.story.root = true;
         self
     }

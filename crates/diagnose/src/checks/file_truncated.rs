@@ -149,7 +149,7 @@ fn tell(
             "stop the server before it writes to the table; copy the cluster; then take {} from a backup or standby and replay WAL; no VACUUM and no REINDEX before that",
             relation.fork.files.path(0)
         ))
-        .as_root();
+        .rooted();
     for own in indexes {
         draft = draft.fact(&format!("entries_of {}", own.name()), own.entries);
     }

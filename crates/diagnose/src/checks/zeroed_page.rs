@@ -129,7 +129,7 @@ fn tell(
         .fact("index", name)
         .remedy("restore-file-from-copy", Safety::ShowOnly, words)
         .cause(causes::whole_page_zeroed::cause())
-        .as_root();
+        .rooted();
     if witness.counts_rows() {
         draft = draft.rows(entries);
     }

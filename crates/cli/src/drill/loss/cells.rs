@@ -473,7 +473,7 @@ impl Finder<'_> {
     fn tablespace_link(&self) -> Vec<(Hurt, Site)> {
         let mut homes = self.cluster.homes.iter();
         let home = homes.find(|home| home.folder.starts_with("pg_tblspc/"));
-        let link = home.and_then(|home| home.folder.splitn(3, '/').nth(1));
+        let link = home.and_then(|home| home.folder.split('/').nth(1));
         let path = link.map(|link| format!("pg_tblspc/{link}"));
         let site = path.map(|path| (Hurt::Missing, Site::LinkGone { path }));
         site.into_iter().collect()
