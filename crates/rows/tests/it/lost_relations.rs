@@ -74,7 +74,10 @@ impl Hurt {
         let account = salvaged(&self.copy.pgdata, &options(&out, "copy"));
         for (file, rows) in &self.tables {
             let bytes = std::fs::read(out.join(format!("{file}.copy")));
-            if bytes.is_ok_and(|bytes| lines(&bytes) == *rows) {
+            let found = bytes.map(|bytes| lines(&bytes)).unwrap_or_default();
+            // Its values of reg* types are printed as numbers where the catalog that names them is hurt.
+            let prints_names = file.ends_with("public.all_types") && found.len() == rows.len();
+            if found == *rows || prints_names && account.outcome != Outcome::Whole {
                 continue;
             }
             let name = file
@@ -128,7 +131,10 @@ fn tables_of_a_zeroed_page_of_pg_class_are_named_and_written() {
         let account = hurt.salvage(&format!("block {block} zeroed"));
         // A page of dead rows alone takes nothing with it.
         assert_ne!(verdict, "healthy", "block {block}");
-        assert_ne!(account.outcome, Outcome::Whole, "block {block}");
+        assert!(
+            !is_lost || account.outcome != Outcome::Whole,
+            "block {block}"
+        );
         assert_eq!(written(&account), written(&truth), "block {block}");
         hurt.heal(block);
     }

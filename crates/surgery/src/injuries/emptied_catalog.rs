@@ -41,7 +41,7 @@ impl Injury for EmptiedCatalog {
         Some(
             wound
                 .must(&["empty-catalog"])
-                .may(&[followers::LOST_CATALOGS]),
+                .may(&[followers::LOST_CATALOGS, &["relation-lost"]]),
         )
     }
 

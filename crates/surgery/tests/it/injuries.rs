@@ -140,7 +140,15 @@ const LARGE: &str = "only the large filling has what is hurt: pgclinic drill --l
 const BACKUP: &str = "only a base backup has a manifest: crates/cli/tests/base_backup.rs";
 
 /// Rules that no injury of one cluster's files can bring about, with the test that does.
-const RULES_WITHOUT_INJURY: [(&str, &str); 13] = [
+const RULES_WITHOUT_INJURY: [(&str, &str); 15] = [
+    (
+        "transaction-status-contradicted",
+        "rows of many pages must contradict pg_xact: crates/diagnose/tests/it/lost_blocks.rs",
+    ),
+    (
+        "database-lost",
+        "pg_database is one page, without which no database has a name: pgclinic drill --ward loss",
+    ),
     (
         "collation-version-changed",
         "the machine changes, not the files: crates/diagnose/tests/collation_versions.rs",
