@@ -18,6 +18,9 @@ const ON_SCANS: &[&str] = &[
     "spgist-link",
 ];
 
+/// Rules that stand at a file which a lost row named, not where the row stood.
+const ELSEWHERE: &[&str] = &["relation-lost"];
+
 /// What the checks said about a hurt copy, beyond what they say about the master.
 pub(crate) struct Verdict {
     pub(crate) findings: Vec<Finding>,
@@ -63,6 +66,7 @@ impl Verdict {
                 || finding.place.block.is_none()
                 || finding.place.block == place.block;
             is_comparison(&finding.rule)
+                || ELSEWHERE.contains(&finding.rule.as_str())
                 || block
                     && (finding.place.filenode == place.filenode
                         || finding.place.filenode.is_none()

@@ -84,17 +84,16 @@ fn draft_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Draft {
     }
 }
 
-/// Names are not found; what is reached by its number is missed by that.
+/// Names are not found. What is reached by its number is missed by that, but nobody can say when; and a server without rows of its own
+/// catalogs says many things, or does not start.
 fn server_words(database: &DatabaseCx<'_>, lost: &LostRelation) -> Option<String> {
-    let oid = lost.oid?;
-    let relation = database.catalog.relations.get(&oid);
-    let by_name = relation.is_some_and(|relation| {
-        !matches!(relation.kind, RelKind::Index | RelKind::Toast) && oid >= FIRST_NORMAL_OID
-    });
-    Some(match (by_name, &lost.name) {
-        (true, Some(_)) => format!("ERROR:  relation \"{}\" does not exist", lost.words()),
-        _ => format!("ERROR:  could not open relation with OID {oid}"),
-    })
+    let oid = lost.oid.filter(|oid| *oid >= FIRST_NORMAL_OID)?;
+    let is_user = |lost: &LostRelation| lost.oid.is_some_and(|oid| oid >= FIRST_NORMAL_OID);
+    let catalog = database.catalog;
+    let relation = catalog.relations.get(&oid)?;
+    let by_name = !matches!(relation.kind, RelKind::Index | RelKind::Toast);
+    (by_name && lost.name.is_some() && catalog.lost_relations.iter().all(is_user))
+        .then(|| format!("ERROR:  relation \"{}\" does not exist", lost.words()))
 }
 
 /// At its file; a relation without one stands where its row stood.
