@@ -94,7 +94,12 @@ impl<'a> FinishedTables<'a> {
 
     /// What an earlier run finished of a database.
     pub(super) fn of_database(&self, catalog: &Catalog) -> Vec<TableAccount> {
-        self.of_name(&database_name(catalog))
+        let mut tables = self.of_name(&database_name(catalog));
+        for table in &mut tables {
+            let relation = catalog.relations.get(&table.oid);
+            table.filenode = relation.map_or(table.oid, |relation| relation.filenode);
+        }
+        tables
     }
 
     /// The same by the name of the database.

@@ -288,7 +288,7 @@ fn after_kill_9_no_server_and_no_folder_stay() {
     let outer = Scratch::new(&run_as, None).expect("a scratch folder");
     let base = outer.folder("base").expect("a folder");
     let mut helper = Command::new(std::env::current_exe().expect("our path"))
-        .args(["--exact", "helper_that_is_killed", "--nocapture"])
+        .args(["--exact", "real::helper_that_is_killed", "--nocapture"])
         .env("PGCLINIC_TEST_BASE", &base)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
