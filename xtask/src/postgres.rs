@@ -11,6 +11,9 @@ mod kill;
 
 const USER: &str = "postgres";
 
+/// What is shown of the log of a server that did not start.
+const LOG_LINES: usize = 20;
+
 /// The programs of one installation.
 pub(crate) struct Tools {
     folder: PathBuf,
@@ -91,16 +94,38 @@ impl Tools {
             .args(["-w", "-t", "300", "-D"])
             .arg(cluster)
             .arg("-l")
-            .arg(log)
+            .arg(&log)
             .args(["-o", &options, "start"]);
         // The server would keep a captured stdout open for as long as it lives.
-        shell::run(start.stdout(std::process::Stdio::null()))?;
+        shell::run(start.stdout(std::process::Stdio::null()))
+            .map_err(|error| format!("{error}; the server's log ends:\n{}", end_of(&log)))?;
         Ok(Server {
             tools: self,
             cluster: cluster.to_path_buf(),
             running: true,
         })
     }
+}
+
+/// Removes what keeps a server from starting on a copy, or after a process that nobody reaped.
+pub(crate) fn remove_locks(cluster: &Path) -> Outcome {
+    for lock in [".s.PGSQL.5432", ".s.PGSQL.5432.lock", "postmaster.pid"] {
+        let lock = cluster.join(lock);
+        match std::fs::remove_file(&lock) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(at(&lock)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The last lines of a log, for a server that did not start.
+fn end_of(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
 /// `program` as the user that servers run as.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::super::recipe::{Recipe, Unmade};
 use super::super::workshop::{Workshop, copy};
 use super::load::{SETTINGS, Scripts, prepare};
+use crate::postgres;
 use crate::shell::{self, at};
 
 pub(super) const RECIPE: Recipe = Recipe {
@@ -39,7 +40,7 @@ fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     shell::capture(take.arg(&backup))?;
 
     // The primary's socket was in its data directory, and so in the backup.
-    drop_socket(&backup)?;
+    postgres::remove_locks(&backup)?;
     let killed = folder.join("standby-killed");
     copy(&backup, &killed)?;
     let signal = killed.join("standby.signal");
@@ -57,22 +58,8 @@ fn make(shop: &Workshop, folder: &Path) -> Result<(), Unmade> {
     standby.kill()?;
     let stopped = folder.join("standby-stopped");
     copy(&killed, &stopped)?;
-    drop_socket(&stopped)?;
+    postgres::remove_locks(&stopped)?;
     tools.start(&stopped, &settings)?.stop()?;
     primary.stop()?;
-    Ok(())
-}
-
-/// A lock file that names a process which lives elsewhere keeps a server from starting.
-fn drop_socket(cluster: &Path) -> Result<(), String> {
-    for left in [".s.PGSQL.5432", ".s.PGSQL.5432.lock", "postmaster.pid"] {
-        let left = cluster.join(left);
-        match std::fs::remove_file(&left) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(at(&left)(error));
-            }
-            _ => {}
-        }
-    }
     Ok(())
 }

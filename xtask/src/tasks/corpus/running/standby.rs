@@ -1,10 +1,9 @@
 //! A standby that follows the server under load: at work, and killed again and again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Work, take};
-use crate::postgres::Server;
-use crate::shell::at;
+use crate::postgres::{self, Server};
 
 const AT_WORK: &str = "standby";
 const KILLED: &str = "standby, killed";
@@ -19,8 +18,8 @@ impl<'w> Standby<'w> {
     pub(super) fn of(work: &'w Work<'w>, primary: &Server<'_>) -> Result<Self, String> {
         let cluster = work.scratch.path().join("standby");
         take(primary, &cluster, &["-Fp", "-R"])?;
-        // The primary's socket lies in its data directory, and the lock of it was taken along.
-        removed(&cluster.join(".s.PGSQL.5432.lock"))?;
+        // The primary's socket is in its data directory, and the backup holds the lock of it.
+        postgres::remove_locks(&cluster)?;
         let server = work.tools.start(&cluster, &work.settings())?;
         Ok(Self {
             work,
@@ -36,8 +35,8 @@ impl<'w> Standby<'w> {
         complaints += work.explained(AT_WORK, &work.cluster(), &self.cluster)?;
         self.server.kill()?;
         complaints += work.silent_at_all_levels(KILLED, &[&self.cluster])?;
-        // Where nobody buries processes, the number of a dead one stays taken.
-        removed(&self.cluster.join("postmaster.pid"))?;
+        // Where nobody reaps processes, a dead one keeps its number, and its locks count as held.
+        postgres::remove_locks(&self.cluster)?;
         self.server = work.tools.start(&self.cluster, &work.settings())?;
         Ok(complaints)
     }
@@ -45,8 +44,4 @@ impl<'w> Standby<'w> {
     pub(super) fn stop(self) -> Result<(), String> {
         self.server.stop()
     }
-}
-
-fn removed(path: &Path) -> Result<(), String> {
-    std::fs::remove_file(path).map_err(at(path))
 }
