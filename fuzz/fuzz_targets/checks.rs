@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckOptions, Level, Progress, Selection, check_cluster};
+use pgclinic_diagnose::{CheckOptions, check_cluster};
 use pgclinic_format::attribute::ColumnLayout;
 use pgclinic_format::build::put_u16;
 use pgclinic_fuzz::{Choice, Files, PAGE_BYTES};
+use pgclinic_model::{Level, Progress, Selection};
 
 const TABLE: u32 = 16_384;
 const TOAST: u32 = 16_385;

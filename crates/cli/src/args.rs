@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pgclinic_diagnose::{Glob, Selection};
 use pgclinic_format::Fork;
+use pgclinic_model::{Glob, Selection};
 
 /// A fork by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

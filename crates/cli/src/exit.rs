@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::{Args, ValueEnum};
-use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_model::{CheckDocument, Severity};
 
 /// Exit codes, as scripts rely on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

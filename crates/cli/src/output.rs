@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use pgclinic_diagnose::measures::figure_kinds;
 use pgclinic_diagnose::rule_named;
 use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 
@@ -132,6 +133,7 @@ impl OutputArgs {
             width,
             pretty: true,
             explain: &manual,
+            figures: &figure_kinds(),
         };
         match &self.output {
             Some(path) => write_file(path, REPORT, |out| form.render(document, &options, out)),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as Style};
-use pgclinic_diagnose::Progress;
+use pgclinic_model::Progress;
 
 use crate::output::{OutputArgs, ProgressStyle};
 use crate::world::Terminal;

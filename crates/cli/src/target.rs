@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use pgclinic_cluster::{
     Build, Cluster, ForkFiles, Home, OpenError, RelationFileName, Segment, Trouble,
 };
-use pgclinic_diagnose::Level;
 use pgclinic_diagnose::check::ForkCx;
-use pgclinic_diagnose::document::{Kind, Target};
 use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
+use pgclinic_model::Level;
+use pgclinic_model::document::{Kind, Target};
 use pgclinic_servers::Target as Named;
 use pgclinic_source::{
     Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar,

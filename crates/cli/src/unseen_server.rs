@@ -2,7 +2,7 @@
 //! host that shares the disk. `postmaster.pid` names a process of its world, not of ours; but it moves the files.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::document::NotChecked;
+use pgclinic_model::document::NotChecked;
 
 use crate::exit::Failure;
 use crate::world::World;

@@ -421,6 +421,17 @@ impl Cluster {
         self.replayed_to.or(settled.map(Lsn))
     }
 
+    /// It was shut down in good order, or all of its recovery was done in memory, so that files and catalogs must agree. In any other
+    /// state replay may still create, fill, truncate and remove files; and where a part of the files is not there, it may be the part
+    /// that is missed.
+    pub fn is_settled(&self) -> bool {
+        if self.is_partial {
+            return false;
+        }
+        let control = self.control.trusted().filter(|_| !self.is_running());
+        self.recovered.is_some() || control.is_some_and(ControlFile::is_shut_down)
+    }
+
     /// Its catalogs and status files are those that a complete recovery leaves.
     pub fn recovered(&self) -> Option<&Recovered> {
         self.recovered.as_ref()

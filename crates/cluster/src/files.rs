@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{Fork, Oid};
+use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_source::{EntryKind, Presence, Source, SourceError};
 
+use crate::build::Build;
 use crate::error::Trouble;
 use crate::file_name::{RelationFileName, fork_path, segment_path};
 
@@ -212,4 +213,21 @@ fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<Troubl
     }
     numbers.sort_unstable();
     numbers
+}
+
+/// One block of a fork.
+pub fn read_block(
+    source: &dyn Source,
+    files: &ForkFiles,
+    build: Build,
+    block: BlockNo,
+) -> Option<Vec<u8>> {
+    let per_segment = build.segment_blocks();
+    let segment = u32::try_from(u64::from(block).checked_div(per_segment)?).ok()?;
+    let offset = u64::from(block).checked_rem(per_segment)? * u64::from(build.block_size);
+    let mut page = vec![0; usize::try_from(build.block_size).ok()?];
+    let read = source
+        .read_at(&files.path(segment), offset, &mut page)
+        .ok()?;
+    (read == page.len()).then_some(page)
 }

@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_format::{Fork, Oid};
-
-use crate::document::{Finding, Kind, Level, PlanStep, Target};
-use crate::plan::Safety;
-use crate::rule::Severity;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, Kind, Level, PlanStep, Target};
+use pgclinic_model::plan::Safety;
 
 mod steps;
 
@@ -120,7 +119,7 @@ impl TableDamage {
         if !made_from_table {
             return None;
         }
-        let owner = finding.story.owner.as_ref();
+        let owner = finding.links.owner.as_ref();
         match table_of(finding) {
             Some(table) if self.tables.contains(&table) => {
                 let name = owner.map_or_else(|| place.relation_name(), |own| own.name.clone());
@@ -200,7 +199,7 @@ fn tables_hurt_by(finding: &Finding) -> impl Iterator<Item = (Oid, Oid)> {
 /// Database and OID of the table that a finding is about: an index's, that of long values, or itself.
 fn table_of(finding: &Finding) -> Option<(Oid, Oid)> {
     let place = &finding.place;
-    let own = match (&finding.story.owner, place.kind) {
+    let own = match (&finding.links.owner, place.kind) {
         (Some(owner), _) => owner.oid,
         (None, Kind::Index) => return None,
         (None, _) => place.relation_oid?,

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, MANIFEST, RelationFileName};
+use pgclinic_cluster::{
+    Catalog, Cluster, ForkFiles, MANIFEST, RelationFileName, file_place, fork_place,
+};
 use pgclinic_format::Oid;
 use pgclinic_format::incremental::PREFIX;
+use pgclinic_model::document::{Kind, NotChecked, Place};
 use pgclinic_source::{EntryKind, Source};
-
-use crate::document::{Kind, NotChecked, Place};
-use crate::places::{file_place, fork_place};
 
 /// Folders below folders that are entered: `pg_tblspc/16385/PG_18_202506291/5` has four.
 const DEPTH_MAX: usize = 8;

@@ -3,17 +3,16 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{
-    Catalog, Column, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state,
+    Catalog, Column, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, fork_place,
+    row_state,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_model::Rule;
+use pgclinic_model::document::{NotChecked, Origin, Place};
 
 use crate::check::DatabaseCx;
-use crate::document::check::Origin;
-use crate::document::{NotChecked, Place};
 use crate::findings::{Draft, Findings};
-use crate::places::fork_place;
-use crate::rule::Rule;
 
 /// One catalog that can be read.
 pub(crate) struct CatalogTable<'a> {
@@ -179,14 +178,14 @@ impl<'a> CatalogTables<'a> {
             )
         };
         let mut draft = Draft::new(rule, message).item(item).place(place);
-        draft.story.compared = true;
+        draft.links.compared = true;
         draft
     }
 
     /// Any damage in this catalog would explain the finding.
     pub(crate) fn explained_by(&self, mut draft: Draft, table: Oid) -> Draft {
         if let Some(table) = self.table(table) {
-            draft.story.follows.push(Origin {
+            draft.links.follows.push(Origin {
                 database: table.files.home.database,
                 filenode: table.files.filenode,
                 fork: Fork::Main,

@@ -2,10 +2,10 @@
 //! below, asked in this order until one is sure of itself.
 
 use pgclinic_format::{Page, registry};
+use pgclinic_model::document::Cause;
 use serde_json::{Map, Value};
 
 use crate::check::PageCx;
-use crate::document::Cause;
 
 /// Looks for the marks that one cause leaves.
 pub trait CauseOf: Sync {

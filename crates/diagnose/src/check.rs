@@ -1,18 +1,18 @@
 //! What a check is, and what it is given.
 
 use pgclinic_cluster::wal::{Replay, Stop};
-use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Persistence, Relation};
+use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Persistence, Relation, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
 
+use pgclinic_model::Rule;
+use pgclinic_model::document::{Kind, Level};
 use pgclinic_source::Source;
 
 use crate::btree::KeyOrder;
-use crate::document::{Kind, Level};
 use crate::findings::Findings;
 use crate::heap_aids::HeapAids;
-use crate::rule::Rule;
 
 /// A check that needs one page and remembers nothing.
 pub trait PageCheck: Sync {
@@ -283,23 +283,6 @@ impl PageCx<'_> {
         let source = self.fork.source?;
         read_block(source, self.fork.files, self.fork.build, block)
     }
-}
-
-/// One block of a fork.
-pub fn read_block(
-    source: &dyn Source,
-    files: &ForkFiles,
-    build: Build,
-    block: BlockNo,
-) -> Option<Vec<u8>> {
-    let per_segment = build.segment_blocks();
-    let segment = u32::try_from(u64::from(block).checked_div(per_segment)?).ok()?;
-    let offset = u64::from(block).checked_rem(per_segment)? * u64::from(build.block_size);
-    let mut page = vec![0; usize::try_from(build.block_size).ok()?];
-    let read = source
-        .read_at(&files.path(segment), offset, &mut page)
-        .ok()?;
-    (read == page.len()).then_some(page)
 }
 
 /// One database: its catalogs and the forks in all its folders. Database 0 is `global`.

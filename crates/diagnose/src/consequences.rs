@@ -4,12 +4,12 @@ use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Fate, Stop};
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Fork, LinePointer, LpFlags, Page};
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Kind, Remedy};
+use pgclinic_model::plan::Safety;
 
 use crate::check::{Checksum, PageCx};
-use crate::document::{Kind, Remedy};
 use crate::findings::Draft;
-use crate::plan::Safety;
-use crate::rule::Severity;
 
 /// The cure of what recovery mends.
 pub(crate) const LET_A_COPY_RECOVER: &str = "let-a-copy-recover";

@@ -67,7 +67,7 @@ impl DatabaseTrial {
     pub(crate) fn told(&self, checks: &[&dyn DatabaseCheck]) -> Vec<String> {
         let drafts = self.drafts(checks).into_iter();
         drafts
-            .filter(|draft| draft.severity != crate::rule::Severity::Note)
+            .filter(|draft| draft.severity != pgclinic_model::Severity::Note)
             .map(|draft| line(&draft))
             .collect()
     }

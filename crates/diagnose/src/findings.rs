@@ -3,16 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::run_state::{SavedFinding, SavedFindings};
 use pgclinic_cluster::ForkFiles;
 use pgclinic_format::{BlockNo, Fork, Xid};
+use pgclinic_model::document::{
+    AtRisk, AttributePlace, Cause, CauseLinks, Finding, Kind, NotChecked, Origin, Owner, Place,
+    Remedy,
+};
+use pgclinic_model::plan::Safety;
+use pgclinic_model::{Rule, Severity};
 use serde_json::{Map, Value};
 
 use crate::check::ForkCx;
-use crate::document::check::{Origin, Owner, Story};
-use crate::document::state::{SavedFinding, SavedFindings};
-use crate::document::{AtRisk, AttributePlace, Cause, Finding, Kind, NotChecked, Place, Remedy};
-use crate::plan::Safety;
-use crate::rule::{Rule, Severity};
 
 /// Findings kept of one rule in one relation.
 pub const KEPT_PER_RULE: usize = 1000;
@@ -34,7 +36,7 @@ pub struct Draft {
     pub(crate) remedies: Vec<Remedy>,
     pub(crate) cause: Option<Cause>,
     pub(crate) place: Option<Place>,
-    pub(crate) story: Story,
+    pub(crate) links: CauseLinks,
 }
 
 impl Draft {
@@ -53,7 +55,7 @@ impl Draft {
             remedies: Vec::new(),
             cause: None,
             place: None,
-            story: Story::default(),
+            links: CauseLinks::default(),
         }
     }
 
@@ -120,7 +122,7 @@ impl Draft {
     }
 
     fn follows_from(mut self, fork: &ForkCx<'_>, block: Option<BlockNo>) -> Self {
-        self.story.follows.push(Origin {
+        self.links.follows.push(Origin {
             database: fork.files.home.database,
             filenode: fork.files.filenode,
             fork: fork.fork(),
@@ -131,19 +133,19 @@ impl Draft {
 
     /// Other findings of its page follow from it, or, without a block, of its fork.
     pub(crate) fn rooted(mut self) -> Self {
-        self.story.root = true;
+        self.links.root = true;
         self
     }
 
     /// The row and the commit log tell the end of this transaction differently.
     pub(crate) fn contradicts(mut self, xid: Xid) -> Self {
-        self.story.contradicts = Some(xid.0);
+        self.links.contradicts = Some(xid.0);
         self
     }
 
     /// Explained by what is wrong with the fork with these files as a whole, if anything is.
     pub(crate) fn follows_files(mut self, files: &ForkFiles, fork: Fork) -> Self {
-        self.story.follows.push(Origin {
+        self.links.follows.push(Origin {
             database: files.home.database,
             filenode: files.filenode,
             fork,
@@ -320,8 +322,8 @@ impl Findings {
     pub(crate) fn name_owners(&mut self, owner_of: impl Fn(&Place) -> Option<Owner>) {
         let kept = self.kept.values_mut();
         let all = kept.flat_map(|kept| kept.findings.values_mut());
-        for finding in all.filter(|finding| finding.story.owner.is_none()) {
-            finding.story.owner = owner_of(&finding.place);
+        for finding in all.filter(|finding| finding.links.owner.is_none()) {
+            finding.links.owner = owner_of(&finding.place);
         }
     }
 
@@ -403,7 +405,7 @@ impl Draft {
             },
             remedies: self.remedies,
             known_from: None,
-            story: self.story,
+            links: self.links,
         }
     }
 }

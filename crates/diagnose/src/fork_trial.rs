@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pgclinic_cluster::{Build, ForkFiles, Home, Segment};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Layout, Lsn, MultiXactId, Page, Xid};
+use pgclinic_model::document::{Kind, Level};
 use pgclinic_source::{Memory, Source};
 
 use crate::check::{Checksum, ForkCx, Limits, PageCheck, PageCx};
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
 
 /// Pages of 8 kB as the main fork `base/5/16384` of PostgreSQL 18.

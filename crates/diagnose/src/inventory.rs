@@ -2,27 +2,14 @@
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation};
-use pgclinic_format::{ControlFile, Fork, Oid, RelationMap};
+use pgclinic_format::{Fork, Oid, RelationMap};
 
+use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation, fork_place};
+use pgclinic_model::document::{NotChecked, Place};
 use pgclinic_source::Presence;
 
 use crate::check::DatabaseCx;
-use crate::document::{NotChecked, Place};
 use crate::findings::Findings;
-use crate::places::fork_place;
-
-/// The server was shut down in good order, so that files and catalogs must agree. In any other
-/// state replay may still create, fill, cut and remove files; and where a part of the files is not there, it may be the part
-/// that is missed.
-pub fn is_settled(cluster: &Cluster) -> bool {
-    if cluster.is_partial {
-        return false;
-    }
-    let control = cluster.control.trusted();
-    let control = control.filter(|_| !cluster.is_running());
-    cluster.recovered().is_some() || control.is_some_and(ControlFile::is_shut_down)
-}
 
 /// Recovery removes or copies the folder of this database: what lies there now proves nothing.
 pub(crate) fn is_remade(cluster: &Cluster, database: Oid) -> bool {
@@ -96,7 +83,7 @@ impl<'a> Inventory<'a> {
     /// relation; otherwise a missing or nameless file proves nothing.
     pub fn comparable(cx: &'a DatabaseCx<'a>) -> Option<Self> {
         let remade = is_remade(cx.cluster, cx.catalog.database);
-        (is_settled(cx.cluster) && catalogs_are_sure(cx) && !remade).then(|| Inventory::new(cx))
+        (cx.cluster.is_settled() && catalogs_are_sure(cx) && !remade).then(|| Inventory::new(cx))
     }
 
     /// Every relation that has files of its own for as long as it lives.
@@ -170,7 +157,7 @@ pub fn is_orphan(cx: &DatabaseCx<'_>, files: &ForkFiles) -> bool {
 
 /// Rows of catalogs can be held against each other; a catalog that stands in the way is told.
 pub(crate) fn catalogs_are_comparable(cx: &DatabaseCx<'_>, out: &mut Findings) -> bool {
-    if !is_settled(cx.cluster) {
+    if !cx.cluster.is_settled() {
         return false;
     }
     let sure = catalogs_are_sure(cx);

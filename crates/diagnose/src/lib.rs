@@ -15,7 +15,6 @@ pub mod checks;
 mod chunks;
 pub mod consequences;
 pub mod diff;
-pub mod document;
 mod entries;
 mod fates;
 pub mod findings;
@@ -29,25 +28,19 @@ mod index_words;
 pub mod inventory;
 mod line_pointers;
 pub mod measures;
-mod multixact_walk;
 mod named_blocks;
 mod neighbours;
 mod oid_set;
 mod pass_records;
-pub mod places;
-pub mod plan;
 mod ranges;
 pub mod relation_check;
-pub mod rule;
+mod run_state;
 pub mod screen;
 pub mod server_messages;
 mod small_files;
 mod spgist_chains;
 mod spgist_nodes;
 mod spgist_tree;
-mod status_gaps;
-mod status_limits;
-mod status_pages;
 mod stored_values;
 mod toast;
 #[cfg(test)]
@@ -76,16 +69,14 @@ pub use checks::{
     rule_named, rules,
 };
 pub use diff::{DiffOptions, NoCopies, diff_clusters};
-pub use document::{CheckDocument, Finding, Level, Place, RunState, Verdict};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
 pub use measures::{MEASURES, MeasureOptions, measure_cluster};
 pub use relation_check::{PageReader, RelationCheck, RelationCx};
-pub use rule::{Rule, Severity};
-pub use status_gaps::lost_status_files;
+pub use run_state::RunState;
 pub use visibility_bits::VisibilityBits;
 pub use walker::{
-    AskedPage, Bystander, CheckOptions, Course, Glob, Progress, Selection, ServerSays, Since,
-    StateKeeper, account_for_remains, check_cluster, check_cluster_on, check_file, check_page,
-    check_running, fork_cx, is_expected, target_of,
+    AskedPage, Bystander, CheckOptions, Course, ServerSays, Since, StateKeeper,
+    account_for_remains, check_cluster, check_cluster_on, check_file, check_page, check_running,
+    fork_cx, is_expected,
 };

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_model::document::Level;
 use pgclinic_spill::{Budget, Lease};
 
 use crate::check::ForkCx;
-use crate::document::Level;
 use crate::entries::index::{for_each_entry, names_rows};
 
 /// Bits of a set: of larger tables a bit stands for several blocks, so that the set stays in the

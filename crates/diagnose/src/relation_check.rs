@@ -5,20 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::wal::Fate;
-use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_cluster::{Catalog, Cluster, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid, Page};
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::{Progress, Rule};
 use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
 use crate::btree::AllFaces;
 use crate::check::ForkCx;
-use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
 use crate::neighbours::Neighbours;
-use crate::places::fork_place;
-use crate::rule::Rule;
-use crate::walker::Progress;
 
 /// Bytes that a reader fetches at once where blocks are read in rising order.
 const WINDOW_BYTES: usize = 256 << 10;

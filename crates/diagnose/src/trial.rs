@@ -3,9 +3,9 @@
 use pgclinic_cluster::{Build, ForkFiles, Home, Persistence, RelKind, Relation, Segment};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
+use pgclinic_model::document::{Kind, Level};
 
 use crate::check::{Checksum, ForkCx, Limits, PageCheck, PageCx};
-use crate::document::{Kind, Level};
 use crate::findings::Findings;
 
 /// OID of the TOAST relation of the relation on trial.

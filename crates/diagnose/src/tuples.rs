@@ -8,11 +8,11 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{Attribute, Attributes, HeapTuple, LpFlags, Page, Varlena, Xid, varlena};
+use pgclinic_model::Rule;
 use pgclinic_source::SourceErrorKind;
 
 use crate::check::{ForkCx, PageCx};
 use crate::findings::Draft;
-use crate::rule::Rule;
 
 /// `t_xmin`, as offsets in the tuple.
 pub(crate) const XMIN: Range<usize> = 0..4;

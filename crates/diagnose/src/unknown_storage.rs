@@ -4,9 +4,9 @@
 
 use pgclinic_cluster::{Cluster, ForkFiles, Relation};
 use pgclinic_format::{Fork, Page};
+use pgclinic_model::document::NotChecked;
 
 use crate::check::DatabaseCx;
-use crate::document::NotChecked;
 
 /// Pages of a fork that are looked at.
 const PAGES_TRIED: u64 = 16;

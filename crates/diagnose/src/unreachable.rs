@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Trouble};
+use pgclinic_model::document::{Coverage, NotChecked};
 use pgclinic_source::{FAILURES_MAX, Presence};
 
-use crate::document::{Coverage, NotChecked};
 use crate::inventory::directory_of;
 
 /// Tells every path that was out of reach, each once, at the end of a run of any verb.

@@ -3,13 +3,11 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_cluster::{Build, ForkFiles};
+use pgclinic_cluster::{Build, ForkFiles, read_block};
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_source::Source;
-
-use crate::check::read_block;
 
 /// Pages of a map that are kept: each covers 256 MiB of heap.
 const KEPT_PAGES: usize = 16;

@@ -1,14 +1,13 @@
 //! Where WAL breaks though it must not: one list for the rules that each tell a part of it.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, Recovery, StartKind, Stop};
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::Lsn;
 use pgclinic_format::wal::{EndReason, WalEnd};
+use pgclinic_model::document::{Kind, Place};
+use pgclinic_model::{Rule, Severity};
 
-use crate::document::{Kind, Place};
 use crate::findings::Draft;
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 /// Which rule tells a break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::DecisionCard;
+use pgclinic_model::document::DecisionCard;
 use pgclinic_servers::Session;
 use serde::{Deserialize, Serialize};
 

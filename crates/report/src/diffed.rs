@@ -1,9 +1,9 @@
 //! Words about two copies of one cluster, for every format.
 
-use pgclinic_diagnose::document::{
+use pgclinic_format::Fork;
+use pgclinic_model::document::{
     Copy, CopyPosition, DiffBlock, DiffDocument, DiffFile, DiffFork, DiffVerdict, Difference,
 };
-use pgclinic_format::Fork;
 
 use crate::words::{self, bytes, count, plural};
 

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use pgclinic_diagnose::document::{
+use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DIFF_SCHEMA,
     DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, LossDocument, MEASURE_SCHEMA,
-    MeasureDocument,
+    MeasureDocument, SalvageReport,
 };
-use pgclinic_rows::Account;
 use serde::{Deserialize, Serialize};
 
 /// Schema of a findings document.
@@ -48,7 +47,7 @@ pub enum Document {
     /// `pgclinic.diff/1`.
     Diff(DiffDocument),
     /// `pgclinic.salvage/1`.
-    Salvage(Account),
+    Salvage(SalvageReport),
     /// `pgclinic.lab/1`.
     Experiment(ExperimentDocument),
 }

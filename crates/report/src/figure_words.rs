@@ -1,8 +1,8 @@
 //! Figures of a measurement in words.
 
-use pgclinic_diagnose::document::{Figure, MeasuredRelation, Spread};
-use pgclinic_diagnose::measures::{FigureKind, Unit};
 use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
+use pgclinic_model::document::{Figure, MeasuredRelation, Spread};
+use pgclinic_model::{FigureKind, Unit};
 
 use crate::measured::figure as short;
 use crate::words::{bytes, count};

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use pgclinic_model::FigureKinds;
+
 use crate::Document;
 
 /// A rule's page of the manual.
@@ -24,7 +26,16 @@ pub struct Options<'a> {
     pub pretty: bool,
     /// The manual of a rule, by its name.
     pub explain: &'a dyn Fn(&str) -> Option<RuleText>,
+    /// What the figures of a measure are called, in the order of reading; others are not shown.
+    pub figures: &'a FigureKinds,
 }
+
+/// Of documents without figures.
+static NO_FIGURES: FigureKinds = FigureKinds {
+    of_relations: Vec::new(),
+    of_columns: Vec::new(),
+    of_databases: Vec::new(),
+};
 
 impl Default for Options<'_> {
     /// 80 columns, no colours, pretty JSON, no manual.
@@ -34,6 +45,7 @@ impl Default for Options<'_> {
             width: 80,
             pretty: true,
             explain: &|_| None,
+            figures: &NO_FIGURES,
         }
     }
 }

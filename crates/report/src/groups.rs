@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use pgclinic_diagnose::document::{CheckDocument, Finding, Kind, Place, RelationSummary};
-use pgclinic_diagnose::rule::Severity;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{CheckDocument, Finding, Kind, Place, RelationSummary};
 
 use crate::rows_at_risk::{Rows, rows_at_risk};
 use crate::words;

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use pgclinic_diagnose::document::{CheckDocument, Kind, Verdict};
-use pgclinic_diagnose::rule::Severity;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{CheckDocument, Kind, Verdict};
 
 use crate::groups::{self, Group};
 use crate::rows_at_risk::Rows;

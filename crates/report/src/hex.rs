@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pgclinic_diagnose::document::HexRange;
+use pgclinic_model::document::HexRange;
 
 /// Bytes in a line.
 pub(crate) const LINE_BYTES: usize = 16;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use pgclinic_diagnose::document::{
+use pgclinic_model::document::{
     Better, DecisionCard, Dot, Effect, ExperimentDocument, MeasuredLine, MeasuredPoint,
     MetricFigure, MetricSummary, NoiseFloor, RunSummary, RunWord, Side,
 };

@@ -2,9 +2,9 @@
 //!
 //! Everything that the page's own header claims is shown where it claims to be, cut to the page.
 
-use pgclinic_diagnose::document::{HexRange, Kind};
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
+use pgclinic_model::document::{HexRange, Kind};
 
 /// `PageHeaderData`, truth: `src/include/storage/bufpage.h`.
 const HEADER: [(&str, u64, u64); 8] = [

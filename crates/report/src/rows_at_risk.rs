@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::Finding;
-use pgclinic_diagnose::rule::Severity;
+use pgclinic_model::Severity;
+use pgclinic_model::document::Finding;
 
 use crate::words;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use pgclinic_diagnose::document::{AtRisk, Place, PlanStep, ServerAnswer, SinceSummary, Target};
-use pgclinic_diagnose::plan::Safety;
+use pgclinic_model::document::{AtRisk, Place, PlanStep, ServerAnswer, SinceSummary, Target};
+use pgclinic_model::plan::Safety;
 use serde_json::{Map, Value};
 
 /// What a run that only looks at changes did with the rest.

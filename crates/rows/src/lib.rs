@@ -21,11 +21,8 @@ mod visible;
 pub use file_names::{FileNames, encoded};
 pub use live::{ServerSource, salvage_live};
 pub use salvage::{
-    Account, BareTable, CheckAccount, ColumnAs, CountAccount, Destination, DoubtfulObject,
-    Durability, Encoding, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
-    PLACES_MAX, ReplayAccount, RowCounts, Rows, SalvageError, SalvageOptions, SequenceAccount,
-    SnapshotAccount, Stream, TableAccount, end_of_load, end_of_work, guess_cluster, guess_columns,
-    salvage, salvage_file,
+    BareTable, Destination, Durability, Encoding, Rows, SalvageError, SalvageOptions, Stream,
+    end_of_load, end_of_work, guess_cluster, guess_columns, salvage, salvage_file,
 };
 pub use shape::{Column, ColumnChoice, Holding, MainForks, Missing, Origin, SystemColumn, Table};
 pub use text_settings::{TextSettings, TextStyle};

@@ -8,12 +8,13 @@ use pgclinic_format::Oid;
 use pgclinic_format::datum::{
     ByteaOutput, DateOrder, DateStyle, IntervalStyle, MoneyFormat, Style, TypeInfo, TypeKind, Zone,
 };
+use serde::Serialize;
 
 use crate::schema::object_names;
 use crate::shape::Column;
 
 /// The settings of a session, and their meaning.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TextSettings {
     /// `DateStyle`, such as `ISO` or `SQL, DMY`.
     pub date_style: String,

@@ -74,7 +74,7 @@ pub(crate) fn names_live_row(site: &Site<'_>, item: u16) -> Option<()> {
         .iter()
         .find(|files| files.filenode == table.filenode && files.fork == Fork::Main)?;
     let tid = tuple.0.t_tid();
-    let bytes = pgclinic_diagnose::check::read_block(
+    let bytes = pgclinic_cluster::read_block(
         site.cluster.source().as_ref(),
         own,
         site.cluster.build,

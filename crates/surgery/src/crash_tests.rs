@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::document::Tool;
-use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::control_file::{FILE_BYTES, seal};
+use pgclinic_model::document::Tool;
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::journal::{Journal, JournalFolder, SCHEMA, State};
 use crate::storage::{Owner, Storage};

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{ForkFiles, Relation};
-use pgclinic_diagnose::check::read_block;
+use pgclinic_cluster::{ForkFiles, Relation, read_block};
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Page};

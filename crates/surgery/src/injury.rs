@@ -1,6 +1,6 @@
 //! What an injury is: a name, the places it fits, and the wound it makes there.
 
-use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::followers::Rules;
 use crate::site::{Row, Site, SiteKind};

@@ -10,8 +10,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::document::Tool;
-use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_model::document::Tool;
+use pgclinic_model::plan::{Change, Patch};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};

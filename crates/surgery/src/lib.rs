@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`safety`] decides whether a folder may be touched, [`journal`] keeps what was there, [`apply`] and [`undo`]
-//! do the work. Nothing here decides what to heal: a [`pgclinic_diagnose::plan::Patch`] is plain data.
+//! do the work. Nothing here decides what to heal: a [`pgclinic_model::plan::Patch`] is plain data.
 #![forbid(unsafe_code)]
 
 mod brin_site;

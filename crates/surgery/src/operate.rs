@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::document::Tool;
-use pgclinic_diagnose::plan::Patch;
+use pgclinic_model::document::Tool;
+use pgclinic_model::plan::Patch;
 
 use crate::error::Result;
 use crate::journal::{Journal, JournalFolder, SCHEMA, State};

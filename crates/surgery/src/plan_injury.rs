@@ -1,10 +1,10 @@
 //! From an injury and a wish to a patch that can be shown before it is written.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::document::{Kind, Place};
-use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::build::seal_page;
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::document::{Kind, Place};
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::error::{Error, Result};
 use crate::injuries::INJURIES;

@@ -8,9 +8,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::FILE_BYTES;
+use pgclinic_model::plan::{Change, Patch};
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::{Error, Result};

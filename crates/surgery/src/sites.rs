@@ -1,8 +1,7 @@
 //! Every place of a cluster that can be hurt: user relations of databases that are no templates, in an
 //! order that the seed decides. Catalogs are left alone, since without them nothing has a name.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
-use pgclinic_diagnose::check::read_block;
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation, read_block};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid, Page, StatusLog};
 use pgclinic_source::read_all;

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::error::{Error, Result};
 

@@ -6,9 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::plan::Change;
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::FILE_BYTES;
+use pgclinic_model::plan::Change;
 
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Kept, Range, State, copy_range, each_step};

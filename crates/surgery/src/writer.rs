@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use pgclinic_diagnose::plan::Change;
+use pgclinic_model::plan::Change;
 
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Range, State, each_step};

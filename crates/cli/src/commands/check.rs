@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, selected};
 use pgclinic_diagnose::check::ForkCx;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Course, Level, Since, StateKeeper, account_for_remains,
-    check_cluster_on, check_file, check_running,
+    CheckOptions, Course, Since, StateKeeper, account_for_remains, check_cluster_on, check_file,
+    check_running,
 };
+use pgclinic_model::document::NotChecked;
+use pgclinic_model::{CheckDocument, Level};
 use pgclinic_report::{CHECK, Document};
 use pgclinic_servers::Target;
 
@@ -431,7 +432,7 @@ fn checked(
             Err(Failure::new(why))
         }
         Opened::File(file) => {
-            let wanted = |cx: &ForkCx<'_>| options.selection.takes_fork(cx.files, None);
+            let wanted = |cx: &ForkCx<'_>| selected::fork(&options.selection, cx.files, None);
             let forks: Vec<ForkCx<'_>> = file
                 .forks
                 .iter()

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
-use pgclinic_diagnose::document::{
+use pgclinic_cluster::target_of;
+use pgclinic_model::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, Tool,
 };
-use pgclinic_diagnose::{CheckDocument, Level, Severity, Verdict as CheckVerdict, target_of};
+use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
 use pgclinic_surgery::Sites;
@@ -315,7 +316,7 @@ fn homeless(entry: NotRun) -> DrillRow {
     DrillRow {
         injury: entry.injury,
         variant: "raw".into(),
-        place: pgclinic_diagnose::Place::default(),
+        place: pgclinic_model::Place::default(),
         wound: String::new(),
         found_by: Vec::new(),
         message: None,

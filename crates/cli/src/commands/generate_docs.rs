@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::{Rule, Severity, rules};
+use pgclinic_diagnose::rules;
+use pgclinic_model::{Rule, Severity};
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::plan::Change;
+use pgclinic_model::plan::Change;
 use pgclinic_surgery::{
     Applied, Consent, Disk, Injury, InjuryOptions, JournalFolder, Operation, PlannedInjury, apply,
     copy_to, injuries, injury_named, is_marked, plan_injury, undo,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, fork_place, read_block, selected, target_of};
 use pgclinic_diagnose::anatomy::{AnatomyCx, PageKind, page_anatomy};
-use pgclinic_diagnose::check::{ForkCx, read_block};
-use pgclinic_diagnose::document::{Coverage, InspectDocument, Target, Tool};
-use pgclinic_diagnose::places::fork_place;
-use pgclinic_diagnose::{DatabaseCx, Level, Place, check_page, fork_cx, target_of};
+use pgclinic_diagnose::check::ForkCx;
+use pgclinic_diagnose::{DatabaseCx, check_page, fork_cx};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
+use pgclinic_model::document::{Coverage, InspectDocument, Target, Tool};
+use pgclinic_model::{Level, Place};
 use pgclinic_report::{Document, INSPECT};
 use pgclinic_servers::Target as Server;
 use pgclinic_source::{Presence, Source};
@@ -161,7 +161,7 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
     }
     let mut found: Vec<Found> = Vec::new();
     for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
-        if !selection.takes_database(cluster, database) {
+        if !selected::database(&selection, cluster, database) {
             continue;
         }
         let catalog = Arc::new(cluster.catalog(database));
@@ -174,7 +174,11 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
                 .files(home)
                 .map_err(|trouble| Failure::new(format!("{}: {}", trouble.what, trouble.why)))?;
             let fits = |files: &ForkFiles| {
-                selection.takes_fork(files, catalog.by_file(home.tablespace, files.filenode))
+                selected::fork(
+                    &selection,
+                    files,
+                    catalog.by_file(home.tablespace, files.filenode),
+                )
             };
             if let Some(files) = files.into_iter().find(fits) {
                 found.push(Found {

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::document::{MEASURE_SCHEMA, MeasureDocument};
 use pgclinic_diagnose::measures::growth;
 use pgclinic_diagnose::{MeasureOptions, measure_cluster};
+use pgclinic_model::document::{MEASURE_SCHEMA, MeasureDocument};
 use pgclinic_report::Document;
 use pgclinic_servers::Target;
 

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
-use pgclinic_diagnose::Progress;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_report::Document;
 use pgclinic_rows::forms::{FORMS, form_named};
 use pgclinic_rows::{
-    Account, Destination, Durability, Encoding, Outcome, Partial, Rows, SalvageError,
-    SalvageOptions, Stream, TextStyle, end_of_load, end_of_work, salvage, salvage_live,
+    Destination, Durability, Encoding, Partial, Rows, SalvageError, SalvageOptions, Stream,
+    TextStyle, end_of_load, end_of_work, salvage, salvage_live,
 };
 
+use pgclinic_model::Progress;
+use pgclinic_model::document::{NotChecked, Outcome, SalvageReport};
 use pgclinic_rows::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::Target;
 use stream::Parts;
@@ -229,7 +229,7 @@ fn salvaged(
     parts: Option<Parts>,
     progress: &dyn Progress,
     world: &mut World<'_>,
-) -> Result<Account, Failure> {
+) -> Result<SalvageReport, Failure> {
     let is_chain = !arguments.chain.incremental.is_empty();
     if is_chain && (server.is_some() || arguments.recover) {
         let why = "--incremental is for backups that are read as they are, not for a server and not with --recover";
@@ -482,7 +482,7 @@ fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// The classes that hold for what was salvaged. A recovery that is due is done in memory; where it cannot be, rows are missing, and the account is
 /// incomplete.
-fn classes_of(account: &Account) -> Vec<ResultClass> {
+fn classes_of(account: &SalvageReport) -> Vec<ResultClass> {
     let mut gaps = account.not_salvaged.iter();
     let has_gaps = account.outcome == Outcome::Incomplete || gaps.any(|gap| !gap.inherent);
     let is_damaged = account.outcome == Outcome::Damaged;

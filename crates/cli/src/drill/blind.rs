@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use pgclinic_cluster::{Cluster, ForkFiles};
-use pgclinic_diagnose::document::{BlindKind, BlindTrial, Place};
-use pgclinic_diagnose::places::fork_place;
-use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_cluster::{Cluster, ForkFiles, fork_place};
 use pgclinic_format::BlockNo;
+use pgclinic_model::document::{BlindKind, BlindTrial, Place};
+use pgclinic_model::plan::{Change, Patch};
 use pgclinic_surgery::{Consent, Operation, apply, undo};
 
 use crate::drill::bench_copy::BenchCopy;

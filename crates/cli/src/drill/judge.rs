@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_diagnose::document::{Finding, Kind, ServerAnswer};
-use pgclinic_diagnose::{CheckDocument, Severity, is_comparison, is_expected};
+use pgclinic_diagnose::{is_comparison, is_expected};
+use pgclinic_model::document::{Finding, Kind, ServerAnswer};
+use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_surgery::PlannedInjury;
 
 use crate::drill::matrix::Ward;

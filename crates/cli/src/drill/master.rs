@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::walker::CheckOptions;
-use pgclinic_diagnose::{CheckDocument, Level, Progress, Selection, check_cluster, level_of};
+use pgclinic_diagnose::{check_cluster, level_of};
+use pgclinic_model::{CheckDocument, Level, Progress, Selection};
 use pgclinic_servers::{
     Checksums, FillOptions, InitOptions, Installation, RunAs, Scratch, Server, StartOptions,
     StopMode, fill, initdb,

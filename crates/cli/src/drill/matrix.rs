@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use pgclinic_diagnose::CheckDocument;
-use pgclinic_diagnose::document::{DrillRow, NotRun, ServerAnswer};
+use pgclinic_model::CheckDocument;
+use pgclinic_model::document::{DrillRow, NotRun, ServerAnswer};
 use pgclinic_surgery::{
     Consent, Injury, InjuryOptions, Operation, PlannedInjury, Sites, apply, injuries, plan_on, undo,
 };

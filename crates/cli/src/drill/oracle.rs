@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::time::{Duration, Instant};
 
-use pgclinic_diagnose::document::ServerAnswer;
+use pgclinic_model::document::ServerAnswer;
 use pgclinic_servers::{ConnectOptions, Message, Server, Session, SqlError, StopMode};
 
 use crate::drill::master::Master;

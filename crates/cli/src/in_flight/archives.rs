@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
+use pgclinic_diagnose::CheckOptions;
 use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
-use pgclinic_diagnose::{CheckDocument, CheckOptions, Progress};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;
+use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_source::tar::{PackedArchives, TarStream};
 use pgclinic_source::{DataDirectory, Passed, SourceError, SourceErrorKind, read_all};
 

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
-use pgclinic_diagnose::document::NotChecked;
+use pgclinic_diagnose::CheckOptions;
 use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
-use pgclinic_diagnose::{CheckDocument, CheckOptions, Progress};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
+use pgclinic_model::document::NotChecked;
+use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_rows::ServerSource;
 use pgclinic_servers::{
     Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target,

@@ -1,6 +1,8 @@
 //! What is there and cannot be read is neither damage nor health: every thing, in every way of being out of reach, with the exit
 //! code of every verb that looks at it.
 
+use pgclinic_model::Verdict;
+
 use crate::common;
 
 use std::fs;
@@ -10,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{check_json, pgclinic, text, told};
-use pgclinic_diagnose::Verdict;
 use pgclinic_servers::{Checksums, Scratch};
 use pgclinic_testkit::{TempCopy, clinic, copy_of, open, run_as, seed, server};
 

@@ -1,12 +1,13 @@
 //! Tables whose access method is not the server's own heap: by the handler in `pg_am`, whatever the name.
 
+use pgclinic_model::{CheckDocument, Severity, Verdict};
+
 use crate::common;
 
 use std::fs;
 use std::path::Path;
 
 use common::{check_json, count, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{TempCopy, clinic, copy_of, execute, open, seed, server};
 

@@ -1,14 +1,15 @@
 //! What a run advises, and what its exit code says: nothing is promised that is not proven, and nothing is told twice.
 
+use pgclinic_model::document::{DiffDocument, DiffVerdict, PlanStep};
+use pgclinic_model::plan::Safety;
+use pgclinic_model::{CheckDocument, Finding, Verdict};
+
 use crate::common;
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, check_json, pgclinic, pgclinic_stopped, text, told};
-use pgclinic_diagnose::document::{DiffDocument, DiffVerdict, PlanStep};
-use pgclinic_diagnose::plan::Safety;
-use pgclinic_diagnose::{CheckDocument, Finding, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, execute, seed};
 

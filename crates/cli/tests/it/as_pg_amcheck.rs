@@ -1,6 +1,8 @@
 //! What PostgreSQL's own tests ask of `pg_amcheck` (files lost and overwritten in schemas that hold every kind of
 //! relation, an operator class of one's own) and of `bt_index_check` with `checkunique`, asked of `pgclinic check`.
 
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +11,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Server, Session, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 
@@ -157,7 +158,7 @@ fn check(pgdata: &Path, more: &[&str], exit: u8) -> CheckDocument {
 /// Relations with damage or a warning, and those where damage begins.
 fn relations(document: &CheckDocument) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut all, mut roots) = (BTreeSet::new(), BTreeSet::new());
-    let told = |finding: &&pgclinic_diagnose::Finding| finding.severity != Severity::Note;
+    let told = |finding: &&pgclinic_model::Finding| finding.severity != Severity::Note;
     for finding in document.findings.iter().filter(told) {
         let place = &finding.place;
         let part = |part: &Option<String>| part.clone().unwrap_or_default();

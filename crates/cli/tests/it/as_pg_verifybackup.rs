@@ -1,13 +1,14 @@
 //! What PostgreSQL's own tests ask of `pg_verifybackup` (a base backup with a file too many, a file too few, one cut,
 //! one longer, one replaced, a tablespace lost), asked of `pgclinic check`.
 
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use common::{count, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server};
 use pgclinic_testkit::{as_primary, copy_of, plain_backup, run_as, seed, server};
 

@@ -1,5 +1,7 @@
 //! What cannot be worked on: one sentence on stderr, exit code 2, and the target as it was.
 
+use pgclinic_model::Verdict;
+
 use crate::common;
 
 use std::fs;
@@ -7,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, SecondPath, check_json, files, pgclinic, text, told};
-use pgclinic_diagnose::Verdict;
 use pgclinic_servers::{Checksums, Scratch};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
 

@@ -1,12 +1,13 @@
 //! One relation file without its cluster: its pages are looked at, and what is unknown is said.
 
+use pgclinic_model::{CheckDocument, Verdict};
+
 use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Verdict};
 use pgclinic_servers::{Checksums, Scratch};
 use pgclinic_testkit::{all_majors, run_as, seed};
 

@@ -1,11 +1,12 @@
 //! Plain base backups: their manifest, their pages, and what was done to them since.
 
+use pgclinic_model::{CheckDocument, Finding, Severity};
+
 use crate::common;
 
 use std::path::{Path, PathBuf};
 
 use common::{check_json, count, files, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Finding, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
 use pgclinic_testkit::{TempCopy, as_primary, copy_of, plain_backup, run_as, seed, server};
 

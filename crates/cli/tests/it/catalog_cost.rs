@@ -1,11 +1,12 @@
 //! What the tables of a script cost the catalogs, on a real server.
 
+use pgclinic_model::document::CatalogCostDocument;
+
 use crate::common;
 
 use std::path::Path;
 
 use common::{pgclinic, text};
-use pgclinic_diagnose::document::CatalogCostDocument;
 
 /// 31 columns, 27 defaults, a sequence, a primary key, four indexes.
 fn reporting() -> String {

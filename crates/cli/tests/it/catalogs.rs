@@ -1,12 +1,13 @@
 //! What is read from the files is what the server says over SQL: names, files, columns, transactions, multixacts.
 
+use pgclinic_cluster::{Catalog, Cluster, Member, MemberStatus, Relation, XactStatus};
+
 use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Catalog, Cluster, Member, MemberStatus, Relation, XactStatus};
 use pgclinic_format::{MultiXactId, Oid, Xid};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, TextRow};
 use pgclinic_source::DataDirectory;

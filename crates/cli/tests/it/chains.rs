@@ -1,5 +1,8 @@
 //! Chains of incremental backups: put together as `pg_combinebackup` does, without writing anything.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -7,8 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, Seen, apart_from_manifests, count, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, StopMode, everywhere};
 use pgclinic_source::{DataDirectory, EntryKind, Source, read_all};
 use pgclinic_testkit::{

@@ -1,12 +1,13 @@
 //! `--collate-with`: text under collations of a library is compared by a server that has the library.
 
+use pgclinic_model::document::NotChecked;
+use pgclinic_model::{CheckDocument, Severity, Verdict};
+
 use crate::common;
 
 use std::path::Path;
 
 use common::pgclinic;
-use pgclinic_diagnose::document::NotChecked;
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, Installation, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
 

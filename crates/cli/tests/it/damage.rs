@@ -1,5 +1,8 @@
 //! One wound from end to end: made on a copy, found, shown, explained, taken back.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::{CheckDocument, Finding, Severity, Verdict};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -9,8 +12,6 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::{Ran, check_json, count, files, pgclinic, text, told};
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Finding, Severity, Verdict};
 use pgclinic_servers::{Checksums, Scratch};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{all_majors, copy_of, run_as, seed};

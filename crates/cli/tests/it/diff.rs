@@ -1,5 +1,7 @@
 //! Two copies of one cluster against each other.
 
+use pgclinic_model::document::{Copy, DiffBlock, DiffDocument, DiffVerdict, Difference};
+
 use crate::common;
 
 use std::fs::File;
@@ -7,7 +9,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{files, pgclinic, text};
-use pgclinic_diagnose::document::{Copy, DiffBlock, DiffDocument, DiffVerdict, Difference};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Page, control_file};
 use pgclinic_servers::{Checksums, StopMode};

@@ -1,12 +1,13 @@
 //! `diff` of a primary and its promoted standby: explained where one goes on from the other, parted where each went its own way.
 
+use pgclinic_model::document::{Copy, DiffDocument, DiffVerdict, Difference};
+
 use crate::common;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{pgclinic, text};
-use pgclinic_diagnose::document::{Copy, DiffDocument, DiffVerdict, Difference};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_testkit::{
     TempCopy, all_majors, as_primary, catch_up, copy_of, execute, seed, standby,
@@ -114,7 +115,7 @@ fn a_primary_that_went_on_has_parted_from_its_promoted_standby() {
     );
     for table in ["docs", "chains", "pruned"] {
         let of =
-            |fork: &&pgclinic_diagnose::document::DiffFork| fork.relation.as_deref() == Some(table);
+            |fork: &&pgclinic_model::document::DiffFork| fork.relation.as_deref() == Some(table);
         let fork = document.forks.iter().find(of);
         let fork = fork.unwrap_or_else(|| panic!("{table} is equal"));
         assert!(fork.has(Difference::Parted), "{fork:?}");

@@ -1,10 +1,11 @@
 //! `inspect`, `measure`, `diff` and the deeper levels of `check` on a running server by its URL: what they say of its directory.
 
+use pgclinic_model::Level;
+use pgclinic_model::document::{DiffDocument, DiffVerdict, MeasureDocument};
+
 use crate::common;
 
 use common::{Ran, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_diagnose::Level;
-use pgclinic_diagnose::document::{DiffDocument, DiffVerdict, MeasureDocument};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{
     TempCopy, as_primary, copy_of, execute, overwrite, seed, server, streamed_backup, value,

@@ -1,9 +1,10 @@
 //! Nothing is wrong with a cluster that PostgreSQL made, filled and stopped.
 
+use pgclinic_model::{CheckDocument, Severity, Verdict};
+
 use crate::common;
 
 use common::{check_json, count, hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::Checksums;
 use pgclinic_servers::Installation;
 use pgclinic_testkit::{all_majors, seed};

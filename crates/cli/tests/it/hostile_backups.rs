@@ -1,5 +1,7 @@
 //! Archives that grow without end, manifests that are none, and how fast packed archives are unpacked.
 
+use pgclinic_model::Severity;
+
 use crate::common;
 
 use std::fs::{self, File};
@@ -8,7 +10,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{SmallDisk, count, pgclinic, text, told};
-use pgclinic_diagnose::Severity;
 use pgclinic_format::tar::build_header;
 use pgclinic_servers::{Checksums, Scratch, StopMode};
 use pgclinic_testkit::{

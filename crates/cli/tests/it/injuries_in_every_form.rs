@@ -1,11 +1,12 @@
 //! The same injuries in every form in which people have their pages: the same findings.
 
+use pgclinic_model::CheckDocument;
+
 use crate::common;
 
 use std::path::Path;
 
 use common::{apart_from_manifests, pgclinic, text, told};
-use pgclinic_diagnose::CheckDocument;
 use pgclinic_servers::{Checksums, Scratch, StopMode, Target};
 use pgclinic_testkit::{
     Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,

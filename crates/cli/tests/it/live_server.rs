@@ -1,9 +1,10 @@
 //! A running server over the network: its base backup is looked at in flight.
 
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Server, StartOptions, StopMode, Target};
 use pgclinic_testkit::{
     TempCopy, all_majors, as_primary, catch_up, copy_of, execute, overwrite, seed, server, standby,

@@ -1,11 +1,12 @@
 //! Figures from the files are those of `pgstattuple`, `pgstatindex` and `bt_page_stats`, to the last digit.
 
+use pgclinic_model::document::{Figure, MeasureDocument, MeasuredRelation};
+
 use crate::common;
 
 use std::collections::BTreeMap;
 
 use common::pgclinic;
-use pgclinic_diagnose::document::{Figure, MeasureDocument, MeasuredRelation};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, TextRow};
 use pgclinic_testkit::{copy_of, seed, server};
 

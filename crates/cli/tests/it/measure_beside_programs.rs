@@ -1,13 +1,14 @@
 //! What only a server with lz4 and its own programs can confirm: values that keep an old method until they are recast, and
 //! what a dump of large objects holds.
 
+use pgclinic_model::document::{Figure, MeasureDocument};
+
 use crate::common;
 
 use std::path::Path;
 use std::process::Command;
 
 use common::{pgclinic, text};
-use pgclinic_diagnose::document::{Figure, MeasureDocument};
 use pgclinic_servers::{Checksums, Server, Session, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, run_as, seed, server};
 

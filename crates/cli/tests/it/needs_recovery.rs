@@ -1,12 +1,13 @@
 //! A cluster that was not shut down in good order is no damaged one: what the files miss, the WAL brings back.
 
+use pgclinic_model::{CheckDocument, Severity, Verdict};
+
 use crate::common;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{check_json, count, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, catch_up, copy_of, seed, standby};
 

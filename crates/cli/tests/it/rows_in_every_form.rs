@@ -1,12 +1,13 @@
 //! The same cluster in every form in which people have their pages: the same rows and the same figures.
 
+use pgclinic_model::document::MeasureDocument;
+
 use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use common::{pgclinic, text};
-use pgclinic_diagnose::document::MeasureDocument;
 use pgclinic_servers::{Checksums, Scratch, StopMode};
 use pgclinic_testkit::{
     Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,

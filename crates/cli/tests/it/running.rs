@@ -1,5 +1,7 @@
 //! `check` on the data directory of a server at work: silent under load, and not to what was hurt.
 
+use pgclinic_model::{CheckDocument, Severity, Verdict};
+
 use crate::common;
 
 use std::os::unix::fs::FileExt;
@@ -8,7 +10,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{count, hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server};
 use pgclinic_testkit::{Load, busy, copy_of, seed, started};
 

@@ -1,6 +1,11 @@
 //! `measure`, `salvage` and `diff` on the data directory of a server at work: after a checkpoint what they say of the stopped
 //! cluster, under load nothing that is not so, and damage is told.
 
+use pgclinic_model::document::{
+    Copy, DiffDocument, DiffVerdict, Difference, MeasureDocument, MeasuredRelation, Outcome,
+    SalvageReport,
+};
+
 use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +14,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Ran, pgclinic, text};
-use pgclinic_diagnose::document::{
-    Copy, DiffDocument, DiffVerdict, Difference, MeasureDocument, MeasuredRelation,
-};
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, StartOptions, StopMode};
 use pgclinic_testkit::{
     CHANGES, Load, TempCopy, all_majors, as_primary, busy, catch_up, copy_of, execute, overwrite,
@@ -116,7 +117,7 @@ fn a_page_overwritten_under_a_server_is_not_measured() {
 
 /// A salvage into a folder of its own: the account, and all files but that.
 struct Salvaged {
-    account: Account,
+    account: SalvageReport,
     files: BTreeMap<String, Vec<u8>>,
     ran: Ran,
 }

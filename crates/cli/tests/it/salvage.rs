@@ -1,11 +1,12 @@
 //! The command as a person meets it: files, account, exit codes, refusals.
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::fs;
 
 use common::{account_page, files, pgclinic, text};
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{copy_of, seed, server};
 
@@ -20,7 +21,7 @@ fn a_whole_cluster_gives_files_and_an_account_and_is_not_touched() {
     let ran = pgclinic(&[&to[..], &["--relation", "sales.*"]].concat()).exits(0);
     assert!(ran.out.starts_with("WHOLE  "), "{}", ran.out);
     let account = fs::read(out.join("salvage.json")).expect("an account");
-    let account: Account = serde_json::from_slice(&account).expect("a document");
+    let account: SalvageReport = serde_json::from_slice(&account).expect("a document");
     assert_eq!(account.outcome, Outcome::Whole);
     let orders = account
         .tables
@@ -283,7 +284,7 @@ fn one_table_is_a_stream() {
             ran.err
         );
         let told = fs::read(&account).expect("an account");
-        let told: Account = serde_json::from_slice(&told).expect("a document");
+        let told: SalvageReport = serde_json::from_slice(&told).expect("a document");
         assert_eq!((told.tables.len(), told.tables[0].rows.written), (1, 2880));
         assert!(told.sequences.is_empty() && told.large_objects.is_empty());
     }

@@ -1,6 +1,8 @@
 //! Input that is not what it says: names that mean something to a disk, encodings that lie, files that are no table's, columns
 //! of another table.
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::collections::BTreeSet;
@@ -8,11 +10,10 @@ use std::fs;
 use std::path::{Component, Path};
 
 use common::{account_page, pgclinic, text};
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{clinic, copy_of, open, seed, server};
 
-fn account(folder: &Path) -> Account {
+fn account(folder: &Path) -> SalvageReport {
     let account = fs::read(folder.join("salvage.json")).expect("an account");
     serde_json::from_slice(&account).expect("a document")
 }

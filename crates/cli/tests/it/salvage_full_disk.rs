@@ -1,19 +1,20 @@
 //! A destination that fills up: an exit code, no half file under its name, and the same command with `--resume` when there is
 //! room; the same for a server whose disk fills up.
 
+use pgclinic_model::document::SalvageReport;
+
 use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{SmallDisk, files, pgclinic, text};
-use pgclinic_rows::Account;
 use pgclinic_servers::{Checksums, Server, StopMode, Target, TextRow};
 use pgclinic_testkit::{copy_of, run_as, seed, server};
 
-fn account(folder: &Path) -> Account {
+fn account(folder: &Path) -> SalvageReport {
     let account = fs::read(folder.join("salvage.json")).expect("an account");
-    let mut account: Account = serde_json::from_slice(&account).expect("a document");
+    let mut account: SalvageReport = serde_json::from_slice(&account).expect("a document");
     account.elapsed_s = 0.0;
     account
 }

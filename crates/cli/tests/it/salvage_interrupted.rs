@@ -1,5 +1,7 @@
 //! Ctrl-C in the middle of a salvage: exit code 130, what is whole is kept, nothing half has its final name, and `--resume` goes on.
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -8,13 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{files, pgclinic, text};
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{seed, server};
 
-fn account(folder: &Path) -> Account {
+fn account(folder: &Path) -> SalvageReport {
     let account = fs::read(folder.join("salvage.json")).expect("an account");
-    let mut account: Account = serde_json::from_slice(&account).expect("a document");
+    let mut account: SalvageReport = serde_json::from_slice(&account).expect("a document");
     account.elapsed_s = 0.0;
     account
 }

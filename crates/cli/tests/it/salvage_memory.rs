@@ -1,11 +1,12 @@
 //! A salvage of a hurt table that is larger than `--memory`: the program takes no more than it was given and what it is itself.
 
+use pgclinic_model::document::SalvageReport;
+
 use crate::common;
 
 use std::process::{Command, Stdio};
 
 use common::text;
-use pgclinic_rows::Account;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 
@@ -66,7 +67,7 @@ fn a_hurt_table_takes_no_more_memory_than_was_given() {
     assert_eq!(status.code(), Some(1));
     assert!(peak > 0 && peak <= MEMORY_BYTES + BESIDE_BYTES, "{peak}");
     let account = std::fs::read(out.join("salvage.json")).expect("an account");
-    let account: Account = serde_json::from_slice(&account).expect("a document");
+    let account: SalvageReport = serde_json::from_slice(&account).expect("a document");
     let [table] = account.tables.as_slice() else {
         panic!("{account:?}");
     };

@@ -1,5 +1,8 @@
 //! A cluster without catalogs: columns are guessed, corrected by a person, and the rows are those of the tables.
 
+use pgclinic_cluster::{Catalog, Cluster, RelKind, Relation};
+use pgclinic_model::document::SalvageReport;
+
 use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,8 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{pgclinic, text};
-use pgclinic_cluster::{Catalog, Cluster, RelKind, Relation};
-use pgclinic_rows::{Account, encoded};
+use pgclinic_rows::encoded;
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{copy_of, open, seed, server};
 
@@ -30,7 +32,7 @@ fn tables(cluster: &Cluster) -> (Catalog, BTreeMap<u32, Relation>) {
     (catalog, tables)
 }
 
-fn account(folder: &Path) -> Account {
+fn account(folder: &Path) -> SalvageReport {
     let account = fs::read(folder.join("salvage.json")).expect("an account");
     serde_json::from_slice(&account).expect("a document")
 }
@@ -115,7 +117,7 @@ fn guessed_tables_hold_the_rows() {
     assert!(all >= 30 && same * 100 >= all * 60, "{same} of {all}");
     let objects = &account.large_objects[0];
     assert_eq!(objects.objects, 12);
-    let values = |account: &Account| {
+    let values = |account: &SalvageReport| {
         let sequences = account.sequences.iter();
         let values = sequences.map(|sequence| (sequence.last_value, sequence.is_called));
         values.collect::<BTreeSet<_>>()

@@ -1,12 +1,13 @@
 //! `check --since STATE`: changed pages are looked at, others are passed over and said to be, and a state that cannot tell is refused.
 
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
 

@@ -1,13 +1,14 @@
 //! `check --since STATE` does not forget: what a run found stays until it is put right, however many runs over changed pages follow.
 
+use pgclinic_model::CheckDocument;
+use pgclinic_model::document::SinceSummary;
+
 use crate::common;
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{hold_ledger, pgclinic, seen, text, told};
-use pgclinic_diagnose::CheckDocument;
-use pgclinic_diagnose::document::SinceSummary;
 use pgclinic_servers::{Checksums, Scratch, Session, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
 

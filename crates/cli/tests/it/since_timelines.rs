@@ -1,12 +1,13 @@
 //! `check --since STATE` over a promotion: the state of the primary holds up to where the timelines parted, and no further.
 
+use pgclinic_model::CheckDocument;
+
 use crate::common;
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::CheckDocument;
 use pgclinic_servers::{Checksums, Scratch, Server, Session, StartOptions, StopMode};
 use pgclinic_testkit::{
     TempCopy, all_majors, as_primary, catch_up, copy_of, run_as, seed, standby,

@@ -1,5 +1,7 @@
 //! `check --state FILE` is killed in the middle and goes on with `--resume`: it says what an undisturbed run says.
 
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use std::os::unix::fs::FileExt;
@@ -7,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{count, hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StartOptions, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! Base backups in archives: every packing gives what the folder gives, and archives that were cut are told.
 
+use pgclinic_model::{CheckDocument, Severity};
+
 use crate::common;
 
 use std::fs::File;
@@ -9,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{check_json, count, pgclinic, seen, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
 use pgclinic_source::TarBackup;
 use pgclinic_source::tar::{PackedArchives, base_archive_in};

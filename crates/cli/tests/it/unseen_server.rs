@@ -1,6 +1,9 @@
 //! A server at work that cannot be seen from here, as one in a container: the data directory is looked at through a folder of links, whose
 //! `postmaster.pid` names a process that is none of ours. (The server itself ends when its own `postmaster.pid` names another.)
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+use pgclinic_model::{CheckDocument, Severity, Verdict};
+
 use crate::common;
 
 use std::fs;
@@ -9,8 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{count, hold_ledger, pgclinic, text, told};
-use pgclinic_diagnose::{CheckDocument, Severity, Verdict};
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{CHANGES, Load, busy, execute, started};
 
@@ -141,7 +142,7 @@ fn the_other_verbs_notice_it_too() {
 }
 
 #[track_caller]
-fn salvaged(view: &Path, out: &Path, more: &[&str], exit: u8) -> Account {
+fn salvaged(view: &Path, out: &Path, more: &[&str], exit: u8) -> SalvageReport {
     let words = ["salvage", text(view), "--to", text(out), "--no-sync"];
     let still = ["--relation", "public.frozen", "--database", "clinic"];
     pgclinic(&[&words[..], &still[..], more].concat()).exits(exit);

@@ -1,5 +1,8 @@
 //! Files of columns hold what the server that the tables are from says that they hold.
 
+use pgclinic_model::Glob;
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 use crate::reading;
 
@@ -13,8 +16,7 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, TimeUnit};
 use common::{options, salvaged, session};
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Outcome, encoded};
+use pgclinic_rows::encoded;
 use pgclinic_servers::{Checksums, Session, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 use reading::read;
@@ -276,7 +278,7 @@ fn columns_fall_back_as_a_whole() {
 }
 
 /// Columns of a table that are not what their types have, each with as what and why.
-fn fallen(account: &Account, table: &str) -> Vec<String> {
+fn fallen(account: &SalvageReport, table: &str) -> Vec<String> {
     let table = account
         .tables
         .iter()

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Fork;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, Kind, PlanRelation, PlanStep, Remedy, Target};
+use pgclinic_model::plan::Safety;
 
 use super::{Commands, holds_rows, is_map};
 use crate::consequences::LET_A_COPY_RECOVER;
-use crate::document::{Finding, Kind, PlanRelation, PlanStep, Remedy, Target};
-use crate::plan::Safety;
-use crate::rule::Severity;
 use crate::server_messages::shell_word;
 
 /// Relations and commands that a step names; the rest is counted.
@@ -304,7 +304,7 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
 /// The table as salvage names it; that of long values is their table.
 fn salvaged_name(finding: &Finding) -> Option<String> {
     let place = &finding.place;
-    match (&finding.story.owner, place.kind) {
+    match (&finding.links.owner, place.kind) {
         (Some(owner), Kind::Toast) => Some(owner.qualified_name.clone()),
         (None, Kind::Toast) => None,
         _ => place.relation.is_some().then(|| place.relation_name()),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::document::HexRange;
+use pgclinic_model::document::HexRange;
 
 /// Labels are laid over each other at most so many times the page's length.
 const LAYERS_MAX: usize = 16;

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use pgclinic_format::flags::{self, FlagName};
 use pgclinic_format::types::INVALID_BLOCK;
+use pgclinic_model::document::Field;
 
 use super::bytes::{tid_at, u16_at, u32_at, u64_at};
 use super::cover::{Cover, Part};
-use crate::document::Field;
 
 /// How a field reads.
 #[derive(Clone, Copy)]

@@ -3,10 +3,10 @@
 use pgclinic_format::Page;
 use pgclinic_format::flags::PD_FLAGS;
 use pgclinic_format::page::{HEADER_BYTES, LAYOUT_VERSION, PD_VALID_FLAG_BITS};
+use pgclinic_model::document::Field;
 
 use super::cover::{Cover, Part};
 use super::field::{Entry, Show, named, read};
-use crate::document::Field;
 
 const ENTRIES: &[Entry] = &[
     ("pd_lsn", 0, Show::Lsn),

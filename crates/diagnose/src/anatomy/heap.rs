@@ -8,6 +8,7 @@ use pgclinic_format::heap_tuple::{
     SPEC_TOKEN_OFFSET,
 };
 use pgclinic_format::{HeapTuple, MultiXactId, Xid};
+use pgclinic_model::document::{Field, ItemAnatomy};
 
 use super::bytes::hex;
 use super::cover::{Cover, Part};
@@ -15,7 +16,6 @@ use super::field::{Entry, Show, field, named, paint, read};
 use super::items::Item;
 use super::values::Columns;
 use super::{AnatomyCx, values};
-use crate::document::{Field, ItemAnatomy};
 
 /// Members of a multixact that are listed.
 const MEMBERS_SHOWN: usize = 16;

@@ -9,13 +9,13 @@
 
 use pgclinic_format::flags::FlagName;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::{Field, ItemAnatomy};
 
 use super::AnatomyCx;
 use super::bytes::{hex, tid_at, u16_at, u32_at};
 use super::cover::{Cover, Part};
 use super::field::{Entry, Show, field, named, paint, read};
 use super::items::Item;
-use crate::document::{Field, ItemAnatomy};
 
 /// Bytes of a key that are shown.
 const KEY_SHOWN: usize = 64;

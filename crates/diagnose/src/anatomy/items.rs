@@ -3,11 +3,11 @@
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{LinePointer, LpFlags, Page};
+use pgclinic_model::document::ItemAnatomy;
 
 use super::cover::{Cover, Part};
 use super::values::Columns;
 use super::{AnatomyCx, ITEMS_MAX, PageKind, heap, index};
-use crate::document::ItemAnatomy;
 
 /// An item of the page: its number, where it begins, its bytes.
 #[derive(Clone, Copy)]

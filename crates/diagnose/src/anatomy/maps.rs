@@ -5,11 +5,11 @@
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::document::Field;
 
 use super::bytes::u32_at;
 use super::cover::{Cover, Part};
 use super::field::{field, offsets};
-use crate::document::Field;
 
 /// Nodes that are named one by one.
 const NODES_SHOWN: usize = 32;

@@ -27,8 +27,8 @@ use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
 use pgclinic_format::{BlockNo, Oid, Page};
 
-use crate::document::{Field, ItemAnatomy, PageAnatomy};
 use cover::Cover;
+use pgclinic_model::document::{Field, ItemAnatomy, PageAnatomy};
 
 /// Line pointers that are shown with their items.
 const ITEMS_MAX: usize = 2048;

@@ -7,12 +7,12 @@ use pgclinic_format::index_page::{AccessMethod, has_line_pointers, page_kind_fau
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::sequence::SEQUENCE_MAGIC;
 use pgclinic_format::{Page, sequence};
+use pgclinic_model::document::Field;
 
 use super::AnatomyCx;
 use super::bytes::{hex, u16_at};
 use super::cover::{Cover, Part};
 use super::field::{Entry, Show, field, named, paint, read};
-use crate::document::Field;
 
 /// Bytes shown of a special space that nothing explains.
 const RAW_SHOWN: usize = 64;

@@ -11,13 +11,13 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::varlena::{self, Compressed, VarlenaFault};
 use pgclinic_format::{Attribute, Attributes, ColumnLayout, HeapTuple, Varlena, sequence};
+use pgclinic_model::document::ValueAnatomy;
 
 use super::bytes::hex;
 use super::cover::{Cover, Part};
 use super::field::offsets;
 use super::items::Item;
 use super::{AnatomyCx, PageKind};
-use crate::document::ValueAnatomy;
 
 /// What a compressed value may unpack to, in bytes.
 const UNPACKED_BYTES_MAX: usize = 1 << 20;

@@ -1,11 +1,11 @@
 //! The whole page is zeros: nothing on it tells who wrote them.
 
 use pgclinic_format::Page;
+use pgclinic_model::document::Cause;
 use serde_json::{Map, Value};
 
 use crate::causes::{CauseOf, facts};
 use crate::check::PageCx;
-use crate::document::Cause;
 
 /// A write that was lost, zeros given for a block that could not be read, and `zero_damaged_pages` look alike.
 const CONFIDENCE: f64 = 0.5;

@@ -3,10 +3,10 @@
 use pgclinic_format::attribute::AttributeFaultKind;
 use pgclinic_format::varlena::{VARTAG_ONDISK, VarlenaFault};
 use pgclinic_format::{AttributeFault, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::tuples::{StoredTuple, columns_apply, tuples};
 
 /// The rule.

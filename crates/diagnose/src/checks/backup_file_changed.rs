@@ -2,12 +2,12 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::digest::{Algorithm, hex};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::backup_files::{BackupPlaces, counts};
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BACKUP_FILE_CHANGED: Rule = Rule {

@@ -1,12 +1,12 @@
 //! A base backup holds a file that its manifest does not name.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::backup_files::{BackupPlaces, for_each_file};
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BACKUP_FILE_EXTRA: Rule = Rule {

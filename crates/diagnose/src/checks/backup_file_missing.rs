@@ -1,14 +1,14 @@
 //! A file that the manifest of a base backup names is not there.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::SourceErrorKind;
 
 use crate::backup_files::{BackupPlaces, counts};
 use crate::check::ClusterCheck;
 use crate::checks::backup_manifest::leaves_the_backup;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BACKUP_FILE_MISSING: Rule = Rule {

@@ -1,13 +1,12 @@
 //! `backup_label` cannot be read.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::LabelState;
+use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level, NotChecked};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BACKUP_LABEL: Rule = Rule {

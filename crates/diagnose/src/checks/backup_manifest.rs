@@ -1,14 +1,13 @@
 //! The manifest of a base backup cannot be used, or belongs to another backup.
 
-use pgclinic_cluster::{Cluster, MANIFEST, ManifestState};
+use pgclinic_cluster::{Cluster, MANIFEST, ManifestState, file_place};
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level, NotChecked};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BACKUP_MANIFEST: Rule = Rule {

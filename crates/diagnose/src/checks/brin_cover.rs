@@ -11,13 +11,13 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{
     Attribute, Attributes, BlockNo, ColumnLayout, HeapTuple, Page, Varlena, varlena,
 };
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::brin::{Cover, Map, Stored, payload};
 use crate::check::ForkCx;
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 use crate::tuples::tuples;
 
 /// The rule.

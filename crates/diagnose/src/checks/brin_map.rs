@@ -9,13 +9,13 @@ use pgclinic_format::brin::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::brin::{Map, Stored};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// A page of the map where summaries should be, or the other way round.
 pub static BRIN_PAGE_TYPE: Rule = Rule {

@@ -12,13 +12,12 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
+use pgclinic_model::{Rule, Severity, document};
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
-use crate::document;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// A downlink that leads to the wrong page.
 pub const BTREE_DOWNLINK: Rule = Rule {

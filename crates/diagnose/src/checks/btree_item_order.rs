@@ -7,12 +7,12 @@ use std::cmp::Ordering;
 use pgclinic_format::Page;
 use pgclinic_format::btree::{BtreePage, BtreeTuple, HEAP_KEY_SPACE_VERSION, Meta};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::btree::{KeyOrder, Tie};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const BTREE_ITEM_ORDER: Rule = Rule {

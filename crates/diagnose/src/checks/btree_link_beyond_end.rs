@@ -5,11 +5,11 @@
 use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BTREE_LINK_BEYOND_END: Rule = Rule {

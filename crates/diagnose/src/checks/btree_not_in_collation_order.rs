@@ -9,12 +9,12 @@ use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
 use pgclinic_format::index_tuple::{INDEX_AM_RESERVED_BIT, IndexTuple};
 use pgclinic_format::order::{Order, Unordered};
 use pgclinic_format::{BlockNo, ColumnLayout, Oid, Page, varlena};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use super::collation_version_changed::version_here;
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// `BTP_LEAF`, and what takes a page out of the tree: `BTP_DELETED`, `BTP_META`, `BTP_HALF_DEAD`.
 const LEAF: u16 = 0x0001;

@@ -7,10 +7,10 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const BTREE_PAGE_FLAGS: Rule = Rule {

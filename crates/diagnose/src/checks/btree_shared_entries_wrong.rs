@@ -6,11 +6,11 @@
 use pgclinic_format::Page;
 use pgclinic_format::btree::{BTP_META, Meta};
 use pgclinic_format::index_page::{AccessMethod, btree_flags};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static BTREE_SHARED_ENTRIES_WRONG: Rule = Rule {

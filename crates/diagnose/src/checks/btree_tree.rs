@@ -12,15 +12,14 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
+use pgclinic_model::{Rule, Severity, document};
 
 use super::btree_not_in_collation_order;
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
-use crate::document;
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// Pages without a place in the tree that are told one by one.
 const UNREACHED_TOLD: usize = 20;

@@ -7,12 +7,12 @@ use pgclinic_format::Page;
 use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::btree::KeyOrder;
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const BTREE_TUPLE_SHAPE: Rule = Rule {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Relation, RowState};
 use pgclinic_format::Oid;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::catalog_rows::CatalogTables;
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::inventory::catalogs_are_comparable;
-use crate::rule::{Rule, Severity};
 
 /// Columns.
 pub static CATALOG_ATTRIBUTES_MISSING: Rule = Rule {

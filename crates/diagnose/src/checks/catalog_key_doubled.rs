@@ -6,13 +6,13 @@ use std::hash::{Hash, Hasher};
 
 use pgclinic_cluster::{RawRow, Relation, RowState};
 use pgclinic_format::{BlockNo, Oid};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::catalog_rows::{CatalogTable, CatalogTables};
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::inventory::catalogs_are_comparable;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static CATALOG_KEY_DOUBLED: Rule = Rule {

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 
 use pgclinic_cluster::{RawRow, RowState};
 use pgclinic_format::Oid;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::catalog_references::{ATTRIBUTE_REFERENCES, OBJECT_REFERENCES, REFERENCES, Shape};
 use crate::catalog_rows::{CatalogTable, CatalogTables, Shared};
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::inventory::catalogs_are_comparable;
 use crate::oid_set::OidSet;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static CATALOG_REFERENCE_MISSING: Rule = Rule {

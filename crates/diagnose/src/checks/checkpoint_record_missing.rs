@@ -2,11 +2,11 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, StartKind};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::wal_breaks::place_of;
 
 /// The rule.

@@ -1,10 +1,10 @@
 //! The stored checksum is not the one of the bytes.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{Checksum, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const CHECKSUM_MISMATCH: Rule = Rule {

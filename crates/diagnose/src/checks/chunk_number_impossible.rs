@@ -2,11 +2,11 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::toast::MAX_VALUE_BYTES;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static CHUNK_NUMBER_IMPOSSIBLE: Rule = Rule {

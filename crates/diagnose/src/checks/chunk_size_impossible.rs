@@ -1,11 +1,11 @@
 //! A chunk is empty, or larger than any chunk.
 
 use pgclinic_format::{Page, Varlena};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static CHUNK_SIZE_IMPOSSIBLE: Rule = Rule {

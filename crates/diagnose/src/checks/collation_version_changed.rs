@@ -6,14 +6,14 @@ use pgclinic_cluster::{Catalog, Cluster, Collation, CollationVersion, Index, Rel
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::order::Unordered;
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::plan::Safety;
+use pgclinic_model::{Rule, Severity};
 use serde_json::{Value, json};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
 use crate::inventory::default_home;
-use crate::plan::Safety;
-use crate::rule::{Rule, Severity};
 
 /// Indexes and collations that a finding names; the rest is counted.
 const NAMED_MAX: usize = 1000;

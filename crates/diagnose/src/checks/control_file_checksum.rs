@@ -1,13 +1,12 @@
 //! The checksum of `global/pg_control` is wrong.
 
-use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_cluster::{Cluster, ControlState, file_place};
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 
 use super::control_file_unreadable::CONTROL_FILE;
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static CONTROL_FILE_CHECKSUM: Rule = Rule {

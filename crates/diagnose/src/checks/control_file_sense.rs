@@ -5,16 +5,15 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_format::control_file::{CHECKSUM_VERSION_AT, State};
 use pgclinic_format::{ControlFile, Layout};
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 
 use super::control_file_unreadable::CONTROL_FILE;
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static CONTROL_FILE_SENSE: Rule = Rule {

@@ -2,15 +2,14 @@
 //!
 //! Truth: `ReadControlFile` in `src/backend/access/transam/xlog.c`.
 
-use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, seal};
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceError, SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 pub(crate) const CONTROL_FILE: &str = "global/pg_control";
 /// `sizeof(ControlFileData)` in 13 to 18: what the server reads of the file.

@@ -5,10 +5,10 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{LinePointer, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{CTID, tuples};
 
 /// The rule.

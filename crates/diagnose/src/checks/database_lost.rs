@@ -1,13 +1,12 @@
 //! A database whose row in `pg_database` is lost.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{is_remade, is_settled};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
+use crate::inventory::is_remade;
 
 /// The rule.
 pub static DATABASE_LOST: Rule = Rule {
@@ -45,7 +44,7 @@ impl ClusterCheck for DatabaseLost {
     }
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
-        if !is_settled(cluster) {
+        if !cluster.is_settled() {
             return;
         }
         let proven = cluster.lost_databases.iter();

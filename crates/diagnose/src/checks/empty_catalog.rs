@@ -2,12 +2,12 @@
 
 use pgclinic_cluster::{Cluster, Database};
 use pgclinic_format::{Fork, Oid, RelationMap};
+use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{default_home, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::default_home;
 
 /// Mapped catalogs that are never empty, of a database and of the cluster.
 const NEVER_EMPTY: &[(Oid, &str)] = &[
@@ -54,7 +54,7 @@ impl DatabaseCheck for EmptyCatalog {
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
         let (cluster, oid) = (database.cluster, database.catalog.database);
-        if !is_settled(cluster) || !(oid == 0 || lives(cluster.databases.get(&oid), cluster)) {
+        if !cluster.is_settled() || !(oid == 0 || lives(cluster.databases.get(&oid), cluster)) {
             return;
         }
         let Some(home) = default_home(cluster, oid) else {

@@ -3,12 +3,12 @@
 use pgclinic_cluster::{ForkFiles, RelKind, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static EMPTY_INDEX: Rule = Rule {

@@ -2,13 +2,13 @@
 
 use pgclinic_cluster::RelKind;
 use pgclinic_format::Fork;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use super::empty_index::no_first_block_words;
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static EMPTY_SEQUENCE: Rule = Rule {

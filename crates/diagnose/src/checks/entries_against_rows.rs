@@ -14,9 +14,11 @@ use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::gin::{META_BLOCK, Meta};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
+use pgclinic_model::document::{Level, NotChecked};
+use pgclinic_model::plan::Safety;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ForkCx;
-use crate::document::{Level, NotChecked};
 use crate::entries::columns::{KeyColumns, KeyDifference};
 use crate::entries::compare::{self, HeapSide, differing_blocks, tuple_at};
 use crate::entries::contradiction;
@@ -26,9 +28,7 @@ use crate::entries::row_map::PART_BLOCKS;
 use crate::findings::Findings;
 use crate::gin;
 use crate::named_blocks::is_witness;
-use crate::plan::Safety;
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
-use crate::rule::{Rule, Severity};
 
 /// Rows named in a message.
 const TOLD: usize = 5;

@@ -1,12 +1,12 @@
 //! Pages behind the place where the server takes the relation to end.
 
 use pgclinic_cluster::Segment;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static EXTRA_SEGMENT: Rule = Rule {
@@ -43,7 +43,7 @@ impl DatabaseCheck for ExtraSegment {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !is_settled(database.cluster) {
+        if !database.cluster.is_settled() {
             return;
         }
         let full = database.cluster.build.segment_bytes;

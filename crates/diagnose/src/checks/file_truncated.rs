@@ -2,14 +2,14 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork};
+use pgclinic_model::document::Level;
+use pgclinic_model::plan::Safety;
+use pgclinic_model::{Rule, Severity};
 
 use crate::checks::map_beyond_end::last_marked_beyond;
-use crate::document::Level;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
 use crate::findings::{Draft, Findings};
-use crate::plan::Safety;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static FILE_TRUNCATED: Rule = Rule {

@@ -3,11 +3,11 @@
 use pgclinic_cluster::{RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const FIRST_PAGE_ZEROED: Rule = Rule {

@@ -7,11 +7,11 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::free_space_map::{NODES_AT, tree_faults};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static FREE_SPACE_MAP_TREE: Rule = Rule {

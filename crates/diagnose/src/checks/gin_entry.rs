@@ -4,11 +4,11 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::gin::{EntryTuple, KeyShape, OFFSET_MAX, PageKind, Posting, PostingRows};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIN_ENTRY: Rule = Rule {

@@ -6,11 +6,11 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{Meta, PageKind};
 use pgclinic_format::types::INVALID_BLOCK;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::gin_page;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIN_META_PAGE: Rule = Rule {

@@ -5,10 +5,10 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::Opaque;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIN_PAGE_FLAGS: Rule = Rule {

@@ -3,12 +3,12 @@
 //! Truth: `src/backend/access/gin/ginfast.c`.
 
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::gin::Walk;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIN_PENDING_LIST: Rule = Rule {

@@ -5,11 +5,11 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{GIN_LIST_FULLROW, KeyShape, Opaque, PageKind};
 use pgclinic_format::types::Tid;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIN_PENDING_PAGE: Rule = Rule {

@@ -8,11 +8,11 @@ use pgclinic_format::gin::{
 };
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::types::Tid;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::gin_page;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIN_POSTING_PAGE: Rule = Rule {

@@ -3,12 +3,12 @@
 //! Truth: `src/backend/access/gin/{README,ginbtree.c,ginentrypage.c,gindatapage.c}`.
 
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::gin::Walk;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// A link leads elsewhere than it should.
 pub static GIN_TREE_LINK: Rule = Rule {

@@ -7,14 +7,14 @@ use pgclinic_cluster::Persistence;
 use pgclinic_format::gist::{F_LEAF, GistItem, GistPage, ROOT, TUPLE_IS_INVALID};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Attribute, BlockNo, ColumnLayout, Page};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::checks::gist_nsn::{GIST_NSN, is_logged};
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::gist_keys::KeyKind;
 use crate::gist_tree::{BYTES_PER_BLOCK, DoubleLink, GistTree, Holds, Reached};
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// Downlinks.
 pub static GIST_DOWNLINK: Rule = Rule {

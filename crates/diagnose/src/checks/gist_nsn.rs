@@ -5,10 +5,10 @@
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
 use pgclinic_format::gist::GistPage;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{ForkCx, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIST_NSN: Rule = Rule {

@@ -6,10 +6,10 @@
 use pgclinic_format::gist::{self, F_DELETED, F_FOLLOW_RIGHT, F_HAS_GARBAGE, F_LEAF, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static GIST_PAGE_FLAGS: Rule = Rule {

@@ -13,16 +13,16 @@ use pgclinic_format::hash::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use super::hash_meta_sense::is_sound;
 use super::hash_rules::{
     HASH_BITMAP_WRONG, HASH_BUCKET_WRONG, HASH_CHAIN_BROKEN, HASH_PAGE_MISPLACED, HASH_SPLIT_STATE,
 };
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// See the rules of `hash_rules`.
 pub struct HashChains;

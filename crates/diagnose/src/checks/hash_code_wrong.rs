@@ -15,12 +15,12 @@ use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 use pgclinic_spill::SortedRuns;
 
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static HASH_CODE_WRONG: Rule = Rule {

@@ -5,10 +5,10 @@
 use pgclinic_format::Page;
 use pgclinic_format::hash::{self, ENTRY_BYTES, EntryFault, LH_SPLIT_FLAGS, Opaque};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// An entry that is none.
 pub static HASH_ENTRY_DAMAGED: Rule = Rule {

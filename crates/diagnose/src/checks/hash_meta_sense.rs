@@ -6,10 +6,10 @@
 use pgclinic_format::Page;
 use pgclinic_format::hash::{self, BUCKET_MAX, Meta, SPLITPOINTS_MAX};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static HASH_META_SENSE: Rule = Rule {

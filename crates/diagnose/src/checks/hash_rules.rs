@@ -1,6 +1,6 @@
 //! The rules of [`super::hash_chains`]: what pages of a hash index can say against each other.
 
-use crate::rule::{Rule, Severity};
+use pgclinic_model::{Rule, Severity};
 
 /// A page of the wrong type or bucket.
 pub static HASH_PAGE_MISPLACED: Rule = Rule {

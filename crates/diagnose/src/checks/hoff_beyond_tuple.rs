@@ -1,10 +1,10 @@
 //! `t_hoff` lies behind the last byte of the tuple.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{HOFF, tuples};
 
 /// The rule.

@@ -2,10 +2,10 @@
 
 use pgclinic_format::heap_tuple::HEAP_HASNULL;
 use pgclinic_format::{HeapTuple, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{HOFF, tuples};
 
 /// The rule.

@@ -5,10 +5,10 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, Page, Xid};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{CTID, INFOMASK2, StoredTuple, XMAX, tuples};
 
 /// The rule.

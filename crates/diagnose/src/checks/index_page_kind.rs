@@ -6,10 +6,10 @@ use pgclinic_format::Page;
 use pgclinic_format::index_page::{
     AccessMethod, PageKindFault, method_of_page_id, page_kind_fault,
 };
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static INDEX_PAGE_KIND: Rule = Rule {

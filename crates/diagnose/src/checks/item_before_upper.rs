@@ -1,11 +1,11 @@
 //! A line pointer names bytes before `pd_upper`, where no item can be.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static ITEM_BEFORE_UPPER: Rule = Rule {

@@ -2,11 +2,11 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{LpFlags, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static ITEM_TOO_SHORT: Rule = Rule {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use pgclinic_format::{LinePointer, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static ITEMS_OVERLAP: Rule = Rule {

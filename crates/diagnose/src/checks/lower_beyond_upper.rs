@@ -1,10 +1,10 @@
 //! `pd_lower` lies behind `pd_upper`: line pointers and items would overlap.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const LOWER_BEYOND_UPPER: Rule = Rule {

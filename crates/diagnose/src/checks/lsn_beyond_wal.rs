@@ -2,11 +2,11 @@
 
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static LSN_BEYOND_WAL: Rule = Rule {

@@ -1,15 +1,15 @@
 //! The visibility map says something about pages behind the end of the table.
 
-use pgclinic_cluster::{Build, ForkFiles};
+use pgclinic_cluster::{Build, ForkFiles, read_block};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Source;
 
-use crate::check::{DatabaseCheck, DatabaseCx, read_block};
-use crate::document::Level;
+use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static MAP_BEYOND_END: Rule = Rule {
@@ -46,7 +46,7 @@ impl DatabaseCheck for MapBeyondEnd {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !is_settled(database.cluster) {
+        if !database.cluster.is_settled() {
             return;
         }
         let inventory = Inventory::new(database);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::Database;
 use pgclinic_format::Oid;
+use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Presence;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, default_home, directory_of, filled_home, is_remade, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::{Inventory, default_home, directory_of, filled_home, is_remade};
 
 /// The rule.
 pub static MISSING_DATABASE_FOLDER: Rule = Rule {
@@ -51,7 +51,7 @@ impl DatabaseCheck for MissingDatabaseFolder {
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
         let cluster = database.cluster;
-        if !is_settled(cluster) {
+        if !cluster.is_settled() {
             return;
         }
         let oid = database.catalog.database;

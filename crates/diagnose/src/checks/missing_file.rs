@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Persistence, Relation};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Presence;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static MISSING_FILE: Rule = Rule {

@@ -1,10 +1,11 @@
 //! A gap between the segments of a fork.
 
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
+
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static MISSING_SEGMENT: Rule = Rule {
@@ -39,7 +40,7 @@ impl DatabaseCheck for MissingSegment {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !is_settled(database.cluster) {
+        if !database.cluster.is_settled() {
             return;
         }
         let inventory = Inventory::new(database);

@@ -4,11 +4,11 @@
 //! from each other: the first one is the root.
 
 use pgclinic_format::registry;
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{ClusterCheck, DatabaseCheck, PageCheck};
-use crate::document::Level;
 use crate::relation_check::RelationCheck;
-use crate::rule::Rule;
 
 pub mod hash_rules;
 

@@ -5,11 +5,11 @@ use pgclinic_format::heap_tuple::{
     HEAP_MOVED, HEAP_MOVED_OFF, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{Page, Xid};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::tuples;
 
 /// The rule.

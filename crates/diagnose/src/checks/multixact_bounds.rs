@@ -3,10 +3,10 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{HeapTuple, MultiXactId, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::tuples::{StoredTuple, XMAX, is_surely_inserted, scan_asks, tuples};
 
 /// The rule.

@@ -3,11 +3,11 @@
 use pgclinic_cluster::{Member, MemberStatus};
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{MultiXactId, Page, Xid};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::fates::Fates;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::tuples::{INFOMASK, StoredTuple, XMAX, tuples};
 
 /// The rule.

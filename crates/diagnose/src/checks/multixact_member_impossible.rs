@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{
+    Membership, StatusLimits, StatusPages, for_each_membership, status_limits,
+};
 use pgclinic_format::slru::member;
 use pgclinic_format::{StatusLog, Xid};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::multixact_walk::{Membership, for_each_membership};
-use crate::rule::{Rule, Severity};
-use crate::status_limits::{StatusLimits, status_limits};
-use crate::status_pages::StatusPages;
 
 /// `MultiXactStatusUpdate`, the last one.
 const LAST_STATUS: u8 = 5;

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{StatusLimits, StatusPages, for_each_offset, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::member;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::multixact_walk::for_each_offset;
-use crate::rule::{Rule, Severity};
-use crate::status_limits::{StatusLimits, status_limits};
-use crate::status_pages::StatusPages;
 
 /// Multixacts of one sector of a disk: so many cannot have been under way in one crash.
 const SECTOR_MULTIS: u32 = 128;

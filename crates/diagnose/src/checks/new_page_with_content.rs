@@ -1,10 +1,10 @@
 //! `pd_upper` is 0 on a page that is not all zeros.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const NEW_PAGE_WITH_CONTENT: Rule = Rule {

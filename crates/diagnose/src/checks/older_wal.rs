@@ -1,15 +1,15 @@
 //! WAL from before the redo point: standbys and archives may still wait for it.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use super::wal_page_header::WAL_PAGE_HEADER;
 use super::wal_record_broken::WAL_RECORD_BROKEN;
 use super::wal_record_checksum::WAL_RECORD_CHECKSUM;
 use super::wal_segment_missing::WAL_SEGMENT_MISSING;
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::Findings;
-use crate::rule::Rule;
 use crate::wal_breaks::{Teller, in_older};
 
 /// Tells the four rules about WAL, as warnings.

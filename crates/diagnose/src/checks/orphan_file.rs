@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use pgclinic_format::{Oid, TwoPhase};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-use crate::rule::{Rule, Severity};
 use crate::small_files::{prepared, read_prepared};
 
 /// The rule.

@@ -7,12 +7,12 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::{Fates, Updater, updater};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{StoredTuple, XMAX, XMIN, tuples};
 
 /// The rule.

@@ -7,11 +7,11 @@
 use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page, Xid};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static PAGE_OF_ANOTHER_BLOCK: Rule = Rule {

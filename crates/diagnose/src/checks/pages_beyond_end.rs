@@ -2,12 +2,12 @@
 
 use pgclinic_cluster::Persistence;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-use crate::rule::{Rule, Severity};
 
 const PG_CLASS: Oid = 1259;
 

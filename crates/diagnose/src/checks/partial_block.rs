@@ -1,10 +1,11 @@
 //! A relation file whose length is no multiple of the block size.
 
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
+
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static PARTIAL_BLOCK: Rule = Rule {
@@ -62,7 +63,7 @@ impl DatabaseCheck for PartialBlock {
                     segment.len,
                     segment.len / block_size
                 );
-                let half_written = Some(segment.number) == last && !is_settled(database.cluster);
+                let half_written = Some(segment.number) == last && !database.cluster.is_settled();
                 let severity = match half_written || is_orphan(database, files) {
                     true => Severity::Note,
                     false => Severity::Damage,

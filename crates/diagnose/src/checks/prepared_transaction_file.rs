@@ -1,16 +1,14 @@
 //! The file of a prepared transaction that the server will not read.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::two_phase::TwoPhaseFault;
 use pgclinic_format::{TwoPhase, Xid};
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level, NotChecked};
 use crate::findings::{Draft, Findings};
-use crate::inventory::is_settled;
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 use crate::small_files::{PREPARED_BYTES_MAX, prepared};
 
 /// The rule.
@@ -64,7 +62,7 @@ impl ClusterCheck for PreparedTransactionFile {
             let Some((message, words)) = fault(&bytes, xid, cluster.layout.major, &path) else {
                 continue;
             };
-            let settled = is_settled(cluster);
+            let settled = cluster.is_settled();
             let draft = Draft::new(&PREPARED_TRANSACTION_FILE, message)
                 .fact("transaction", xid.0)
                 .place(file_place(path, Kind::File));

@@ -1,11 +1,11 @@
 //! `pd_prune_xid` names a transaction that has not begun.
 
 use pgclinic_format::Page;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static PRUNE_XID_IN_THE_FUTURE: Rule = Rule {

@@ -2,11 +2,11 @@
 
 use pgclinic_format::heap_tuple::HEAP_ONLY_TUPLE;
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static REDIRECT_TARGET: Rule = Rule {

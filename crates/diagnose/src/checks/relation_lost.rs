@@ -1,15 +1,14 @@
 //! A relation whose row in `pg_class` is lost.
 
-use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
+use pgclinic_cluster::{ForkFiles, LostRelation, RelKind, fork_place, kind_of};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{default_home, is_remade, is_settled};
-use crate::places::{fork_place, kind_of};
-use crate::rule::{Rule, Severity};
+use crate::inventory::{default_home, is_remade};
 
 /// The rule.
 pub static RELATION_LOST: Rule = Rule {
@@ -43,7 +42,7 @@ impl DatabaseCheck for RelationLost {
         let is_dropped = known.is_some_and(|known| known.invalid);
         // Shared relations have their row in every database, and are reported there.
         let is_shared = catalog.database == 0;
-        let is_comparable = is_settled(cluster) && !is_remade(cluster, catalog.database);
+        let is_comparable = cluster.is_settled() && !is_remade(cluster, catalog.database);
         if is_shared || is_dropped || !is_comparable {
             return;
         }

@@ -2,12 +2,12 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::relation_map::MAGIC;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static RELATION_MAP_CHECKSUM: Rule = Rule {

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use pgclinic_cluster::{Cluster, Home, fork_path};
 use pgclinic_format::relation_map::MAGIC;
 use pgclinic_format::{Fork, Oid, RelationMap};
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::SourceErrorKind;
 
 use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::inventory::is_settled;
-use crate::rule::{Rule, Severity};
 
 /// Mapped in every database of 13 to 18: the four nailed catalogs and their indexes.
 const NEEDED_IN_DATABASE: &[Oid] = &[
@@ -120,7 +119,7 @@ fn nonsense(map: &RelationMap, home: &Home) -> Vec<String> {
 }
 
 fn lost_files(cluster: &Cluster, map: &RelationMap, home: &Home) -> Vec<String> {
-    if !is_settled(cluster) {
+    if !cluster.is_settled() {
         return Vec::new();
     }
     let lost = |(catalog, filenode): &(Oid, Oid)| {

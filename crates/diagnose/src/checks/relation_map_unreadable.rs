@@ -5,13 +5,13 @@
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
+use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::read_all;
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level, Place};
 use crate::findings::{Draft, Findings};
 use crate::inventory::default_home;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static RELATION_MAP_UNREADABLE: Rule = Rule {

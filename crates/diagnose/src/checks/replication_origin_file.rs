@@ -1,14 +1,13 @@
 //! The progress of replication origins that the server will not read.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::replication::{ReplicationFault, origin_fault};
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level, NotChecked};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 use crate::small_files::ORIGINS;
 
 /// 16 bytes for each of 65,535 origins, and more.

@@ -1,14 +1,13 @@
 //! The state of a replication slot that the server will not read.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::replication::{ReplicationFault, SLOT_HEADER_BYTES, slot_fault};
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level, NotChecked};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 use crate::small_files::slots;
 
 /// No version has more than a few hundred bytes.

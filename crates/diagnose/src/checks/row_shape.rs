@@ -2,10 +2,10 @@
 
 use pgclinic_format::heap_tuple::{HEAP_HASNULL, HEAP_HASVARWIDTH};
 use pgclinic_format::{Attribute, ColumnLayout, HeapTuple, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{INFOMASK, StoredTuple, columns_apply, tuples};
 
 /// The rule.

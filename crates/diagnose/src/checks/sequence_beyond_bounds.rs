@@ -5,14 +5,14 @@
 //! `src/backend/commands/sequence.c`.
 
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use super::sequence_tuple::row_of;
 use crate::check::DatabaseCx;
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::inventory::catalogs_are_sure;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static SEQUENCE_BEYOND_BOUNDS: Rule = Rule {

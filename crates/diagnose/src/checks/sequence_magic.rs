@@ -2,10 +2,10 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::sequence::{SEQUENCE_MAGIC, SPECIAL_BYTES, magic};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static SEQUENCE_MAGIC_RULE: Rule = Rule {

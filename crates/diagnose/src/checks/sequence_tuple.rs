@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use pgclinic_format::sequence::COLUMNS;
 use pgclinic_format::{Attribute, Attributes, HeapTuple, LpFlags, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static SEQUENCE_TUPLE: Rule = Rule {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use super::sequence_tuple::{SequenceRow, row_of};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static SEQUENCE_VALUE: Rule = Rule {

@@ -1,10 +1,10 @@
 //! `pd_special` is not MAXALIGNed.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const SPECIAL_MISALIGNED: Rule = Rule {

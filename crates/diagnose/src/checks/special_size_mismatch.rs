@@ -2,11 +2,11 @@
 
 use pgclinic_format::Fork;
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const SPECIAL_SIZE_MISMATCH: Rule = Rule {

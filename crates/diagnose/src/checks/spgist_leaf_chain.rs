@@ -5,10 +5,10 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::spgist_chains::{ChainFault, Chains};
 
 /// The rule.

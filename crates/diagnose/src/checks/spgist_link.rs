@@ -5,11 +5,11 @@
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, SpgistPage, State};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
-use crate::rule::{Rule, Severity};
 
 /// Links.
 pub static SPGIST_LINK: Rule = Rule {

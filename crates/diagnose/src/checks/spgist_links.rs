@@ -12,12 +12,12 @@ use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage, State};
 use pgclinic_format::types::Tid;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 use pgclinic_spill::SortedRuns;
 
-use crate::document::Level;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 use crate::spgist_chains::Chains;
 use crate::spgist_nodes::{Promise, ValueKind};
 use crate::spgist_tree::{Holds, SpgistTree, Visit};

@@ -4,10 +4,10 @@
 
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SPGIST_META, SpgistPage};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static SPGIST_PAGE_FLAGS: Rule = Rule {

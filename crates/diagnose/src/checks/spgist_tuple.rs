@@ -9,10 +9,10 @@ use pgclinic_format::spgist::{
 };
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::spgist_nodes::ValueKind;
 
 /// The rule.

@@ -5,10 +5,10 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{SpgistPage, State};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static SPGIST_TUPLE_COUNTS: Rule = Rule {

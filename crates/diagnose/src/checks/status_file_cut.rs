@@ -1,17 +1,14 @@
 //! A file of a status log is shorter than its numbers demand, or has a length that no server gives.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{gaps, status_limits};
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
-use crate::inventory::is_settled;
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
-use crate::status_gaps::gaps;
-use crate::status_limits::status_limits;
 
 /// The rule.
 pub static STATUS_FILE_CUT: Rule = Rule {
@@ -86,7 +83,7 @@ impl ClusterCheck for StatusFileCut {
 fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
     let page_bytes = u64::from(cluster.build.block_size);
     let known = cluster.control.trusted().is_some();
-    let severity = match log.is_kept() && is_settled(cluster) {
+    let severity = match log.is_kept() && cluster.is_settled() {
         true => Severity::Damage,
         false => Severity::Note,
     };

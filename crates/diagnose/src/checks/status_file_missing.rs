@@ -1,14 +1,13 @@
 //! A file of `pg_xact`, `pg_multixact` or `pg_commit_ts` is not there.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{gaps, status_limits};
 use pgclinic_format::StatusLog;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
-use crate::status_gaps::gaps;
-use crate::status_limits::status_limits;
 
 /// The rule.
 pub static STATUS_FILE_MISSING: Rule = Rule {

@@ -5,15 +5,14 @@
 //! begins, with a transaction of known end just before it.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{StatusLimits, StatusPages, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::xact_status;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
-use crate::status_limits::{StatusLimits, status_limits};
-use crate::status_pages::StatusPages;
 
 /// Bytes of the smallest piece that disks and file systems lose.
 const SECTOR_BYTES: usize = 512;
@@ -143,7 +142,7 @@ fn look(
 fn tell(
     begin: Option<usize>,
     end: usize,
-    place: &crate::document::Place,
+    place: &pgclinic_model::document::Place,
     first_on_page: Option<u32>,
     out: &mut Findings,
 ) {

@@ -1,13 +1,12 @@
 //! The history of a timeline cannot be read, or contradicts the control file.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::StartKind;
+use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static TIMELINE_HISTORY: Rule = Rule {

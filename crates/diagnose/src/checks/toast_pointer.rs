@@ -3,11 +3,11 @@
 use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::{Page, Varlena};
+use pgclinic_model::document::Kind;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
-use crate::document::Kind;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::tuples::{LongValue, StoredTuple, columns_apply, tuples};
 
 /// The rule.

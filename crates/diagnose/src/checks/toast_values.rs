@@ -10,12 +10,12 @@ use pgclinic_format::datum::PackedWalk;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ForkCx;
-use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
 use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
-use crate::rule::{Rule, Severity};
 use crate::toast::{
     Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
 };

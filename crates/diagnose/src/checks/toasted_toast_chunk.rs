@@ -1,11 +1,11 @@
 //! A piece of a long value is itself compressed or a pointer.
 
 use pgclinic_format::{ColumnLayout, Page, Varlena};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::tuples::is_surely_live;
 
 /// The rule.

@@ -1,10 +1,10 @@
 //! A tuple stores more attributes than its relation has columns.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{INFOMASK2, StoredTuple, columns_apply, tuples};
 
 /// The rule.

@@ -2,10 +2,10 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_HASOID_OLD, INFOMASK2_UNUSED};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{INFOMASK, INFOMASK2, tuples};
 
 /// The rule.

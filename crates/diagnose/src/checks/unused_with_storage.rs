@@ -1,11 +1,11 @@
 //! A free line pointer that still names bytes.
 
 use pgclinic_format::{LpFlags, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static UNUSED_WITH_STORAGE: Rule = Rule {

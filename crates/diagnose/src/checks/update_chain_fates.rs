@@ -6,11 +6,11 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, Page};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{INFOMASK, INFOMASK2, StoredTuple, XMIN};
 use crate::update_chains::Chains;
 

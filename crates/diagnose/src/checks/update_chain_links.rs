@@ -3,12 +3,12 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
-use crate::rule::{Rule, Severity};
 use crate::tuples::{CTID, INFOMASK2};
 use crate::update_chains::{Chains, Step};
 

@@ -1,10 +1,10 @@
 //! `pd_upper` lies behind `pd_special`.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const UPPER_BEYOND_SPECIAL: Rule = Rule {

@@ -6,11 +6,11 @@ use std::ops::Range;
 use pgclinic_cluster::{RowState, row_state};
 use pgclinic_format::datum::Prober;
 use pgclinic_format::{Attribute, HeapTuple, Page, Varlena, varlena};
+use pgclinic_model::document::{Level, NotChecked};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
-use crate::document::{Level, NotChecked};
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::stored_values::{Fault, StoredValues};
 use crate::tuples::{StoredTuple, is_surely_live, tuples};
 

@@ -2,13 +2,13 @@
 //!
 //! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
 
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
-use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
-use crate::inventory::{filled_home, is_settled};
-use crate::rule::{Rule, Severity};
+use crate::inventory::filled_home;
 
 /// The rule.
 pub static VERSION_FILE: Rule = Rule {
@@ -97,7 +97,7 @@ fn folder_to_look_in(cx: &DatabaseCx<'_>) -> Option<String> {
         return Some(String::new());
     }
     let known = cx.cluster.databases.get(&oid)?;
-    let lives = known.name.is_some() && !known.invalid && is_settled(cx.cluster);
+    let lives = known.name.is_some() && !known.invalid && cx.cluster.is_settled();
     let home = filled_home(cx).filter(|_| lives)?;
     Some(format!("{}/", home.folder))
 }

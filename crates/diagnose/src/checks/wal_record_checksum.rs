@@ -1,11 +1,11 @@
 //! A record of the WAL does not fit its checksum.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
-use crate::document::Level;
 use crate::findings::Findings;
-use crate::rule::{Rule, Severity};
 use crate::wal_breaks::{Teller, in_recovery};
 
 /// The rule.

@@ -3,12 +3,12 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, StartKind};
 use pgclinic_format::Lsn;
+use pgclinic_model::document::Level;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
 use crate::checks::checkpoint_record_missing::server_words;
-use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::wal_breaks::{Teller, in_recovery, place_of};
 
 /// The rule.

@@ -2,10 +2,10 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::LAYOUT_VERSION;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const WRONG_LAYOUT_VERSION: Rule = Rule {

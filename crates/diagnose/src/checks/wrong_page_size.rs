@@ -1,10 +1,10 @@
 //! The page size in the header is not the page's.
 
 use pgclinic_format::Page;
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub const WRONG_PAGE_SIZE: Rule = Rule {

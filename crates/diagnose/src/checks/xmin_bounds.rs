@@ -3,10 +3,10 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
 use pgclinic_format::{Page, Xid};
+use pgclinic_model::{Rule, Severity};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
 use crate::tuples::{StoredTuple, XMIN, cannot_look_up, scan_asks, tuples};
 
 /// The rule.

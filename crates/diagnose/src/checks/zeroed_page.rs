@@ -2,15 +2,15 @@
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::Level;
+use pgclinic_model::plan::Safety;
+use pgclinic_model::{Rule, Severity};
 
 use crate::block_set::BlockSet;
 use crate::causes;
-use crate::document::Level;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
 use crate::findings::Findings;
-use crate::plan::Safety;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
 
 /// The rule.
 pub static ZEROED_PAGE: Rule = Rule {

@@ -11,12 +11,12 @@
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
+use pgclinic_model::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
 
 use crate::diff::judge::{Judge, Side, sides};
 use crate::diff::pairs::{Names, Pair};
 use crate::diff::pass::{judge_of, unreadable};
 use crate::diff::position::Position;
-use crate::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
 use crate::walker::Bystander;
 
 /// How often a block is looked at again.

@@ -5,12 +5,12 @@ use pgclinic_format::checksum::{checksum_at, page_hash};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn, Page};
+use pgclinic_model::document::{Copy, DiffBlock, Difference};
 
 use crate::diff::clones;
 use crate::diff::mask::are_alike;
 use crate::diff::position::{Brings, Position};
 use crate::diff::timelines::{Kinship, Way, kinship, on_the_way};
-use crate::document::{Copy, DiffBlock, Difference};
 
 /// `GistBuildLSN`.
 const GIST_BUILD_LSN: Lsn = Lsn(1);

@@ -17,13 +17,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use pgclinic_cluster::Cluster;
-
-use crate::document::{
+use pgclinic_cluster::{Cluster, selected, target_of};
+use pgclinic_model::document::{
     Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Soundness,
     Tool,
 };
-use crate::walker::{Bystander, Progress, Selection, target_of};
+use pgclinic_model::{Progress, Selection};
+
+use crate::walker::Bystander;
 use judge::{Side, on_its_timeline, sides};
 use position::Position;
 use timelines::Kinship;
@@ -137,7 +138,7 @@ pub fn diff_clusters(
     for database in databases {
         let asked = [a, b]
             .into_iter()
-            .any(|copy| options.selection.takes_database(copy, database));
+            .any(|copy| selected::database(&options.selection, copy, database));
         if asked && !progress.is_interrupted() {
             let people = (progress, bystander);
             pass::compare_database(sides, database, options, people, &mut document);

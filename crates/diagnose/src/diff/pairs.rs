@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Relation};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Relation, selected};
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::{DiffCoverage, NotChecked};
 
 use crate::diff::DiffOptions;
 use crate::diff::judge::Side;
-use crate::document::{DiffCoverage, NotChecked};
 
 /// Folders of one copy that cannot be listed: what the other copy has below them, this one may have too.
 struct Hidden(Vec<String>);
@@ -104,7 +104,7 @@ pub(crate) fn pairs(
         pair.any().is_some_and(|files| {
             let relation = names.relation(files);
             let unlogged = relation.is_some_and(|own| own.persistence == Persistence::Unlogged);
-            options.selection.takes_fork(files, relation)
+            selected::fork(&options.selection, files, relation)
                 && (files.fork == Fork::Init || (files.fork == Fork::Main && !unlogged))
         })
     };

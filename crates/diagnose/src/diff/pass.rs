@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::{Build, ForkFiles, Relation};
+use pgclinic_cluster::{Build, ForkFiles, Relation, kind_of};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{Copy, DiffBlock, DiffCoverage, DiffDocument, DiffFork, Difference};
 
 use crate::diff::DiffOptions;
 use crate::diff::again::{self, Again, Suspect};
 use crate::diff::judge::{Judge, Side};
 use crate::diff::pairs::{Names, Pair, pairs};
-use crate::document::{Copy, DiffBlock, DiffCoverage, DiffDocument, DiffFork, Difference};
-use crate::places::kind_of;
-use crate::walker::{Bystander, Progress};
+use crate::walker::Bystander;
 
 /// Bytes of one read from each copy.
 const CHUNK_BYTES: u64 = 256 << 10;

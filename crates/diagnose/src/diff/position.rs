@@ -4,9 +4,9 @@ use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Fate, Stop};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn};
+use pgclinic_model::document::CopyPosition;
 
 use crate::diff::timelines::timeline_at;
-use crate::document::CopyPosition;
 
 /// See the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

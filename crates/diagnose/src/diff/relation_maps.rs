@@ -5,6 +5,7 @@
 
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::{Oid, RelationMap};
+use pgclinic_model::document::{Copy, DiffDocument, DiffFile, Difference, Kind};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::diff::again::is_open;
@@ -12,7 +13,6 @@ use crate::diff::judge::{Side, on_its_timeline};
 use crate::diff::pairs::is_hidden;
 use crate::diff::standing::{Standing, standing};
 use crate::diff::timelines::Kinship;
-use crate::document::{Copy, DiffDocument, DiffFile, Difference, Kind};
 use crate::walker::Bystander;
 
 /// More than any map has.

@@ -13,15 +13,15 @@
 
 use std::collections::BTreeSet;
 
+use pgclinic_cluster::status::{Gap, StatusLimits, StatusPages, gaps, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::{self, PAGES_PER_SEGMENT};
+use pgclinic_model::document::{
+    Copy, DiffCoverage, DiffDocument, DiffFile, Difference, Kind, NotChecked,
+};
 
 use crate::diff::judge::Side;
 use crate::diff::standing::{Standing, standing};
-use crate::document::{Copy, DiffCoverage, DiffDocument, DiffFile, Difference, Kind, NotChecked};
-use crate::status_gaps::{Gap, gaps};
-use crate::status_limits::{StatusLimits, status_limits};
-use crate::status_pages::StatusPages;
 
 /// `TRANSACTION_STATUS_COMMITTED`.
 const COMMITTED: u64 = 1;

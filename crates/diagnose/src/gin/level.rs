@@ -13,11 +13,11 @@ use std::cmp::Ordering;
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::gin::{META_BLOCK, Opaque, PageKind, ROOT_BLOCK};
+use pgclinic_model::Rule;
 
 use crate::checks::gin_tree::{GIN_KEY_ORDER, GIN_ROW_ORDER, GIN_TREE_LINK};
 use crate::findings::{Draft, Findings};
 use crate::relation_check::{PageReader, RelationCx};
-use crate::rule::Rule;
 
 use super::face::{Bound, Downlink, Face};
 use super::keys::KeyOrders;

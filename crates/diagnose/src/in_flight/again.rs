@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use pgclinic_model::document::NotChecked;
 use pgclinic_source::{Clock, Passed, Source, SourceErrorKind};
 
-use crate::document::NotChecked;
 use crate::in_flight::sieve::is_sound;
 use crate::in_flight::{Flight, Suspect, relation_file};
 

@@ -2,9 +2,9 @@
 //! asked, or told.
 
 use pgclinic_format::RelationMap;
+use pgclinic_model::document::NotChecked;
 use pgclinic_source::{EntryKind, Passed, Source, SourceError, read_all};
 
-use crate::document::NotChecked;
 use crate::in_flight::Flight;
 
 /// Catalogs that are found by the map and without which nothing has a name: `pg_class`, `pg_attribute`, `pg_type`, `pg_database`.

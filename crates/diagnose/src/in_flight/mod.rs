@@ -21,11 +21,12 @@ use std::sync::Arc;
 use pgclinic_cluster::{Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, RelationFileName};
 use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::{Layout, StatusLog};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{CheckDocument, Level, NotChecked, Verdict};
 use pgclinic_source::tar::{Archives, Passing, TarStream};
 use pgclinic_source::{EntryKind, Passed, SourceError};
 
-use crate::document::{CheckDocument, Level, NotChecked, Verdict};
-use crate::walker::{CheckOptions, Progress, check_cluster};
+use crate::walker::{CheckOptions, check_cluster};
 use sieve::{FileSieve, Tally};
 
 pub use again::look_again;

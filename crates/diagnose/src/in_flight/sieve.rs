@@ -7,9 +7,9 @@
 use pgclinic_cluster::{ForkFiles, Home, RelationFileName};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::document::{Kind, Level};
 
 use crate::check::ForkCx;
-use crate::document::{Kind, Level};
 use crate::findings::Findings;
 use crate::heap_aids::HeapAids;
 use crate::in_flight::{PageSums, Shape};

@@ -3,10 +3,11 @@
 use pgclinic_format::brin::{self, Meta};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{LpFlags, Page};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
-use super::{FigureKind, Measure, PageAt, Sums, Whole, number};
+use super::{Measure, PageAt, Sums, Whole, number};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct BrinLayout;

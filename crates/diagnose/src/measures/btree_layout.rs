@@ -6,11 +6,12 @@
 use pgclinic_format::btree::{BTP_DELETED, BtreePage, Meta};
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Page, index_page::AccessMethod};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
 use super::percent::{percent, rest_percent};
-use super::{FigureKind, LeafLook, Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::{LeafLook, Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct BtreeLayout;

@@ -6,11 +6,12 @@ use pgclinic_format::btree::{BtreeTuple, Meta};
 use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Page, index_page::AccessMethod};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
 use super::percent::percent;
-use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct BtreePacking;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{FigureKind, bytes, number};
-use crate::document::{Figure, MeasuredRelation};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::{Figure, MeasuredRelation};
+
+use super::{bytes, number};
 
 /// The section of these figures.
 pub(super) const SECTION: &str = "catalogs";

@@ -5,11 +5,11 @@ use pgclinic_format::heap_tuple::HEAP_HASVARWIDTH;
 use pgclinic_format::{
     Attribute, Attributes, ColumnLayout, HeapTuple, PlainAttributes, Varlena, varlena,
 };
+use pgclinic_model::document::{MeasuredColumn, Sections};
 
 use super::compression_trial::Picked;
 use super::{COLUMN_MEASURES, ColumnAt, ColumnMeasure, StoredValue, Sums, named};
 use crate::check::ForkCx;
-use crate::document::{MeasuredColumn, Sections};
 use crate::front_bits::FixedFront;
 
 /// Bytes of the header of a value that is as it is, below so many bytes and from them on.

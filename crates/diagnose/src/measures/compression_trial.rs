@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use pgclinic_format::packing::Packer;
 use pgclinic_format::{Varlena, varlena};
+use pgclinic_model::document::{Figure, Sections};
+use pgclinic_model::{FigureKind, Unit};
 
 use super::toasted::Toasted;
-use super::{FigureKind, Unit, bytes, number, of, share};
-use crate::document::{Figure, Sections};
+use super::{bytes, number, of, share};
 
 /// The section of these figures.
 pub(super) const SECTION: &str = "trial";

@@ -5,11 +5,12 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{Meta, Opaque, PageKind};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
 use super::percent::percent;
-use super::{FigureKind, Measure, PageAt, Sums, Whole, number, share};
+use super::{Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct GinLayout;

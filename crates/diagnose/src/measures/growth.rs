@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::document::{
+use pgclinic_model::document::{
     Counters, Growth, LimitAhead, MeasureDocument, MeasuredRelation, RelationGrowth,
 };
 

@@ -4,10 +4,11 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{LpFlags, Page, hash};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
-use super::{FigureKind, Measure, PageAt, Sums, Whole, number, share};
+use super::{Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct HashLayout;

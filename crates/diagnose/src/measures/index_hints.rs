@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use pgclinic_cluster::{Catalog, Index, Relation};
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
-
-use crate::document::{MeasureHint, MeasuredRelation};
+use pgclinic_model::document::{MeasureHint, MeasuredRelation};
 
 /// Hints of one database, the largest index first.
 pub(super) fn hints(catalog: &Catalog, measured: &[MeasuredRelation]) -> Vec<MeasureHint> {

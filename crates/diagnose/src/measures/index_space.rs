@@ -8,11 +8,12 @@ use pgclinic_format::gist::GistPage;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::line_pointer::LpFlags;
 use pgclinic_format::{Page, hash};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
 use super::percent::percent;
-use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct IndexSpace;

@@ -9,6 +9,7 @@ use pgclinic_cluster::{Catalog, RelKind};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::document::{MeasuredRelation, Sections};
 
 use super::MeasureOptions;
 use super::columns::{Columns, PlacedRow, RowWalk};
@@ -17,7 +18,6 @@ use super::page_rows::{PageRow, judge};
 use super::places::Places;
 use super::{LeafLook, MEASURES, Measure, PageAt, Sums, Whole, named, sample};
 use crate::check::ForkCx;
-use crate::document::{MeasuredRelation, Sections};
 
 /// What a sample cannot tell: it does not know the last page with a live row.
 const NOT_OF_A_SAMPLE: (&str, &str) = ("table", "vacuum_truncates_bytes");

@@ -8,12 +8,13 @@ use std::collections::HashSet;
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags};
+use pgclinic_model::document::{Figure, Sections};
+use pgclinic_model::{FigureKind, Unit};
 
 use super::btree_packing::{Items, built_pages};
 use super::places::Places;
-use super::{FigureKind, Unit, bytes, number, of, share};
+use super::{bytes, number, of, share};
 use crate::check::ForkCx;
-use crate::document::{Figure, Sections};
 use crate::relation_check::PageReader;
 
 /// The section of these figures.

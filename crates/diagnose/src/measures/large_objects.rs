@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state};
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
-use super::{FigureKind, bytes, number};
+use super::{bytes, number};
 use crate::check::DatabaseCx;
-use crate::document::Figure;
 
 /// The section of these figures.
 pub(super) const SECTION: &str = "large_objects";

@@ -28,9 +28,10 @@ use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::varlena::Compressed;
 use pgclinic_format::{BlockNo, Page, registry};
+use pgclinic_model::document::{Figure, Spread};
+use pgclinic_model::{FigureKind, FigureKinds, Unit};
 
 use crate::check::ForkCx;
-use crate::document::{Figure, Spread};
 
 pub use growth::{GrowthError, growth};
 pub use leaf_look::LeafLook;
@@ -165,36 +166,6 @@ fn spread(counts: &BTreeMap<u64, u64>) -> Option<Figure> {
     Spread::of(counts).map(Figure::Spread)
 }
 
-/// What a figure is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FigureKind {
-    /// Its key in JSON.
-    pub name: &'static str,
-    /// What it counts.
-    pub unit: Unit,
-    /// One line for people.
-    pub summary: &'static str,
-}
-
-/// What a figure counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Things.
-    Number,
-    /// Of a hundred.
-    Percent,
-    /// Milliseconds since 1970.
-    Time,
-    /// Days since 1970.
-    Day,
-    /// Places in a picture.
-    Place,
-    /// A statement.
-    Statement,
-}
-
 const fn bytes(name: &'static str, summary: &'static str) -> FigureKind {
     let unit = Unit::Bytes;
     FigureKind {
@@ -255,43 +226,30 @@ registry! {
     ];
 }
 
-/// Every figure of a relation with its section, in the order in which people read them.
-pub fn relation_figures() -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
-    let of_pages = MEASURES.iter().flat_map(|measure| {
-        measure
-            .figures()
-            .iter()
-            .map(|kind| (measure.section(), kind))
-    });
-    of_pages.chain(
-        key_order::FIGURES
-            .iter()
-            .map(|kind| (key_order::SECTION, kind)),
-    )
-}
-
-/// Every figure of a column with its section.
-pub fn column_figures() -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
-    let of_values = COLUMN_MEASURES.iter().flat_map(|measure| {
-        measure
-            .figures()
-            .iter()
-            .map(|kind| (measure.section(), kind))
-    });
-    let of_trial = compression_trial::FIGURES.iter();
-    of_values.chain(of_trial.map(|kind| (compression_trial::SECTION, kind)))
-}
-
-/// Every figure of a database with its section.
-pub fn database_figures() -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
-    let catalogs = catalogs::FIGURES
+/// Every figure with its section, in the order in which people read them.
+pub fn figure_kinds() -> FigureKinds {
+    let of_pages = MEASURES
         .iter()
-        .map(|kind| (catalogs::SECTION, kind));
-    catalogs.chain(
-        large_objects::FIGURES
-            .iter()
-            .map(|kind| (large_objects::SECTION, kind)),
-    )
+        .flat_map(|measure| in_section(measure.section(), measure.figures()));
+    let of_values = COLUMN_MEASURES
+        .iter()
+        .flat_map(|measure| in_section(measure.section(), measure.figures()));
+    let of_order = in_section(key_order::SECTION, key_order::FIGURES);
+    let of_trial = in_section(compression_trial::SECTION, compression_trial::FIGURES);
+    let of_catalogs = in_section(catalogs::SECTION, catalogs::FIGURES);
+    let of_objects = in_section(large_objects::SECTION, large_objects::FIGURES);
+    FigureKinds {
+        of_relations: of_pages.chain(of_order).collect(),
+        of_columns: of_values.chain(of_trial).collect(),
+        of_databases: of_catalogs.chain(of_objects).collect(),
+    }
+}
+
+fn in_section(
+    section: &'static str,
+    kinds: &'static [FigureKind],
+) -> impl Iterator<Item = (&'static str, &'static FigureKind)> {
+    kinds.iter().map(move |kind| (section, kind))
 }
 
 #[cfg(test)]
@@ -303,10 +261,9 @@ mod tests {
     #[test]
     fn every_figure_has_a_name_of_its_own_and_words() {
         let mut seen = BTreeSet::new();
-        for (section, figure) in relation_figures()
-            .chain(column_figures())
-            .chain(database_figures())
-        {
+        let kinds = figure_kinds();
+        let all = [kinds.of_relations, kinds.of_columns, kinds.of_databases];
+        for (section, figure) in all.into_iter().flatten() {
             assert!(seen.insert((section, figure.name)), "{} twice", figure.name);
             assert!(
                 figure.summary.contains(' '),

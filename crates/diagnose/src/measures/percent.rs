@@ -1,6 +1,6 @@
 //! Shares as PostgreSQL's extensions print them.
 
-use crate::document::Figure;
+use pgclinic_model::document::Figure;
 
 /// Rounded to two digits behind the point, as `%.2f` does; nothing of nothing.
 pub(super) fn percent(part: f64, whole: f64) -> Option<Figure> {

@@ -4,10 +4,11 @@
 
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_INVALID};
 use pgclinic_format::{HeapTuple, Page, Xid, index_page::AccessMethod};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
-use super::{FigureKind, Measure, PageAt, Sums, Whole, number, round_down};
+use super::{Measure, PageAt, Sums, Whole, number, round_down};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct RowAges;

@@ -5,9 +5,14 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use pgclinic_cluster::{Cluster, ForkFiles, Trouble};
+use pgclinic_cluster::{Cluster, ForkFiles, Trouble, selected, target_of};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::{
+    Counters, Coverage, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredDatabase, MeasuredRelation,
+    NotChecked, Sections, Tool,
+};
+use pgclinic_model::{Progress, Selection};
 use pgclinic_source::{BufferPool, Chunk, ChunkReader, Presence, Range, Source, for_each_chunk};
 
 use super::job::{Job, Tally};
@@ -15,14 +20,10 @@ use super::key_order::KeyOrder;
 use super::toasted::Toasted;
 use super::{catalogs, index_hints, key_order, large_objects, running};
 use crate::check::DatabaseCx;
-use crate::document::{
-    Counters, Coverage, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredDatabase, MeasuredRelation,
-    NotChecked, Sections, Tool,
-};
 use crate::inventory::Inventory;
 use crate::unknown_storage;
 use crate::unreachable::tell_relations;
-use crate::walker::{Progress, Selection, fork_cx, target_of};
+use crate::walker::fork_cx;
 
 /// Bytes of one read.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -91,7 +92,7 @@ fn new_document(cluster: &Cluster, options: &MeasureOptions) -> MeasureDocument 
 /// Those that are asked for, with 0 for the shared relations.
 pub(super) fn databases(cluster: &Cluster, options: &MeasureOptions) -> Vec<Oid> {
     let all = std::iter::once(0).chain(cluster.databases.keys().copied());
-    all.filter(|database| options.selection.takes_database(cluster, *database))
+    all.filter(|database| selected::database(&options.selection, cluster, *database))
         .collect()
 }
 
@@ -146,7 +147,7 @@ fn measure_database(
     };
     tell_missing(&view, options, &mut document.coverage);
     let chosen = forks.iter().filter(|files| is_measured(files));
-    let chosen = chosen.filter(|files| options.selection.takes_dependent(files, &catalog));
+    let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, &catalog));
     let coverage = &mut document.coverage;
     let chosen = chosen.filter(|files| !is_unknown(&view, files, coverage));
     let jobs: Vec<Job<'_>> = chosen
@@ -177,7 +178,7 @@ fn tell_missing(view: &DatabaseCx<'_>, options: &MeasureOptions, coverage: &mut 
             continue;
         };
         let own = inventory.files(relation, home, Fork::Main);
-        if !options.selection.takes_dependent(&own, view.catalog) {
+        if !selected::dependent(&options.selection, &own, view.catalog) {
             continue;
         }
         let why = match Presence::of_file(source, &own.path(0)) {

@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::wal::ReplaySpace;
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation, selected};
 use pgclinic_format::Oid;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{Level, MeasureDocument, NotChecked};
 
 use super::job::Job;
 use super::run::{self, MeasureOptions};
 use crate::check::{DatabaseCx, ForkCx};
-use crate::document::{Level, MeasureDocument, NotChecked};
-use crate::walker::{Progress, fork_cx};
+use crate::walker::fork_cx;
 
 /// Looks at what moved while it was read, the first one included.
 const LOOKS_MAX: usize = 5;
@@ -132,7 +133,7 @@ pub(super) fn measure(
             break;
         }
     }
-    let place = |own: &crate::document::MeasuredRelation| {
+    let place = |own: &pgclinic_model::document::MeasuredRelation| {
         let names = (own.schema.clone(), own.relation.clone());
         (own.database_oid, names, own.path.clone())
     };
@@ -218,7 +219,7 @@ impl Round<'_> {
             Wanted::Moved(moved) => moved.holds(files, catalog),
         };
         let chosen = forks.iter().filter(|files| run::is_measured(files));
-        let chosen = chosen.filter(|files| options.selection.takes_dependent(files, catalog));
+        let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, catalog));
         let jobs: Vec<Job<'_>> = chosen
             .filter(is_wanted)
             .filter(|files| !run::is_unknown(&cx, files, &mut document.coverage))

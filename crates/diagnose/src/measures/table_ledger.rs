@@ -2,10 +2,11 @@
 
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Page, index_page::AccessMethod};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
-use super::{FigureKind, HeapLook, Measure, PageAt, Sums, Whole, bytes, number};
+use super::{HeapLook, Measure, PageAt, Sums, Whole, bytes, number};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct TableLedger;

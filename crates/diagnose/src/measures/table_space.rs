@@ -7,11 +7,12 @@ use pgclinic_format::heap_tuple::HEADER_BYTES;
 use pgclinic_format::line_pointer::LpFlags;
 use pgclinic_format::page::{HEADER_BYTES as PAGE_HEADER_BYTES, PD_HAS_FREE_LINES};
 use pgclinic_format::{Page, index_page::AccessMethod};
+use pgclinic_model::FigureKind;
+use pgclinic_model::document::Figure;
 
 use super::percent::percent;
-use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
-use crate::document::Figure;
 
 /// See the module.
 pub struct TableSpace;

@@ -4,13 +4,11 @@
 
 use pgclinic_cluster::{Cluster, quoted};
 use pgclinic_format::toast::ToastPointer;
+use pgclinic_model::document::Figure;
+use pgclinic_model::{FigureKind, Unit};
 
 use super::percent::percent;
-use super::{
-    ColumnAt, ColumnMeasure, FigureKind, StoredValue, Sums, Unit, bytes, number, of, round_down,
-    share,
-};
-use crate::document::Figure;
+use super::{ColumnAt, ColumnMeasure, StoredValue, Sums, bytes, number, of, round_down, share};
 
 /// See the module.
 pub struct ToastMakeUp;

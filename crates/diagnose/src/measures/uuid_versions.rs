@@ -2,8 +2,10 @@
 //!
 //! Truth: RFC 9562; `uuid_extract_timestamp` in `src/backend/utils/adt/uuid.c`.
 
-use super::{ColumnAt, ColumnMeasure, FigureKind, StoredValue, Sums, Unit, number, of};
-use crate::document::Figure;
+use pgclinic_model::document::Figure;
+use pgclinic_model::{FigureKind, Unit};
+
+use super::{ColumnAt, ColumnMeasure, StoredValue, Sums, number, of};
 
 /// See the module.
 pub struct UuidVersions;

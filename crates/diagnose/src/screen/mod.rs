@@ -18,10 +18,10 @@ use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
 use pgclinic_format::page::{HEADER_BYTES, LAYOUT_VERSION, PD_VALID_FLAG_BITS};
 use pgclinic_format::{BlockNo, Fork, LpFlags, Page};
+use pgclinic_model::document::Level;
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, PageCheck};
-use crate::document::Level;
 
 use items::{Bounds, Taken};
 use rows::Rows;

@@ -15,9 +15,9 @@ use pgclinic_format::{
     BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, MultiXactId, Page, Varlena, Xid,
     varlena,
 };
+use pgclinic_model::document::Kind;
 
 use crate::check::{ForkCx, Limits};
-use crate::document::Kind;
 use crate::fates::Fates;
 use crate::front_bits::FixedFront;
 use crate::screen::Glance;

@@ -1,10 +1,10 @@
 //! The names that the next steps speak of, real ones where a cluster was given, and the commands with them.
 
 use pgclinic_format::Fork;
+use pgclinic_model::document::Kind;
 
 use super::facts::Facts;
 use super::resolved::{Named, Resolved};
-use crate::document::Kind;
 
 /// What a message names and what a cluster knows of it.
 #[derive(Clone, Copy, Debug)]

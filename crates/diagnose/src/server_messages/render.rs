@@ -1,10 +1,11 @@
 //! What `pgclinic explain` prints. The first line is always to take a copy.
 
+use pgclinic_model::Rule;
+use pgclinic_model::document::Kind;
+
 use super::message::Match;
 use super::names::Names;
 use super::resolved::Resolved;
-use crate::document::Kind;
-use crate::rule::Rule;
 
 /// The first line of every answer.
 pub const FIRST_LINE: &str = "First of all take a copy: stop the server and copy the whole data directory, tablespaces and WAL \

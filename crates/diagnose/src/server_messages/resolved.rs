@@ -2,12 +2,12 @@
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home, RelKind, Relation, RelationFileName};
 use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_model::document::Kind;
 use pgclinic_source::SourceSpec;
 
 use super::facts::Facts;
 use super::rows_at_risk::{RowsAtRisk, rows_at_risk};
 use super::status_files;
-use crate::document::Kind;
 
 /// Databases whose catalogs are searched for a name.
 const DATABASES_MAX: usize = 64;

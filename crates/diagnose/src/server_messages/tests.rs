@@ -468,7 +468,7 @@ fn names_that_are_shell_commands_stay_in_quotes() {
 
 #[test]
 fn a_rule_is_shown_with_its_page() {
-    use crate::rule::{Rule, Severity};
+    use pgclinic_model::{Rule, Severity};
     static RULE: Rule = Rule {
         name: "a-b",
         severity: Severity::Damage,

@@ -9,15 +9,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid, Page};
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, NotChecked};
 
-use crate::check::{DatabaseCx, ForkCx, read_block};
+use crate::check::{DatabaseCx, ForkCx};
 use crate::consequences::is_of_the_future;
-use crate::document::{Finding, NotChecked};
 use crate::findings::Findings;
-use crate::rule::Severity;
 use crate::walker::books::Books;
 use crate::walker::job::fork_cx;
 use crate::walker::look::{Looker, Notes, Seen};

@@ -5,16 +5,16 @@ use pgclinic_cluster::Cluster;
 use pgclinic_format::backup_manifest::{BackupManifest, ManifestFile};
 use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::incremental::PREFIX;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{NotChecked, Origin, Place, RelationSummary};
 use pgclinic_source::SourceError;
 
 use crate::backup_files::{BackupPlaces, counts};
 use crate::checks::backup_file_changed::other_sum;
-use crate::document::check::Origin;
-use crate::document::{NotChecked, Place, RelationSummary};
 use crate::findings::{Draft, Findings};
 use crate::in_flight::relation_file;
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, Progress, keep_drafts};
+use crate::walker::{CheckOptions, keep_drafts};
 
 /// Bytes of one read.
 const STEP: usize = 256 << 10;
@@ -190,7 +190,7 @@ fn first_damage(place: &Place, cluster: &Cluster, damaged: &[RelationSummary]) -
 
 /// A page of the file is damaged: that is the story, and the file's checksum part of it.
 fn explained(mut draft: Draft, damaged: Option<Origin>) -> Draft {
-    draft.story.compared = damaged.is_some();
-    draft.story.follows.extend(damaged);
+    draft.links.compared = damaged.is_some();
+    draft.links.follows.extend(damaged);
     draft
 }

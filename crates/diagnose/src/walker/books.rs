@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::run_state::OpenGap;
 use pgclinic_cluster::{Cluster, Trouble};
 use pgclinic_format::StatusLog;
+use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
 use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
-use crate::document::state::OpenGap;
-use crate::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
 use crate::findings::Findings;
 use crate::walker::suspects::Suspects;
 

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pgclinic_cluster::{Cluster, Link};
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;
+use pgclinic_model::Progress;
+use pgclinic_model::document::NotChecked;
 
 use crate::backup_files::BackupPlaces;
 use crate::check::ClusterCheck;
@@ -14,11 +16,10 @@ use crate::checks::backup_file_changed::BackupFileChanged;
 use crate::checks::backup_file_extra::BackupFileExtra;
 use crate::checks::backup_file_missing::BackupFileMissing;
 use crate::checks::backup_manifest::BackupManifestCheck;
-use crate::document::NotChecked;
 use crate::findings::{Draft, Findings};
 use crate::walker::backup_sums::{changed, only_a_part, sum_of, wanted};
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, Progress, system_identifier};
+use crate::walker::{CheckOptions, system_identifier};
 
 /// What is asked of every backup with a manifest.
 const CHECKS: [&dyn ClusterCheck; 4] = [
@@ -147,7 +148,7 @@ fn keep(cluster: &Cluster, link: &Link, mut findings: Findings, books: &mut Book
         gap.what = format!("{}: {}", link.name, gap.what);
         books.not_checked(gap);
     }
-    let nowhere = crate::places::file_place("", crate::document::Kind::File);
+    let nowhere = pgclinic_cluster::file_place("", pgclinic_model::document::Kind::File);
     // The same file of another link is another story.
     let identifier = system_identifier(cluster).wrapping_add(link.started_at().0);
     for mut draft in findings.take_drafts() {

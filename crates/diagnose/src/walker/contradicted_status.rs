@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::StatusPages;
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, Kind};
 
 use crate::checks::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
 use crate::consequences;
-use crate::document::{Finding, Kind};
 use crate::findings::{Draft, Findings};
-use crate::places::file_place;
-use crate::rule::Severity;
-use crate::status_pages::StatusPages;
 use crate::walker::books::Books;
 use crate::walker::system_identifier;
 
@@ -48,7 +47,7 @@ pub(super) fn is_all(drafts: &[Draft]) -> bool {
     let mut damage = drafts
         .iter()
         .filter(|draft| draft.severity == Severity::Damage);
-    let denied = drafts.iter().any(|draft| draft.story.contradicts.is_some());
+    let denied = drafts.iter().any(|draft| draft.links.contradicts.is_some());
     denied && damage.all(|draft| rests_on_status(draft.rule.name))
 }
 
@@ -99,7 +98,7 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut Books) {
         return;
     };
     for finding in books.findings.kept_mut() {
-        let own = finding.story.contradicts;
+        let own = finding.links.contradicts;
         let root = own.and_then(|xid| proven.get(&segment_of(xid)));
         let others = || {
             let rule = finding.rule.as_str();
@@ -134,7 +133,7 @@ fn contradictions(
     for finding in damage() {
         let page = page_of(finding);
         let Some(xid) = finding
-            .story
+            .links
             .contradicts
             .filter(|_| !otherwise.contains(&page))
         else {

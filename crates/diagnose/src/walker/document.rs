@@ -2,16 +2,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, target_of};
+use pgclinic_model::Severity;
+use pgclinic_model::document::{
+    CheckDocument, Evidence, Finding, Level, NotChecked, RECOVERY_IS_DUE, SinceSummary, Target,
+    Tool, Verdict,
+};
 
 use crate::advice;
-use crate::document::check::RECOVERY_IS_DUE;
-use crate::document::{
-    CheckDocument, Evidence, Finding, Level, NotChecked, SinceSummary, Target, Tool, Verdict,
-};
-use crate::rule::Severity;
 use crate::walker::books::Books;
-use crate::walker::{CheckOptions, Since, contradicted_status, stories, target_of};
+use crate::walker::{CheckOptions, Since, contradicted_status, stories};
 
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Cluster, Home};
+use pgclinic_cluster::{Cluster, Home, selected};
 use pgclinic_format::Oid;
 
 use crate::walker::CheckOptions;
@@ -27,7 +27,7 @@ pub(super) fn bytes(
         let files = cluster.files(home).unwrap_or_default();
         let taken = files
             .iter()
-            .filter(|files| selection.takes_fork(files, None));
+            .filter(|files| selected::fork(selection, files, None));
         taken.map(|files| files.bytes()).sum()
     };
     let of_database = |database: &Oid| {

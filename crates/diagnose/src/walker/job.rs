@@ -1,15 +1,14 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
-use pgclinic_cluster::{CHECKPOINT_BYTES, ForkFiles, Persistence, Relation};
+use pgclinic_cluster::{CHECKPOINT_BYTES, ForkFiles, Persistence, Relation, kind_of, selected};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
+use pgclinic_model::document::{Kind, Level, NotChecked};
 
 use crate::btree::KeyOrder;
 use crate::check::{DatabaseCx, ForkCx, Limits};
-use crate::document::{Kind, Level, NotChecked};
 use crate::heap_aids::HeapAids;
 use crate::inventory::is_orphan;
-use crate::places::kind_of;
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
 
@@ -43,7 +42,7 @@ pub(crate) fn jobs_of<'a>(
     let mut nameless = 0;
     for files in view.forks {
         let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
-        if !options.selection.takes_dependent(files, view.catalog)
+        if !selected::dependent(&options.selection, files, view.catalog)
             || is_left_out(view, files, relation, books)
         {
             continue;

@@ -12,16 +12,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::run_state::{OpenGap, SavedBooks, SavedFinding};
 use pgclinic_cluster::{Cluster, RelationFileName, fork_path};
 use pgclinic_format::{Fork, Lsn};
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, Kind, Level, NotChecked, Origin, Place, RelationSummary};
 use pgclinic_source::Presence;
 
 use crate::check::ForkCx;
 use crate::checks::{is_comparison, is_of_a_page, level_of};
-use crate::document::check::Origin;
-use crate::document::state::{OpenGap, SavedBooks, SavedFinding};
-use crate::document::{Finding, Kind, Level, NotChecked, Place, RelationSummary};
-use crate::rule::Severity;
 use crate::walker::books::{Books, DamagedBlocks};
 use crate::walker::stories;
 
@@ -189,7 +188,7 @@ impl Now<'_> {
     /// This run would have found it.
     fn was_asked(&self, finding: &Finding) -> bool {
         let rule = &finding.rule;
-        if finding.story.compared && is_comparison(rule) {
+        if finding.links.compared && is_comparison(rule) {
             return false;
         }
         let level = level_of(rule);
@@ -224,7 +223,7 @@ impl Now<'_> {
             let at = u64::from(block) % build.segment_blocks().max(1);
             (at + 1).saturating_mul(u64::from(build.block_size)) <= len
         });
-        let mut others = finding.story.follows.iter();
+        let mut others = finding.links.follows.iter();
         inside && others.all(|other| self.has_file(other))
     }
 

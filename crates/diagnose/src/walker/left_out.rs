@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use pgclinic_cluster::{Catalog, RelKind, Relation};
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::{Level, NotChecked};
 
 use crate::check::ForkCx;
-use crate::document::{Level, NotChecked};
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
 

@@ -1,15 +1,16 @@
 //! One page: checksum, quick look, checks, and the findings with root and followers.
 
+use pgclinic_cluster::fork_place;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, Kind, Level, Place};
+
 use crate::btree::Faces;
 use crate::causes;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::checks::PAGE_CHECKS;
 use crate::consequences;
-use crate::document::{Finding, Kind, Level, Place};
 use crate::findings::{Draft, Findings};
 use crate::named_blocks::NamedBlocks;
-use crate::places::fork_place;
-use crate::rule::Severity;
 use crate::screen::{Glance, Screen};
 use crate::walker::contradicted_status;
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};

@@ -21,7 +21,6 @@ mod pass;
 mod recovered;
 mod relations;
 mod running;
-mod selection;
 mod since;
 mod state;
 mod stories;
@@ -31,16 +30,18 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pgclinic_cluster::wal::ReplaySpace;
-use pgclinic_cluster::{Catalog, Cluster, Column, ForkFiles, Home, Relation, Trouble};
+use pgclinic_cluster::{
+    Catalog, Cluster, Column, ForkFiles, Home, Relation, Trouble, file_place, selected,
+};
 use pgclinic_format::{ColumnLayout, Fork};
+use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
+use pgclinic_model::{Progress, Selection};
 use pgclinic_spill::Budget;
 
 use crate::check::{DatabaseCx, ForkCx};
 use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
-use crate::document::{CheckDocument, Kind, Level, NotChecked, Place, Target};
 use crate::findings::Findings;
 use crate::neighbours::Neighbours;
-use crate::places::file_place;
 use crate::unreachable::{OutOfReach, tell_relations};
 
 pub use job::fork_cx;
@@ -48,7 +49,6 @@ pub use look::{check_page, is_asked};
 pub use partial::account_for_remains;
 pub use pass::check_file;
 pub use running::{AskedPage, Bystander, ServerSays, check_running};
-pub use selection::{Glob, Selection};
 pub use since::Since;
 pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
@@ -99,16 +99,6 @@ impl CheckOptions {
     }
 }
 
-/// How the run tells where it is, and is told to stop.
-pub trait Progress: Sync {
-    /// More bytes lie ahead.
-    fn expect(&self, bytes: u64);
-    /// So many bytes were looked at.
-    fn advance(&self, bytes: u64);
-    /// Somebody wants it to stop: what was found so far is still told.
-    fn is_interrupted(&self) -> bool;
-}
-
 /// Checks a cluster. `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_cluster(
     cluster: &Cluster,
@@ -151,7 +141,7 @@ pub fn check_cluster_on(
     }
     let databases = std::iter::once(0).chain(cluster.databases.keys().copied());
     let asked = |database: &u32| {
-        options.selection.takes_database(cluster, *database) && !course.is_done(*database)
+        selected::database(&options.selection, cluster, *database) && !course.is_done(*database)
     };
     let databases: Vec<u32> = databases.filter(asked).collect();
     let mut left = expected::bytes(cluster, options, &databases);
@@ -385,7 +375,7 @@ fn check_against_files(
             });
         }
     }
-    let selected = |place: &Place| options.selection.takes_dependent_place(place, catalog);
+    let selected = |place: &Place| selected::dependent_place(&options.selection, place, catalog);
     findings
         .drafts
         .retain(|draft| draft.place.as_ref().is_none_or(selected));
@@ -461,42 +451,5 @@ fn not_checked(trouble: &Trouble) -> NotChecked {
         what: trouble.what.clone(),
         why: trouble.why.clone(),
         inherent: false,
-    }
-}
-
-fn kind_of(cluster: &Cluster) -> &'static str {
-    if !cluster.links().is_empty() {
-        "backup-chain"
-    } else if cluster.source().spec().is_tar() {
-        "tar-backup"
-    } else if cluster.source().spec().is_server() {
-        "server"
-    } else if cluster.is_base_backup() {
-        "base-backup"
-    } else {
-        "data-directory"
-    }
-}
-
-/// As the control file has it; that a server is at work comes first.
-fn state_of(cluster: &Cluster, written: &str) -> String {
-    match cluster.is_running() {
-        true => format!("running, {written}"),
-        false => written.to_owned(),
-    }
-}
-
-/// The target's part of a document.
-pub fn target_of(cluster: &Cluster, spec: &str) -> Target {
-    let control = cluster.control.trusted();
-    Target {
-        spec: spec.to_owned(),
-        kind: kind_of(cluster).into(),
-        major: Some(cluster.layout.major),
-        system_identifier: control.map(|control| control.system_identifier.to_string()),
-        block_size: Some(cluster.build.block_size),
-        segment_size: Some(cluster.build.segment_bytes),
-        checksums: cluster.checksums(),
-        state: control.map(|control| state_of(cluster, &control.state.to_string())),
     }
 }

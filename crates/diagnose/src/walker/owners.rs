@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Catalog, Relation};
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::{Kind, Owner, Place};
 
 use crate::check::ForkCx;
-use crate::document::check::Owner;
-use crate::document::{Kind, Place};
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
 

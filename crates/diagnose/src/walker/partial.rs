@@ -4,10 +4,10 @@
 //! also speak where the file is missing or ends too early.
 
 use pgclinic_cluster::{Cluster, Trouble};
+use pgclinic_model::document::{CheckDocument, NotChecked, Target};
 use pgclinic_source::{EntryKind, Source};
 
 use crate::consequences::leave_to_the_whole;
-use crate::document::{CheckDocument, NotChecked, Target};
 use crate::findings::Draft;
 use crate::walker::books::Books;
 use crate::walker::{CheckOptions, document};

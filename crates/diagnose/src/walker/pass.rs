@@ -9,19 +9,20 @@ use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Digest;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{CheckDocument, Coverage, NotChecked, Target};
 use pgclinic_source::{Source, SourceErrorKind};
 use pgclinic_spill::Budget;
 
 use crate::btree::Faces;
 use crate::check::ForkCx;
-use crate::document::{CheckDocument, Coverage, NotChecked, Target};
 use crate::findings::Findings;
 use crate::named_blocks::{NamedBlocks, is_witness};
 use crate::pass_records::{PassRecords, ZeroedBlocks};
 use crate::walker::books::{Books, DamagedBlocks, Pages};
 use crate::walker::look::{Looker, Notes, Seen};
 use crate::walker::suspects::{Spot, Suspects};
-use crate::walker::{CheckOptions, Progress, document};
+use crate::walker::{CheckOptions, document};
 
 /// Bytes of one read: few enough that they are still in the core's own cache when they are looked at.
 const CHUNK_BYTES: u64 = 256 << 10;
@@ -581,7 +582,7 @@ pub fn check_file(
 ) -> CheckDocument {
     let mut books = Books::new();
     books.coverage.relations = 1;
-    if options.level > crate::document::Level::Pages {
+    if options.level > pgclinic_model::document::Level::Pages {
         let why = "a bare file tells neither its columns nor whether data checksums are on";
         books.not_checked(NotChecked {
             what: "rows and checksums".into(),

@@ -1,9 +1,9 @@
 //! A cluster that needs recovery, and what a recovery in memory makes of its catalogs and status files.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_model::Severity;
 
 use crate::findings::Findings;
-use crate::rule::Severity;
 
 /// The cluster to check, and the one that recovery leaves where all of it is known.
 #[derive(Clone, Copy)]

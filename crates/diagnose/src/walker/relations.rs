@@ -4,22 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::Catalog;
+use pgclinic_cluster::{Catalog, file_place};
 use pgclinic_format::Fork;
+use pgclinic_model::document::{Finding, Kind, Level, NotChecked};
+use pgclinic_model::{Progress, Severity};
 use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
 use crate::check::ForkCx;
 use crate::checks::RELATION_CHECKS;
 use crate::consequences;
-use crate::document::{Finding, Kind, Level, NotChecked};
 use crate::findings::Findings;
 use crate::neighbours::Neighbours;
-use crate::places::file_place;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::Severity;
 use crate::walker::books::{Books, DamagedBlocks};
-use crate::walker::{CheckOptions, Progress, left_out};
+use crate::walker::{CheckOptions, left_out};
 
 /// One check of one relation.
 struct Task<'a> {
@@ -174,10 +173,10 @@ fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: 
     let recovering = task.fork.replay_is_due();
     let partial = task.fork.cluster.is_some_and(|cluster| cluster.is_partial);
     for mut draft in findings.take_drafts() {
-        draft.story.compared = true;
+        draft.links.compared = true;
         if partial {
             consequences::leave_to_the_whole(&mut draft);
-        } else if recovering && !draft.story.root {
+        } else if recovering && !draft.links.root {
             // Those that found out what became of a page or a file have asked the WAL.
             consequences::leave_to_recovery(&mut draft);
         }

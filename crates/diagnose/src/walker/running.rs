@@ -11,22 +11,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home, selected};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
 use pgclinic_source::Presence;
 use pgclinic_spill::Budget;
 
 use crate::check::{DatabaseCx, ForkCx};
-use crate::document::{CheckDocument, Finding, Level, NotChecked};
 use crate::unreachable::tell_relations;
 use crate::walker::again::{Again, Newer};
 use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::{
-    CheckOptions, Course, FACES_SHARE, Progress, carry, catalogs, catalogs_at_once,
-    check_against_files, check_whole, document, forks_of, pass, system_identifier,
+    CheckOptions, Course, FACES_SHARE, carry, catalogs, catalogs_at_once, check_against_files,
+    check_whole, document, forks_of, pass, system_identifier,
 };
 
 /// How often what was made or grew meanwhile is looked for.
@@ -187,7 +188,7 @@ impl Run<'_> {
     /// Those that are asked for, with 0 for the shared relations.
     fn databases(&self, view: &Cluster) -> Vec<Oid> {
         let all = std::iter::once(0).chain(view.databases.keys().copied());
-        all.filter(|database| self.options.selection.takes_database(view, *database))
+        all.filter(|database| selected::database(&self.options.selection, view, *database))
             .collect()
     }
 

@@ -8,15 +8,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, Persistence};
+use crate::run_state::{RunState, SavedBooks};
+use pgclinic_cluster::{Cluster, Persistence, target_of};
 use pgclinic_format::{Fork, Lsn, Oid, Page};
+use pgclinic_model::document::Tool;
 
 use crate::check::ForkCx;
-use crate::document::state::SavedBooks;
-use crate::document::{RunState, Tool};
+use crate::walker::CheckOptions;
 use crate::walker::known::Known;
-use crate::walker::state::{SCHEMA, selection_words};
-use crate::walker::{CheckOptions, target_of};
+use crate::walker::state::SCHEMA;
 
 /// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no segment is smaller. Positions
 /// below are those of pages that were written without WAL.
@@ -67,11 +67,11 @@ impl Since {
                 options.level.name()
             ));
         }
-        if state.selection != selection_words(options) {
+        if state.selection != options.selection.resume_key() {
             return Err(format!(
                 "the state is of the selection {}, and this run is of {}",
                 state.selection,
-                selection_words(options)
+                options.selection.resume_key()
             ));
         }
         let Some(begin) = &state.begin else {

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use crate::run_state::{Begin, DatabaseState, Owner, RunState, SavedBooks, SavedFinding};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pgclinic_cluster::{Catalog, Cluster};
+use pgclinic_cluster::{Catalog, Cluster, target_of};
 use pgclinic_format::Oid;
+use pgclinic_model::document::{Evidence, Tool};
 use pgclinic_source::marks_of;
 
 use crate::check::ForkCx;
-use crate::document::state::{Begin, DatabaseState, Owner, RunState, SavedBooks, SavedFinding};
-use crate::document::{Evidence, Tool};
 use crate::findings::Findings;
 use crate::walker::books::Books;
 use crate::walker::suspects::Suspects;
-use crate::walker::{CheckOptions, Since, target_of};
+use crate::walker::{CheckOptions, Since};
 
 pub(super) const SCHEMA: &str = "pgclinic.state/1";
 /// Bytes of relations between two states, so that a run that is killed loses some seconds.
@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
             files: marks_of(cluster.source().spec()),
             target: target_of(cluster, &options.spec),
             level: options.level,
-            selection: selection_words(options),
+            selection: options.selection.resume_key(),
             checkpoint: checkpoint_of(cluster),
             begin: begin_of(cluster),
             since: options.since.as_ref().map(Since::lsn),
@@ -335,13 +335,6 @@ fn since_words(state: &RunState) -> String {
     match state.since {
         Some(lsn) => format!("that changed since {lsn}"),
         None => "whether they changed or not".into(),
-    }
-}
-
-pub(super) fn selection_words(options: &CheckOptions) -> String {
-    match options.selection.is_everything() {
-        true => "everything".into(),
-        false => format!("{:?}", options.selection),
     }
 }
 

@@ -1,11 +1,10 @@
-//! One damaged page that breaks twenty invariants reads as one story: what a comparison found is
+//! One damaged page that breaks twenty invariants reads as one links: what a comparison found is
 //! put under the damage that explains it.
 
 use std::collections::HashMap;
 
-use crate::document::check::Origin;
-use crate::document::{Finding, Kind};
-use crate::rule::Severity;
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Finding, Kind, Origin};
 
 /// The first finding of damage of a page, and of a fork.
 #[derive(Default)]
@@ -28,7 +27,7 @@ impl Roots {
         let own = own_origins(finding)
             .into_iter()
             .filter(|origin| origin.block.is_some());
-        let mut origins = own.chain(finding.story.follows.iter().cloned());
+        let mut origins = own.chain(finding.links.follows.iter().cloned());
         origins
             .find_map(|origin| self.0.get(&origin).filter(|root| **root != finding.id))
             .cloned()
@@ -68,7 +67,7 @@ fn lost_status(findings: &[Finding]) -> Option<String> {
 /// Findings that explain whatever else is found on their page or in their fork: those of a fork first.
 fn plain_roots(findings: &[Finding]) -> Roots {
     let mut roots = Roots::default();
-    let plain = |finding: &&Finding| finding.severity == Severity::Damage && finding.story.root;
+    let plain = |finding: &&Finding| finding.severity == Severity::Damage && finding.links.root;
     for is_of_fork in [true, false] {
         let of_kind = |finding: &&Finding| finding.place.block.is_none() == is_of_fork;
         let ours = findings.iter().filter(plain).filter(of_kind);
@@ -83,7 +82,7 @@ pub(crate) fn tell(findings: &mut [Finding]) {
     let mut roots = plain_roots(findings);
     let lost_status = lost_status(findings);
     let others = |finding: &&mut Finding| {
-        finding.severity == Severity::Damage && !finding.story.root && !finding.story.compared
+        finding.severity == Severity::Damage && !finding.links.root && !finding.links.compared
     };
     let mut pages = Roots::default();
     for finding in findings.iter_mut().filter(others) {
@@ -102,8 +101,8 @@ pub(crate) fn tell(findings: &mut [Finding]) {
     for rank in [Rank::OwnPage, Rank::OwnFork, Rank::Elsewhere] {
         let of_rank = |finding: &&mut Finding| {
             finding.severity == Severity::Damage
-                && finding.story.compared
-                && !finding.story.root
+                && finding.links.compared
+                && !finding.links.root
                 && rank_of(finding) == rank
         };
         for finding in findings.iter_mut().filter(of_rank) {
@@ -127,7 +126,7 @@ enum Rank {
 
 fn rank_of(finding: &Finding) -> Rank {
     let other = |origin: &Origin| Some(origin.filenode) != finding.place.filenode;
-    if finding.story.follows.iter().any(other) {
+    if finding.links.follows.iter().any(other) {
         Rank::Elsewhere
     } else if finding.place.block.is_none() {
         Rank::OwnFork

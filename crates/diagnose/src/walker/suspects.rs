@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use crate::run_state::SavedSuspects;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn};
 use serde::{Deserialize, Serialize};
-
-use crate::document::state::SavedSuspects;
 
 /// Pages that are kept; the rest is counted.
 const PAGES_MAX: usize = 1 << 20;

@@ -1,11 +1,12 @@
 //! BRIN indexes that real servers made, in every state that is legal: silent. Summaries of the wrong range: told.
 
+use pgclinic_model::Level;
+
 use crate::index_clusters;
 
 use std::collections::BTreeSet;
 
 use index_clusters::{Made, OtherPage, told};
-use pgclinic_diagnose::Level;
 use pgclinic_format::Page;
 use pgclinic_format::brin::{Meta, map_entry, map_entry_at};
 use pgclinic_format::build::put_u32;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{DatabaseCx, Level, check_page, fork_cx};
+use pgclinic_diagnose::{DatabaseCx, check_page, fork_cx};
 use pgclinic_format::{Fork, Page};
+use pgclinic_model::Level;
 use pgclinic_servers::Checksums;
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{seed, server};
@@ -43,12 +44,7 @@ fn with_pages(test: impl Fn(&[u8], &[u8], &dyn Fn(&[u8]) -> Option<String>)) {
     let files = forks.iter().find(wanted).expect("its file");
     let fork = fork_cx(&view, files, Level::Structure);
     let block = |number| {
-        pgclinic_diagnose::check::read_block(
-            cluster.source().as_ref(),
-            files,
-            cluster.build,
-            number,
-        )
+        pgclinic_cluster::read_block(cluster.source().as_ref(), files, cluster.build, number)
     };
     let (first, second) = (block(3).expect("a page"), block(4).expect("a page"));
     let cause_of = |page: &[u8]| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, MachineCollations};
-use pgclinic_diagnose::{CheckDocument, Level, Verdict};
+use pgclinic_model::{CheckDocument, Level, Verdict};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, seed};

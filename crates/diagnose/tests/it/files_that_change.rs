@@ -7,10 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
-    CheckDocument, CheckOptions, Course, Level, RunState, Selection, Severity, Since, StateKeeper,
-    Verdict, check_cluster_on,
-};
+use pgclinic_diagnose::{CheckOptions, Course, RunState, Since, StateKeeper, check_cluster_on};
+use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{
     DataDirectory, Entry, Overlay, OverlayPatch, Result, Source, SourceError, SourceErrorKind,

@@ -1,9 +1,10 @@
 //! GIN indexes that real servers made, in every state that is legal: silent. Hurt: found.
 
+use pgclinic_model::Level;
+
 use crate::index_clusters;
 
 use index_clusters::{Made, OtherPage, told};
-use pgclinic_diagnose::Level;
 use pgclinic_format::Page;
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::gin::{EntryTuple, GIN_INCOMPLETE_SPLIT, Opaque, PageKind};

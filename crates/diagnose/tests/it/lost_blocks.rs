@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::{CheckDocument, Finding, Level, Severity, Verdict};
+use pgclinic_model::{CheckDocument, Finding, Level, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, StartOptions, StopMode};
 use pgclinic_testkit::{TempCopy, checked, copy_of, execute, open, seed, server, value};
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::document::{MeasureDocument, MeasuredRelation};
-use pgclinic_diagnose::{Glob, MeasureOptions, Progress, Selection, measure_cluster};
+use pgclinic_diagnose::{MeasureOptions, measure_cluster};
+use pgclinic_model::document::{MeasureDocument, MeasuredRelation};
+use pgclinic_model::{Glob, Progress, Selection};
 use pgclinic_servers::{Checksums, Server, Session};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use pgclinic_cluster::wal::Stop;
-use pgclinic_diagnose::{Level, Severity};
+use pgclinic_model::{Level, Severity};
 use pgclinic_servers::{Checksums, Session, StartOptions};
 use pgclinic_testkit::{
     Seeded, all_majors, as_primary, checked, copy_of, open, run_as, seed, server,

@@ -6,12 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
-    Bystander, CheckDocument, CheckOptions, Course, Level, Selection, Severity, Verdict,
-    check_running,
-};
+use pgclinic_diagnose::{Bystander, CheckOptions, Course, check_running};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
+use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_source::{DataDirectory, Entry, Result, Source, SourceSpec};
 use pgclinic_testkit::{

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use pgclinic_cluster::{Cluster, ForkFiles};
-use pgclinic_diagnose::check::{Checksum, read_block};
+use pgclinic_cluster::{Cluster, ForkFiles, read_block};
+use pgclinic_diagnose::check::Checksum;
 use pgclinic_diagnose::screen::{Glance, Screen};
 use pgclinic_diagnose::walker::is_asked;
-use pgclinic_diagnose::{
-    DatabaseCx, Findings, ForkCx, Level, PAGE_CHECKS, PageCheck, PageCx, fork_cx,
-};
+use pgclinic_diagnose::{DatabaseCx, Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
 use pgclinic_format::Page;
+use pgclinic_model::Level;
 use pgclinic_servers::Checksums;
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{all_majors, seed};

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_diagnose::{
-    Bystander, CheckDocument, CheckOptions, Course, Level, RunState, Selection, Since, StateKeeper,
-    check_cluster, check_cluster_on, check_running,
+    Bystander, CheckOptions, Course, RunState, Since, StateKeeper, check_cluster, check_cluster_on,
+    check_running,
 };
 use pgclinic_format::Lsn;
+use pgclinic_model::{CheckDocument, Level, Selection};
 use pgclinic_servers::{Checksums, Scratch, StartOptions};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Level, Severity};
+use pgclinic_model::{Level, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode, fill};
 use pgclinic_source::{Overlay, OverlayPatch, Source, read_all};
 use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pgclinic_diagnose::{Level, Severity};
+use pgclinic_model::{Level, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
 

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Level, Severity};
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::heap_tuple::{
     HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMIN_FROZEN,
 };
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
+use pgclinic_model::{CheckDocument, Level, Severity};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, seed};

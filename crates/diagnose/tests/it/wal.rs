@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Fate, Stop};
-use pgclinic_diagnose::{Finding, Level, Severity};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Lsn};
+use pgclinic_model::{Finding, Level, Severity};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch, read_all};
 use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, directory, seed, server};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_diagnose::document::ExperimentDocument;
+use pgclinic_model::document::ExperimentDocument;
 
 use super::merge::each_run_once;
 use super::{Difference, Group, Recorded, differences};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::ExperimentDocument;
+use pgclinic_model::document::ExperimentDocument;
 
 use super::{Difference, Group, Recorded, differences};
 use crate::analysis::{About, Machine, document};

@@ -1,6 +1,6 @@
 //! Folders that may be held against each other or merged, and those that may not.
 
-use pgclinic_diagnose::document::DecisionWord;
+use pgclinic_model::document::DecisionWord;
 
 use super::*;
 use crate::analysis::tests::{Made, about, plan, plan as plan_of, results};

@@ -1,6 +1,6 @@
 //! The experiment's comparisons, decided.
 
-use pgclinic_diagnose::document::{DecisionCard, MetricSummary, RunSummary, RunWord, Side};
+use pgclinic_model::document::{DecisionCard, MetricSummary, RunSummary, RunWord, Side};
 
 use super::{Design, Study, figures, noise};
 use crate::decision::{Comparison, Question, decide, leans_on_an_interval};

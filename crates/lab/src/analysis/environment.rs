@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_diagnose::document::{ArmSummary, MachineSummary};
+use pgclinic_model::document::{ArmSummary, MachineSummary};
 
 use super::Machine;
 use crate::cell::RunResult;

@@ -1,6 +1,6 @@
 //! What is drawn: one metric along one axis, the other axes held still.
 
-use pgclinic_diagnose::document::{
+use pgclinic_model::document::{
     AxisSummary, Better, Dot, EffectLine, EffectPoint, MeasuredLine, MeasuredPoint, MetricFigure,
     MetricSummary, NoiseFloor, Slope,
 };

@@ -18,7 +18,7 @@ mod noise;
 mod observations;
 mod summary;
 
-use pgclinic_diagnose::document::{ExperimentDocument, PlanSummary, Tool};
+use pgclinic_model::document::{ExperimentDocument, PlanSummary, Tool};
 
 use crate::cell::RunResult;
 use crate::decision::Comparison;

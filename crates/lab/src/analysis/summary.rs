@@ -1,7 +1,7 @@
 //! Runs as rows, and what the plan left out.
 
-use pgclinic_diagnose::document::{RunSummary, RunWord};
 use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
+use pgclinic_model::document::{RunSummary, RunWord};
 
 use super::Machine;
 use super::mixed::mixed;

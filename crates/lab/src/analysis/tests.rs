@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::{DecisionWord, RunSummary, RunWord};
+use pgclinic_model::document::{DecisionWord, RunSummary, RunWord};
 
 use super::*;
 use crate::bench::Bench;

@@ -1,6 +1,6 @@
 //! Sides that were measured at different times: every value of one against every value of the other.
 
-use pgclinic_diagnose::document::{Better, DecisionWord};
+use pgclinic_model::document::{Better, DecisionWord};
 
 use super::{Question, Verdict, undecided, values, word_of, words};
 use crate::statistics::noise::Noise;

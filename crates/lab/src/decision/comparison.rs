@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::{DecisionWord, Side};
+use pgclinic_model::document::{DecisionWord, Side};
 
 use crate::cell::{Arm, Axis};
 use crate::experiment::{Experiment, Matrix};

@@ -15,10 +15,9 @@ mod counted;
 mod how;
 pub mod words;
 
-use pgclinic_diagnose::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
-
 pub use comparison::{Comparison, Voice, along_an_axis, on_metrics, with_the_first_arm};
 use counted::{Counted, Sides};
+use pgclinic_model::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
 
 use crate::statistics::noise::Noise;
 use crate::statistics::quantile::median;

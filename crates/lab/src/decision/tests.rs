@@ -1,6 +1,6 @@
 //! Verdicts on made-up values, word for word.
 
-use pgclinic_diagnose::document::Side;
+use pgclinic_model::document::Side;
 
 use super::*;
 use crate::statistics::noise::Origin;

@@ -1,6 +1,6 @@
 //! Differences as a person says them: `1.7 times faster [1.5, 1.9]`, `3.2 % smaller`, `none instead of 1,080,000 bytes`.
 
-use pgclinic_diagnose::document::{Better, MetricSummary};
+use pgclinic_model::document::{Better, MetricSummary};
 
 use crate::statistics::Interval;
 

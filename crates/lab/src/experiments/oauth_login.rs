@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use pgclinic_diagnose::document::DecisionCard;
+use pgclinic_model::document::DecisionCard;
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;

@@ -4,7 +4,7 @@
 //! noisier than a thousand. An experiment that compares nothing has its first arm repeated at the first, the middle and the
 //! last point.
 
-use pgclinic_diagnose::document::Side;
+use pgclinic_model::document::Side;
 
 use super::order::Asks;
 use crate::cell::{Arm, Point};

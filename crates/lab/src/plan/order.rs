@@ -11,7 +11,7 @@
 //! Some cells run twice in a block ([`super::controls`]). The second run is the control.
 
 use fastrand::Rng;
-use pgclinic_diagnose::document::Side;
+use pgclinic_model::document::Side;
 
 use crate::cell::{Arm, Cell, Point};
 use crate::experiment::Matrix;

@@ -1,8 +1,6 @@
 //! Whether this machine shows what was published.
 
-use pgclinic_diagnose::document::{
-    DecisionCard, DecisionWord, MetricSummary, PublishedAnswer, Side,
-};
+use pgclinic_model::document::{DecisionCard, DecisionWord, MetricSummary, PublishedAnswer, Side};
 
 use super::{Series, of};
 use crate::decision::{times_better, words};
@@ -52,8 +50,8 @@ fn value(experiment: &str, metric: &MetricSummary, side: &Side) -> Option<(f64, 
 
 fn word(published: &Published, metric: &MetricSummary, card: &DecisionCard) -> &'static str {
     let gained = match metric.better {
-        pgclinic_diagnose::document::Better::Lower => published.baseline - published.candidate,
-        pgclinic_diagnose::document::Better::Higher => published.candidate - published.baseline,
+        pgclinic_model::document::Better::Lower => published.baseline - published.candidate,
+        pgclinic_model::document::Better::Higher => published.candidate - published.baseline,
     };
     let is_even = published
         .times
@@ -129,7 +127,7 @@ fn both(baseline: f64, candidate: f64, unit: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use pgclinic_diagnose::document::{Better, Effect};
+    use pgclinic_model::document::{Better, Effect};
 
     use super::*;
 

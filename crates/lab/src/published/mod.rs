@@ -6,7 +6,7 @@
 mod answer;
 mod series;
 
-use pgclinic_diagnose::document::{MetricFigure, PublishedLine};
+use pgclinic_model::document::{MetricFigure, PublishedLine};
 
 use crate::cell::Point;
 

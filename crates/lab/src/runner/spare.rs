@@ -4,7 +4,7 @@
 //! blocks, halfway through the spare ones, and on their end: the looks are fixed beforehand, and running on where it is
 //! undecided does not make errors more likely.
 
-use pgclinic_diagnose::document::{DecisionCard, DecisionWord, Side};
+use pgclinic_model::document::{DecisionCard, DecisionWord, Side};
 
 use crate::analysis::{About, Judge, Machine, document};
 use crate::cell::{Cell, RunResult};

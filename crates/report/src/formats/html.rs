@@ -43,7 +43,7 @@ impl Format for Html {
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
             Document::Loss(document) => loss::render(document, out),
-            Document::Measure(document) => measure::render(document, out),
+            Document::Measure(document) => measure::render(document, options.figures, out),
             Document::CatalogCost(document) => catalog_cost::render(document, out),
             Document::Diff(document) => diff::render(document, out),
             Document::Salvage(account) => salvage::render(account, out),

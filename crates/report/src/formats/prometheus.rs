@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
-use pgclinic_diagnose::document::{Figure, MEASURE_SCHEMA, MeasureDocument, Sections};
-use pgclinic_diagnose::measures::{
-    FigureKind, Unit, column_figures, database_figures, relation_figures,
-};
+use pgclinic_model::document::{Figure, MEASURE_SCHEMA, MeasureDocument, Sections};
+use pgclinic_model::{FigureKinds, FigureList, Unit};
 
 use crate::{Document, Format, Options};
 
@@ -28,11 +26,13 @@ impl Format for Prometheus {
     fn render(
         &self,
         document: &Document,
-        _: &Options<'_>,
+        options: &Options<'_>,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
         match document {
-            Document::Measure(document) => out.write_all(metrics(document).as_bytes()),
+            Document::Measure(document) => {
+                out.write_all(metrics(document, options.figures).as_bytes())
+            }
             other => {
                 let schema = other.schema();
                 let why = format!("{schema} has no form of metrics; {MEASURE_SCHEMA} has");
@@ -53,16 +53,11 @@ impl Metrics {
         samples.push(format!("{name}{labels} {value}"));
     }
 
-    fn add_all<'a>(
-        &mut self,
-        kinds: impl Iterator<Item = (&'a str, &'a FigureKind)>,
-        sections: &Sections,
-        labels: &[(&str, &str)],
-    ) {
+    fn add_all(&mut self, kinds: &FigureList, sections: &Sections, labels: &[(&str, &str)]) {
         let labels = labelled(labels);
         for (section, kind) in kinds {
             let figure = sections
-                .get(section)
+                .get(*section)
                 .and_then(|own| own.get(kind.name)?.as_ref());
             let Some(value) = figure.and_then(number) else {
                 continue;
@@ -85,7 +80,7 @@ fn number(figure: &Figure) -> Option<f64> {
     }
 }
 
-fn metrics(document: &MeasureDocument) -> String {
+fn metrics(document: &MeasureDocument, kinds: &FigureKinds) -> String {
     let mut metrics = Metrics::default();
     for own in &document.relations {
         let name = own.name();
@@ -97,16 +92,16 @@ fn metrics(document: &MeasureDocument) -> String {
             &labelled(&labels),
             own.bytes as f64,
         );
-        metrics.add_all(relation_figures(), &own.sections, &labels);
+        metrics.add_all(&kinds.of_relations, &own.sections, &labels);
         for column in &own.columns {
             let [database, relation] = labels;
             let labels = [database, relation, ("column", column.name.as_str())];
-            metrics.add_all(column_figures(), &column.sections, &labels);
+            metrics.add_all(&kinds.of_columns, &column.sections, &labels);
         }
     }
     for own in &document.databases {
         metrics.add_all(
-            database_figures(),
+            &kinds.of_databases,
             &own.sections,
             &[("database", &own.database)],
         );

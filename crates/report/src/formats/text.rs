@@ -43,7 +43,7 @@ impl Format for Text {
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
             Document::Loss(document) => loss::render(document, &mut sheet),
-            Document::Measure(document) => measure::render(document, &mut sheet),
+            Document::Measure(document) => measure::render(document, options.figures, &mut sheet),
             Document::CatalogCost(document) => catalog_cost::render(document, &mut sheet),
             Document::Diff(document) => diff::render(document, &mut sheet),
             Document::Salvage(account) => salvage::render(account, &mut sheet),

@@ -3,14 +3,15 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pgclinic_cluster::{Catalog, Cluster};
-use pgclinic_diagnose::Progress;
 use pgclinic_format::{BlockNo, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::TableAccount;
 use pgclinic_servers::{ConnectOptions, Target};
 
 use super::server_source::ServerSource;
 use super::tables::LiveTable;
 use super::{RESTART, careful_session};
-use crate::salvage::{SalvageOptions, TableAccount, TakeRows, blocks_of_table};
+use crate::salvage::{SalvageOptions, TakeRows, blocks_of_table};
 
 /// The files of the server, opened when they are asked for first.
 pub(super) struct Files<'a> {

@@ -25,14 +25,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use pgclinic_diagnose::Progress;
-use pgclinic_diagnose::document::Target as TargetDocument;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{Estimate, SalvageReport, TableAccount, Target as TargetDocument};
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 
 use crate::file_names::FileNames;
 use crate::salvage::{
-    Account, Destination, Encoding, Estimate, FinishedTables, Folder, SalvageError, SalvageOptions,
-    TableAccount, new_account, not_salvaged, sequences::script, write_text,
+    Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions, new_account,
+    not_salvaged, sequences::script, write_text,
 };
 use crate::schema::SchemaFile;
 use crate::text_settings::TextStyle;
@@ -78,7 +78,7 @@ pub fn salvage_live(
     target: &Target,
     options: &SalvageOptions,
     progress: &dyn Progress,
-) -> Result<Account, SalvageError> {
+) -> Result<SalvageReport, SalvageError> {
     let Destination::Folder(path) = &options.destination else {
         let why = "rows of a running server go into a folder: salvage them there first";
         return Err(SalvageError::Unsuitable(why.into()));
@@ -144,15 +144,7 @@ fn work_of(reader: &mut Reader<'_>, options: &SalvageOptions) -> String {
     // A role that may not ask for it has the name of the server in its place.
     let identifier = reader.query_value(identifier).ok().flatten();
     let system = identifier.unwrap_or_else(|| options.spec.clone());
-    let form = options.form.name();
-    let SalvageOptions {
-        generated,
-        partial,
-        text,
-        ..
-    } = options;
-    let text = &text.settings;
-    format!("a running server, {system} {form} {generated} {partial:?} {text:?}")
+    options.resume_key(&format!("a running server, {system}"))
 }
 
 /// Snapshots of an earlier run are none of this one.
@@ -304,7 +296,7 @@ impl<'a> Live<'a> {
     fn beside_tables(
         &self,
         mut kept: Option<Reader<'a>>,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         if let Some(failure) = self.lock().failure.take() {
             return Err(failure);
@@ -336,7 +328,7 @@ impl<'a> Live<'a> {
     }
 
     /// The schema, from the catalogs in the files of the server.
-    fn schema(&self, account: &mut Account) -> Result<(), SalvageError> {
+    fn schema(&self, account: &mut SalvageReport) -> Result<(), SalvageError> {
         let Some(path) = &self.options.ddl else {
             return Ok(());
         };

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 
 use pgclinic_format::Oid;
+use pgclinic_model::document::{LargeObjectsAccount, TableAccount};
 
 use super::Live;
 use super::rows_out::RowsOut;
@@ -15,9 +16,7 @@ use crate::forms::form_named;
 use crate::salvage::large_objects::{
     Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, file_of, write,
 };
-use crate::salvage::{
-    LargeObjectsAccount, SalvageError, SalvageOptions, TableAccount, not_salvaged,
-};
+use crate::salvage::{SalvageError, SalvageOptions, not_salvaged};
 
 const OID: Oid = 26;
 const INT4: Oid = 23;
@@ -34,7 +33,7 @@ FROM CAST(pg_catalog.current_setting('block_size') AS bigint) b";
 pub(super) fn salvage<'a>(
     live: &Live<'a>,
     kept: &mut Option<Reader<'a>>,
-    lost: &mut Vec<pgclinic_diagnose::document::NotChecked>,
+    lost: &mut Vec<pgclinic_model::document::NotChecked>,
 ) -> Result<Option<LargeObjectsAccount>, SalvageError> {
     let answer = match live.ask(kept, &|reader| reader.query(QUESTION))? {
         Ok(answer) => answer,

@@ -2,12 +2,12 @@
 
 use std::cell::OnceCell;
 
-use pgclinic_diagnose::document::NotChecked;
+use pgclinic_model::document::{NotChecked, SequenceAccount};
 use pgclinic_servers::SqlError;
 
 use super::Live;
 use super::snapshots::Reader;
-use crate::salvage::{SalvageError, SequenceAccount, not_salvaged, sequences};
+use crate::salvage::{SalvageError, not_salvaged, sequences};
 use crate::shape::MainForks;
 
 const QUESTION: &str = "\

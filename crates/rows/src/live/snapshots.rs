@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pgclinic_model::document::SnapshotAccount;
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target, TextRow};
 
 use super::careful_session;
-use crate::salvage::SnapshotAccount;
 use crate::schema::literal;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";

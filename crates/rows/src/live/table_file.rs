@@ -5,12 +5,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use pgclinic_model::document::{LossPlace, PLACES_MAX, RowCounts, TableAccount};
 use pgclinic_servers::SqlError;
 
 use super::rows_out::{Answer, RowsOut};
 use super::snapshots::Reader;
 use super::tables::{LiveTable, RangeWay};
-use crate::salvage::{LossPlace, PLACES_MAX, PartFile, RowCounts, SalvageError, TableAccount};
+use crate::salvage::{PartFile, SalvageError};
 
 /// Blocks that are asked for at once after the table as a whole failed: many where the server scans, few where each row is
 /// named.

@@ -1,9 +1,9 @@
 //! The rows of one relation file without a cluster around it: a person says what its columns are.
 
 use pgclinic_cluster::{Charset, Cluster, ForkFiles};
-use pgclinic_diagnose::Progress;
-use pgclinic_diagnose::document::Target;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{SalvageReport, Target};
 
 use super::error::SalvageError;
 use super::fitting;
@@ -11,8 +11,7 @@ use super::folder::Folder;
 use super::lines::To;
 use super::plan::{Planned, account_of, not_salvaged};
 use super::{
-    Account, Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account,
-    tell_unreadable,
+    Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account, tell_unreadable,
 };
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
@@ -39,7 +38,7 @@ pub fn salvage_file(
     bare: &BareTable,
     options: &SalvageOptions,
     progress: &dyn Progress,
-) -> Result<Account, SalvageError> {
+) -> Result<SalvageReport, SalvageError> {
     if let Some(method) = bare.method.filter(|method| *method != AccessMethod::Heap) {
         let path = bare.files.path(0);
         return Err(SalvageError::NoHeap { path, method });

@@ -1,13 +1,14 @@
 //! The rows of some blocks of one table, for somebody who takes them as they come.
 
 use pgclinic_cluster::{Catalog, Cluster, Relation};
-use pgclinic_diagnose::Progress;
 use pgclinic_format::BlockNo;
+use pgclinic_model::Progress;
+use pgclinic_model::document::TableAccount;
 
 use super::crew::Crew;
 use super::outlet::{InTurn, Outlet, TakeRows};
 use super::plan::{Planned, account_of};
-use super::{SalvageOptions, TableAccount, charset_of, choice_of};
+use super::{SalvageOptions, charset_of, choice_of};
 use crate::shape::{MainForks, Table};
 
 /// Gives the printed rows of these blocks, which are in order, and says what became of them; why that cannot be done, otherwise.

@@ -15,11 +15,11 @@ use std::iter::Peekable;
 
 use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::cells;
-use pgclinic_diagnose::Progress;
 use pgclinic_format::Oid;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{CheckAccount, KEYS_MAX, TableAccount};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
-use super::account::{CheckAccount, KEYS_MAX, TableAccount};
 use super::crew::Crew;
 use super::error::SalvageError;
 use super::key_cells::{KeyCells, KeyFamily, KeySorter, family_of};

@@ -10,15 +10,15 @@
 //! there is only the estimate of `pg_class`, which is told and decides nothing.
 
 use pgclinic_cluster::{Catalog, Cluster, Leaves, Persistence, Pieces, Relation, each_leaf};
-use pgclinic_diagnose::Progress;
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{CountAccount, TableAccount};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
-use super::account::{CountAccount, TableAccount};
 use super::error::SalvageError;
 use super::{Rows, SalvageOptions};
 use crate::carve::{PageState, is_row};

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_cluster::{Charset, Cluster, ForkFiles, Pieces};
-use pgclinic_diagnose::Progress;
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{TableAccount, Tally};
 
-use super::account::{TableAccount, Tally};
 use super::finished_tables::FinishedTables;
 use super::outlet::{Finished, Outlet};
 use super::plan::Planned;

@@ -8,12 +8,11 @@
 use std::path::Path;
 
 use pgclinic_cluster::Catalog;
+use pgclinic_model::document::{PageNotes, TableAccount};
 use serde::{Deserialize, Serialize};
 
-use super::account::TableAccount;
 use super::error::SalvageError;
 use super::folder::{self, Folder};
-use super::losses::PageNotes;
 use crate::shape::{Table, database_name};
 
 const NAME: &str = "salvage.progress";

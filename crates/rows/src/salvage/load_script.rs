@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use pgclinic_cluster::{Catalog, Charset, Cluster, Generated};
 use pgclinic_format::Oid;
+use pgclinic_model::document::{SalvageReport, SequenceAccount, TableAccount};
 
-use super::account::{Account, SequenceAccount, TableAccount};
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
@@ -39,7 +39,7 @@ pub(super) fn write(
     folder: &Folder,
     cluster: &Cluster,
     options: &SalvageOptions,
-    account: &Account,
+    account: &SalvageReport,
 ) -> Result<(), SalvageError> {
     if account.interrupted || !is_wanted(options) {
         return Ok(());
@@ -81,7 +81,7 @@ fn of_database(
     cluster: &Cluster,
     (database, name): (Oid, &str),
     options: &SalvageOptions,
-    account: &Account,
+    account: &SalvageReport,
 ) -> Option<String> {
     let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
     if catalog.is_blind() {

@@ -1,12 +1,10 @@
 //! When the rows are written: who knows of rows that are not among them.
 
 use pgclinic_cluster::Catalog;
-use pgclinic_diagnose::document::NotChecked;
+use pgclinic_model::document::{INDEX_ENTRIES, INDEX_KEYS, IndexCount, NotChecked, TableAccount};
 
-use super::account::TableAccount;
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::losses::{INDEX_ENTRIES, INDEX_KEYS, IndexCount};
 use super::lost_keys::{Search, is_hurt};
 use super::plan::not_salvaged;
 use super::witnesses::{Witness, Witnesses};

@@ -1,11 +1,10 @@
 //! Databases that `pg_database` names and of which no file is left.
 
 use pgclinic_cluster::{Cluster, Database, RelationFileName};
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
+use pgclinic_model::document::{LostDatabase, NotChecked};
 use pgclinic_source::{Entry, SourceErrorKind};
 
-use super::account::LostDatabase;
 use super::plan::not_salvaged;
 
 /// OID of `pg_default`.

@@ -12,7 +12,6 @@ use std::ops::ControlFlow;
 
 use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{Catalog, Cluster, Leaves, Pieces, Relation, each_leaf};
-use pgclinic_diagnose::Progress;
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
 use pgclinic_format::datum::{Limits, Printed};
@@ -20,12 +19,13 @@ use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, varlena};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{LostKeys, TableAccount};
 
-use super::account::LostKeys;
 use super::blocks::blocks_of_table;
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::{SalvageOptions, TableAccount, charset_of};
+use super::{SalvageOptions, charset_of};
 use crate::file_names::{FileNames, beside};
 use crate::forms::{copy_escape, csv_field, csv_header, form_named};
 use crate::shape::{Column, MainForks, Origin, Table};

@@ -1,10 +1,10 @@
 //! Relations whose rows in `pg_class` are lost, and files that no relation names, in the plan and in the account.
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, LostRelation, RelKind, Relation};
-use pgclinic_diagnose::Selection;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
 use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_model::Selection;
+use pgclinic_model::document::NotChecked;
 
 use super::SalvageOptions;
 use super::plan::{Plan, not_salvaged};

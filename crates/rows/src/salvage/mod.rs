@@ -1,6 +1,5 @@
 //! All rows of a cluster, written to a folder, with an account of what could not be had.
 
-mod account;
 mod bare;
 mod blocks;
 mod checks;
@@ -19,13 +18,11 @@ mod large_value;
 mod lines;
 mod load_script;
 mod loss_search;
-mod losses;
 mod lost_databases;
 mod lost_keys;
 mod lost_relations;
 mod opening;
 mod options;
-mod outcome;
 mod outlet;
 mod plan;
 mod reading;
@@ -44,19 +41,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use account::{
-    Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LargeObjectsAccount, LossPlace,
-    LostDatabase, LostKeys, Outcome, PLACES_MAX, ReplayAccount, RowCounts, SequenceAccount,
-    SnapshotAccount, TableAccount,
-};
 pub use bare::{BareTable, salvage_file};
 pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
-pub(crate) use losses::Estimate;
-pub use losses::LostBy;
 pub(crate) use opening::new_account;
 use opening::{
     databases, encoding_of, lost_status, only_database, only_table, open_account, plan_of,
@@ -71,11 +61,13 @@ pub use without_catalogs::guess_cluster;
 use pgclinic_cluster::wal::{Replay, ReplaySpace};
 use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles};
 use pgclinic_columnar::PackerPlan;
-use pgclinic_diagnose::Progress;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::datum::Style;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{
+    LargeObjectsAccount, NotChecked, SalvageReport, SequenceAccount, TableAccount,
+};
 use pgclinic_servers::Target;
 
 use crate::schema::SchemaFile;
@@ -95,7 +87,7 @@ pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,
     progress: &dyn Progress,
-) -> Result<Account, SalvageError> {
+) -> Result<SalvageReport, SalvageError> {
     if let Destination::Server(_) = options.destination {
         server::suitable(options)?;
     }
@@ -177,7 +169,7 @@ pub(super) fn replay_space(options: &SalvageOptions) -> ReplaySpace<'_> {
 fn write_schema(
     cluster: &Cluster,
     options: &SalvageOptions,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let Some(path) = &options.ddl else {
         return Ok(());
@@ -194,14 +186,14 @@ fn write_schema(
 }
 
 /// A person who names tables is told what is left out of those.
-fn is_own(left_out: &NotChecked, options: &SalvageOptions, account: &Account) -> bool {
+fn is_own(left_out: &NotChecked, options: &SalvageOptions, account: &SalvageReport) -> bool {
     let names_table = |table: &TableAccount| left_out.what.contains(&table.table);
     let selection = &options.selection;
     (selection.relations.is_empty() && selection.filenodes.is_empty())
         || account.tables.iter().any(names_table)
 }
 
-fn closed(cluster: &Cluster, mut account: Account) -> Result<Account, SalvageError> {
+fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport, SalvageError> {
     tell_unreadable(cluster, &mut account);
     if account.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);
@@ -211,7 +203,7 @@ fn closed(cluster: &Cluster, mut account: Account) -> Result<Account, SalvageErr
 }
 
 /// Whatever was asked for on the way and could not be reached: nothing is whole before it is told.
-fn tell_unreadable(cluster: &Cluster, account: &mut Account) {
+fn tell_unreadable(cluster: &Cluster, account: &mut SalvageReport) {
     for trouble in cluster.unreadable() {
         if decides_on_rows(&trouble.what) {
             let doubtful = account.tables.iter_mut().filter(|table| !table.is_whole());
@@ -282,7 +274,7 @@ struct BesideTables {
 }
 
 impl BesideTables {
-    fn tell(self, account: &mut Account) {
+    fn tell(self, account: &mut SalvageReport) {
         let lost = self.lost.iter().map(|(what, why)| not_salvaged(what, why));
         account.not_salvaged.extend(lost);
         account.sequences.extend(self.sequences);
@@ -338,21 +330,7 @@ fn loss_search<'a>(
 fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
     let control = cluster.control.trusted();
     let system = control.map_or(0, |control| control.system_identifier);
-    let SalvageOptions {
-        rows,
-        generated,
-        dropped,
-        partial,
-        encoding,
-        text,
-        ..
-    } = options;
-    let form = options.form.name();
-    let text = &text.settings;
-    let without = options.without_catalogs;
-    format!(
-        "2 {system} {form} {without} {rows:?} {generated} {dropped} {partial:?} {encoding:?} {text:?}"
-    )
+    options.resume_key(&system.to_string())
 }
 
 impl FolderWork<'_> {
@@ -361,7 +339,7 @@ impl FolderWork<'_> {
         folder: &Folder,
         cluster: &Cluster,
         replaying: &Replaying<'_>,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         for (database, name) in databases(cluster, &self.options.selection) {
             if is_gone(cluster, database, account) {
@@ -382,7 +360,11 @@ impl FolderWork<'_> {
         Ok(())
     }
 
-    fn write_database(&self, turn: Turn<'_>, account: &mut Account) -> Result<(), SalvageError> {
+    fn write_database(
+        &self,
+        turn: Turn<'_>,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
         let Turn {
             folder,
             cluster,
@@ -430,7 +412,7 @@ impl FolderWork<'_> {
         &self,
         turn: Turn<'_>,
         catalog: &Catalog,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let mut plan = lost_relations::unclaimed(turn.cluster, catalog, turn.name, self.options);
         plan.count_not_replayed(turn.replaying.not_applied);
@@ -470,7 +452,7 @@ impl FolderWork<'_> {
         place: &Beside<'_>,
         replaying: &Replaying<'_>,
         tables: &mut [TableAccount],
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let Beside { catalog, files, .. } = *place;
         let (options, progress) = (self.options, self.progress);
@@ -576,7 +558,7 @@ impl FolderWork<'_> {
         &self,
         cluster: &Cluster,
         replaying: &Replaying<'_>,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let options = self.options;
         let mut found = Vec::new();
@@ -631,7 +613,7 @@ impl FolderWork<'_> {
         database: Oid,
         name: &str,
         replaying: &Replaying<'_>,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let options = self.options;
         let (mut plan, sequences, files) = without_catalogs::plan(cluster, database, name, options);
@@ -782,7 +764,7 @@ fn choice_of(options: &SalvageOptions) -> ColumnChoice {
 }
 
 /// No file is left of a database, which the account then says.
-fn is_gone(cluster: &Cluster, database: Oid, account: &mut Account) -> bool {
+fn is_gone(cluster: &Cluster, database: Oid, account: &mut SalvageReport) -> bool {
     match DirectoryState::of(cluster, database) {
         DirectoryState::There => {
             account

@@ -1,12 +1,14 @@
 //! What is known before a row is read: which databases and tables are asked for, and the account in which nothing stands yet.
 
+use pgclinic_cluster::status::lost_status_files;
 use pgclinic_cluster::wal::Replayed;
-use pgclinic_cluster::{Catalog, Cluster};
-use pgclinic_diagnose::document::{NotChecked, Target as TargetDocument, Tool};
-use pgclinic_diagnose::{Selection, lost_status_files, target_of};
+use pgclinic_cluster::{Catalog, Cluster, selected, target_of};
 use pgclinic_format::Oid;
+use pgclinic_model::Selection;
+use pgclinic_model::document::{
+    NotChecked, Outcome, ReplayAccount, RowCounts, SalvageReport, Target as TargetDocument, Tool,
+};
 
-use super::account::{Account, Outcome, ReplayAccount, RowCounts};
 use super::error::SalvageError;
 use super::plan::{self, Plan, not_salvaged};
 use super::{Rows, SalvageOptions, choice_of, recovery_gaps};
@@ -66,7 +68,7 @@ pub(super) fn databases(cluster: &Cluster, selection: &Selection) -> Vec<(Oid, S
     let parts: Vec<[&str; 1]> = all.iter().map(|(_, name)| [name.as_str()]).collect();
     let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
     all.iter()
-        .filter(|(oid, _)| selection.takes_database(cluster, *oid))
+        .filter(|(oid, _)| selected::database(selection, cluster, *oid))
         .map(|(oid, name)| (*oid, names.name(&[name], *oid)))
         .collect()
 }
@@ -80,7 +82,7 @@ pub(super) fn open_account(
     cluster: &Cluster,
     options: &SalvageOptions,
     replayed: Option<&Replayed>,
-) -> Account {
+) -> SalvageReport {
     let mut account = new_account(target_of(cluster, &options.spec), options);
     let troubles = cluster.troubles.iter();
     account
@@ -93,12 +95,12 @@ pub(super) fn open_account(
 }
 
 /// An account in which nothing stands yet.
-pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> Account {
+pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> SalvageReport {
     let rows = match options.rows {
         Rows::Live => "live",
         Rows::All => "all",
     };
-    Account {
+    SalvageReport {
         schema: "pgclinic.salvage/1".into(),
         tool: Tool::this(),
         target,

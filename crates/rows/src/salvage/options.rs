@@ -3,8 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use pgclinic_diagnose::Selection;
+use pgclinic_model::Selection;
 use pgclinic_servers::Target;
+use serde::Serialize;
+use serde_json::json;
 
 use super::folder::Durability;
 use super::stream::Stream;
@@ -14,7 +16,8 @@ use crate::text_settings::TextStyle;
 use crate::values::Partial;
 
 /// Which row versions are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rows {
     /// Those that a server would show, and those whose fate is lost.
     Live,
@@ -23,7 +26,8 @@ pub enum Rows {
 }
 
 /// The encoding of the files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// UTF-8, whatever the database has.
     Utf8,
@@ -83,4 +87,24 @@ pub struct SalvageOptions {
     pub spec: String,
     /// Where what does not fit in memory is sorted.
     pub spill_folder: PathBuf,
+}
+
+impl SalvageOptions {
+    /// What must be the same for a second run to go on after a first one from the same `source`. It is written beside the rows, so every
+    /// option that changes a byte of them stands in it by a name that does not follow the code.
+    pub(crate) fn resume_key(&self, source: &str) -> String {
+        json!({
+            "version": 3,
+            "source": source,
+            "format": self.form.name(),
+            "without_catalogs": self.without_catalogs,
+            "rows": self.rows,
+            "generated": self.generated,
+            "dropped": self.dropped,
+            "partial": self.partial,
+            "encoding": self.encoding,
+            "text": self.text.settings,
+        })
+        .to_string()
+    }
 }

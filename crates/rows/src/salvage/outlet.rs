@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::account::TableAccount;
+use pgclinic_model::document::TableAccount;
+
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::lines::Lines;

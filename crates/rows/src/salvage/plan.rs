@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles, Persistence, RelKind, Relation};
-use pgclinic_diagnose::Selection;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
+use pgclinic_model::Selection;
+use pgclinic_model::document::{ColumnAs, LossPlace, NotChecked, TableAccount};
 use pgclinic_source::Presence;
 
-use super::account::{ColumnAs, LossPlace, TableAccount};
 use super::sampling::guessed_table;
 use super::witnesses::is_settled;
 use super::{encoding_of, fitting, lost_relations};

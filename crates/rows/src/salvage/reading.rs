@@ -5,9 +5,9 @@ use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_model::document::{LossPlace, Tally};
 use pgclinic_source::SourceError;
 
-use super::account::{LossPlace, Tally};
 use super::crew::Crew;
 use crate::carve::PageState;
 use crate::shape::Table;

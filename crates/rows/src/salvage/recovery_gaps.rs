@@ -1,12 +1,11 @@
 //! What recovery would still bring, and what of it cannot be known.
 
 use pgclinic_cluster::{Cluster, ControlState};
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
+use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport};
 use pgclinic_source::SourceErrorKind;
 
-use super::account::{Account, ReplayAccount};
 use super::plan::not_salvaged;
 
 const CHANGES: &str = "changes since the last checkpoint";
@@ -129,7 +128,7 @@ fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
 }
 
 /// Pages that were changed later than the last record of the write-ahead log prove that some of it is missing.
-pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut Account) {
+pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
     let pages: u64 = account
         .tables
         .iter()

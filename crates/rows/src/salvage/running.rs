@@ -15,11 +15,10 @@ use std::mem::take;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::Replayed;
-use pgclinic_diagnose::Progress;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
 
-use super::account::{Account, LossPlace, TableAccount};
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
@@ -67,7 +66,7 @@ pub(super) fn salvage(
     folder: Option<Folder>,
     options: &SalvageOptions,
     progress: &dyn Progress,
-) -> Result<Account, SalvageError> {
+) -> Result<SalvageReport, SalvageError> {
     let Some(folder) = folder.filter(|_| matches!(options.destination, Destination::Folder(_)))
     else {
         let why = "the files of a server at work go into a folder; for another server name this one's URL as the target, or a base backup of it";
@@ -133,7 +132,7 @@ impl Run<'_> {
         &mut self,
         cluster: &Cluster,
         finished: &FinishedTables<'_>,
-    ) -> Result<Account, SalvageError> {
+    ) -> Result<SalvageReport, SalvageError> {
         let look = Look::take(cluster, self.options)?;
         let replayed = look.replayed.as_ref().map(|(_, own)| own);
         let mut account = open_account(&look.view, self.options, replayed);
@@ -153,7 +152,7 @@ impl Run<'_> {
         look: &Look,
         finished: Option<&FinishedTables<'_>>,
         is_last: bool,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let gap = of_two_moments(look).filter(|gap| !account.not_salvaged.contains(gap));
         account.not_salvaged.extend(gap);
@@ -198,7 +197,7 @@ impl Run<'_> {
     }
 
     /// What stayed open because the run was stopped, or the cluster cannot be opened any more.
-    fn tell_open(&mut self, account: &mut Account) {
+    fn tell_open(&mut self, account: &mut SalvageReport) {
         for (database, open) in take(&mut self.open) {
             let name = self.names.get(&database).map_or("", String::as_str);
             if open.is_new {
@@ -219,7 +218,7 @@ impl Run<'_> {
 }
 
 /// Nobody knows whether what is missing of the table is lost.
-fn unsettle(table: &mut TableAccount, account: &mut Account) {
+fn unsettle(table: &mut TableAccount, account: &mut SalvageReport) {
     table.unsettled = true;
     let gap = not_salvaged(&what_of(table), UNSETTLED);
     account.not_salvaged.push(gap);
@@ -238,7 +237,7 @@ impl Round<'_> {
         &self,
         (database, name): (Oid, &str),
         mut open: Open,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<Open, SalvageError> {
         let cluster = self.look.cluster();
         let catalog = cluster.catalog(database);
@@ -298,7 +297,12 @@ impl Round<'_> {
     }
 
     /// A database without catalogs is taken as it is: no newer look would tell which of its files is which table.
-    fn blind(&self, database: Oid, name: &str, account: &mut Account) -> Result<(), SalvageError> {
+    fn blind(
+        &self,
+        database: Oid,
+        name: &str,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
         let none = BTreeMap::new();
         let turn = Turn {
             folder: self.folder,
@@ -318,7 +322,7 @@ impl Round<'_> {
         &self,
         place: &Beside<'_>,
         before: Option<Vec<LossPlace>>,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<Option<Vec<LossPlace>>, SalvageError> {
         let mut found = self.work.write_beside(self.look.cluster(), place)?;
         let places = match &found.large_objects {
@@ -344,7 +348,7 @@ impl Round<'_> {
         place: &Beside<'_>,
         planned: &[Planned],
         open: &mut Open,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let is_planned = |oid: &Oid| planned.iter().any(|own| own.table.oid == *oid);
         let gone: Vec<Oid> = open.tables.keys().copied().collect();
@@ -367,7 +371,7 @@ impl Round<'_> {
     }
 
     /// What recovery would still change is not lost: the server has it.
-    fn tell_not_replayed(&self, planned: &mut Planned, account: &mut Account) {
+    fn tell_not_replayed(&self, planned: &mut Planned, account: &mut SalvageReport) {
         let Some((_, replayed)) = &self.look.replayed else {
             return;
         };
@@ -387,7 +391,7 @@ impl Round<'_> {
         &self,
         tables: Vec<TableAccount>,
         mut before: BTreeMap<Oid, TableAccount>,
-        account: &mut Account,
+        account: &mut SalvageReport,
     ) -> Result<(Vec<TableAccount>, BTreeMap<Oid, TableAccount>), SalvageError> {
         let (mut settled, mut left) = (Vec::new(), BTreeMap::new());
         for mut table in tables {
@@ -456,7 +460,7 @@ fn in_memory_only(look: &Look) -> NotChecked {
 }
 
 /// Pages that are of a later moment than the rest.
-fn tell_changed(account: &mut Account) {
+fn tell_changed(account: &mut SalvageReport) {
     let changed = account
         .tables
         .iter()

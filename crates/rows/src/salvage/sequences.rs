@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
-use pgclinic_diagnose::Selection;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::sequence::{COLUMNS, SEQUENCE_MAGIC, magic};
 use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Attribute};
+use pgclinic_model::Selection;
+use pgclinic_model::document::SequenceAccount;
 
-use super::account::SequenceAccount;
 use crate::shape::{MainForks, database_name};
 
 /// What a sequence's page says; why it says nothing, otherwise.

@@ -20,15 +20,14 @@ use pgclinic_cluster::wal::{Fate, Replay};
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, ForkFiles, Leaves, Persistence, Relation, each_leaf, fork_path,
 };
-use pgclinic_diagnose::Progress;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{Estimate, LossPlace, TableAccount};
 
-use super::account::{LossPlace, TableAccount};
-use super::losses::Estimate;
 use super::reading::{ALL_VISIBLE, map_bits};
 use super::{Rows, SalvageOptions};
 use crate::shape::MainForks;
@@ -507,7 +506,7 @@ impl Witnesses<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::salvage::RowCounts;
+    use pgclinic_model::document::RowCounts;
 
     fn table(live: u64) -> TableAccount {
         TableAccount {

@@ -7,9 +7,9 @@ use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
+use pgclinic_model::document::{LossPlace, Tally};
 
 use super::Rows;
-use super::account::{LossPlace, Tally};
 use super::coverage::{Coverage, Covered};
 use super::crew::{Crew, Job, TableWork};
 use super::error::SalvageError;

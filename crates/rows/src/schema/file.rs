@@ -1,8 +1,8 @@
 //! The schemas of several databases in one file for `psql`.
 
 use pgclinic_cluster::{Cluster, Database};
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
+use pgclinic_model::document::NotChecked;
 
 use super::ddl::Ddl;
 use super::identifier::{Quoting, literal};

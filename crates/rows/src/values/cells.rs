@@ -9,6 +9,7 @@ use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::types::Tid;
 use pgclinic_format::varlena::Compressed;
 use pgclinic_format::{Attributes, ColumnLayout, HeapTuple, Varlena, varlena};
+use serde::Serialize;
 
 use super::chunk_reader::{ChunkReader, Found};
 use super::fault::{Fault, FaultKind};
@@ -62,7 +63,8 @@ fn step(walk: &mut Attributes<'_>, skipped: usize) -> Option<Result<Attribute, A
 }
 
 /// What is done with a value of which only a part is left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Partial {
     /// It is null.
     Null,

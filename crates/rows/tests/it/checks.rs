@@ -1,12 +1,14 @@
 //! What was saved is held to the keys of its tables: rows that a key should have kept out, and rows whose parents are lost.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::document::{CheckAccount, CountAccount, Outcome, SalvageReport};
+
 use crate::common;
 
 use std::sync::Arc;
 
 use common::{options, session};
-use pgclinic_cluster::Cluster;
-use pgclinic_rows::{Account, CheckAccount, CountAccount, Outcome, salvage};
+use pgclinic_rows::salvage;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
@@ -26,12 +28,12 @@ const TABLES: &str = "CREATE TABLE parent (id numeric PRIMARY KEY, code char(10)
      CREATE TABLE of_parts (id int REFERENCES parts, also int);
      INSERT INTO of_parts SELECT n, n FROM generate_series(1, 999) n; ANALYZE of_parts;";
 
-fn counted<'a>(account: &'a Account, table: &str) -> &'a CountAccount {
+fn counted<'a>(account: &'a SalvageReport, table: &str) -> &'a CountAccount {
     let found = account.counts.iter().find(|count| count.table == table);
     found.unwrap_or_else(|| panic!("{table} in {:?}", account.counts))
 }
 
-fn check<'a>(account: &'a Account, key: &str) -> &'a CheckAccount {
+fn check<'a>(account: &'a SalvageReport, key: &str) -> &'a CheckAccount {
     let found = account.checks.iter().find(|check| check.key == key);
     found.unwrap_or_else(|| panic!("{key} in {:?}", account.checks))
 }
@@ -148,7 +150,7 @@ fn an_index_tells_of_rows_that_nothing_else_tells_of() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = options(&folder.path().join("whole"), "csv");
     options.verify = true;
-    options.selection.relations = vec![pgclinic_diagnose::Glob::new("public.quiet")];
+    options.selection.relations = vec![pgclinic_model::Glob::new("public.quiet")];
     let account = salvage(&open(&copy.pgdata), &options, &Quiet).expect("a destination");
     assert_eq!(account.outcome, Outcome::Whole);
     let quiet = counted(&account, "quiet");

@@ -1,12 +1,14 @@
 //! Columns that are written only where somebody asks for them: generated and dropped ones.
 
+use pgclinic_model::Glob;
+use pgclinic_model::document::Outcome;
+
 use crate::common;
 
 use std::path::Path;
 
 use common::{compare, copied, lines, options, salvaged, session};
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Destination, Encoding, Outcome, SalvageError, salvage};
+use pgclinic_rows::{Destination, Encoding, SalvageError, salvage};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, open, seed, server};
 

@@ -1,9 +1,10 @@
 //! A server killed in the middle of its work: what it had committed is salvaged from the write-ahead log.
 
+use pgclinic_model::document::Outcome;
+
 use crate::common;
 
 use common::{compare, copied, options, salvaged};
-use pgclinic_rows::Outcome;
 use pgclinic_servers::{Checksums, Server, StartOptions};
 use pgclinic_testkit::{copy_of, seed, server};
 

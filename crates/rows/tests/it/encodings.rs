@@ -1,13 +1,15 @@
 //! Databases that are not in UTF-8: names, labels and the schema are what the server calls them, as values are.
 
+use pgclinic_model::Glob;
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::{Lines, compare, copied, copied_in, options, salvaged, session, session_with};
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Destination, Encoding, Outcome, SalvageOptions, end_of_load};
+use pgclinic_rows::{Destination, Encoding, SalvageOptions, end_of_load};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{copy_of, open, seed, server};
 
@@ -100,7 +102,7 @@ fn of_database(destination: &Path, form: &str, name: &str) -> SalvageOptions {
 }
 
 #[track_caller]
-fn assert_whole(account: &Account) {
+fn assert_whole(account: &SalvageReport) {
     assert_eq!(
         account.outcome,
         Outcome::Whole,

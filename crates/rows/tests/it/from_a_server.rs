@@ -1,5 +1,8 @@
 //! A salvage from a running server that refuses some of its pages, and that crashes in between.
 
+use pgclinic_model::document::SalvageReport;
+use pgclinic_model::{Glob, Progress};
+
 use crate::common;
 
 use std::fs::OpenOptions;
@@ -8,8 +11,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use common::{copied, options, session};
-use pgclinic_diagnose::{Glob, Progress};
-use pgclinic_rows::{Account, salvage_live};
+use pgclinic_rows::salvage_live;
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, seed, server};
 
@@ -55,7 +57,7 @@ fn path_of(server: &Server, relation: &str) -> String {
 const TOAST_OF_DOCS: &str =
     "(SELECT reltoastrelid FROM pg_class WHERE oid = 'public.docs'::regclass)";
 
-fn salvaged(server: &Server, destination: &Path, progress: &dyn Progress) -> Account {
+fn salvaged(server: &Server, destination: &Path, progress: &dyn Progress) -> SalvageReport {
     let options = options(destination, "copy");
     salvage_live(&Target::of(server, "clinic"), &options, progress).expect("a salvage")
 }

@@ -1,5 +1,8 @@
 //! What a running server gives beside its tables, in every form, in one snapshot, and to roles that may not do everything.
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+use pgclinic_model::{Glob, Progress};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -7,19 +10,20 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use common::{copied, options, session};
-use pgclinic_diagnose::{Glob, Progress};
-use pgclinic_rows::{
-    Account, Outcome, Partial, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live,
-};
+use pgclinic_rows::{Partial, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live};
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, open, seed, server};
 
-fn from_server(server: &Server, options: &SalvageOptions, progress: &dyn Progress) -> Account {
+fn from_server(
+    server: &Server,
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+) -> SalvageReport {
     salvage_live(&Target::of(server, "clinic"), options, progress).expect("a salvage")
 }
 
 /// The same of the stopped cluster, one database.
-fn from_files(copy: &TempCopy, options: &SalvageOptions) -> Account {
+fn from_files(copy: &TempCopy, options: &SalvageOptions) -> SalvageReport {
     let mut options = options.clone();
     options.selection.databases = vec![Glob::new("clinic")];
     salvage(&open(&copy.pgdata), &options, &Quiet).expect("a salvage")

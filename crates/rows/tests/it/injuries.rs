@@ -1,5 +1,10 @@
 //! A hurt cluster: rows outside of the hurt places are all there, none is invented, and what is missing is said.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::document::{LossPlace, Outcome, SalvageReport, TableAccount};
+use pgclinic_model::plan::{Change, Patch};
+use pgclinic_model::{Glob, Selection};
+
 use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,10 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::options;
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::plan::{Change, Patch};
-use pgclinic_diagnose::{Glob, Selection};
-use pgclinic_rows::{Account, LossPlace, Outcome, Rows, SalvageOptions, TableAccount, salvage};
+use pgclinic_rows::{Rows, SalvageOptions, salvage};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
@@ -39,7 +41,7 @@ struct Row {
 /// All rows that count, by table.
 type Tables = BTreeMap<String, Vec<Row>>;
 
-fn run(source: Arc<dyn Source>, folder: &Path) -> Option<(Account, Tables)> {
+fn run(source: Arc<dyn Source>, folder: &Path) -> Option<(SalvageReport, Tables)> {
     let cluster = Cluster::open(source).ok()?;
     let selection = Selection {
         databases: vec![Glob::new(DATABASE)],

@@ -1,5 +1,8 @@
 //! A salvage into a running server: the loaded database is the one that was salvaged, also when it took two runs.
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+use pgclinic_model::{Glob, Progress};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -7,10 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Lines, copied, options, session};
-use pgclinic_diagnose::{Glob, Progress};
-use pgclinic_rows::{
-    Account, Destination, Outcome, SalvageError, SalvageOptions, end_of_load, salvage,
-};
+use pgclinic_rows::{Destination, SalvageError, SalvageOptions, end_of_load, salvage};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
@@ -31,7 +31,7 @@ fn run(
     pgdata: &Path,
     options: &SalvageOptions,
     progress: &dyn Progress,
-) -> Result<Account, SalvageError> {
+) -> Result<SalvageReport, SalvageError> {
     salvage(&open(pgdata), options, progress)
 }
 
@@ -406,7 +406,7 @@ fn the_account_of_three_runs_is_that_of_one() {
         .execute("DROP EVENT TRIGGER no_room")
         .expect("dropped");
 
-    let told = |account: &Account| serde_json::to_value(account).expect("plain data");
+    let told = |account: &SalvageReport| serde_json::to_value(account).expect("plain data");
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
     assert_eq!(told(&account), told(&at_once));
     // Until somebody says that the account is written, it can be had once more.

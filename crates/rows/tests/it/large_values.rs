@@ -1,13 +1,15 @@
 //! Values larger than memory allows: each in a file of its own, whole, and told.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::Glob;
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::sync::Arc;
 
 use common::{options, session};
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Destination, Outcome, Partial, salvage};
+use pgclinic_rows::{Destination, Partial, salvage};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
@@ -158,7 +160,7 @@ fn sums(server: &Server, database: &str, table: &str) -> Vec<pgclinic_servers::T
     session(server, database).query(&question).expect("rows")
 }
 
-fn told<'a>(account: &'a Account, table: &str) -> &'a pgclinic_rows::TableAccount {
+fn told<'a>(account: &'a SalvageReport, table: &str) -> &'a pgclinic_model::document::TableAccount {
     let mut tables = account.tables.iter();
     tables.find(|one| one.table == table).expect("a table")
 }

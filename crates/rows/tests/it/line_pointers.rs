@@ -1,12 +1,13 @@
 //! Line pointers that were overwritten: the rows that they named are found by their structure, all of them.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::{Glob, Selection};
+
 use crate::common;
 
 use std::sync::Arc;
 
 use common::options;
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Glob, Selection};
 use pgclinic_rows::{SalvageOptions, salvage};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::{Overlay, OverlayPatch};

@@ -1,5 +1,7 @@
 //! `load.sql` of a folder, read by psql, makes the database again whose files lie there.
 
+use pgclinic_model::Glob;
+
 use crate::common;
 
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +9,6 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{copied, options, salvaged, session};
-use pgclinic_diagnose::Glob;
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{copy_of, run_as, seed, server};
 

@@ -1,5 +1,9 @@
 //! Rows that are gone without a trace on any page: an index, a map or the catalog tells of them, and the account says how many.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::Glob;
+use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -7,11 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use common::{options, session};
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{
-    Account, Destination, Outcome, SalvageOptions, Stream, TableAccount, salvage, salvage_live,
-};
+use pgclinic_rows::{Destination, SalvageOptions, Stream, salvage, salvage_live};
 use pgclinic_servers::{Checksums, Session, StopMode, Target};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
 use pgclinic_testkit::{Quiet, copy_of, seed, server};
@@ -167,7 +167,7 @@ fn of_loss(destination: &std::path::Path) -> SalvageOptions {
     options
 }
 
-fn run(cluster: &Cluster) -> Account {
+fn run(cluster: &Cluster) -> SalvageReport {
     let folder = tempfile::tempdir().expect("a folder");
     let options = of_loss(&folder.path().join("out"));
     let account = salvage(cluster, &options, &Quiet).expect("a destination");
@@ -178,7 +178,7 @@ fn run(cluster: &Cluster) -> Account {
     account
 }
 
-fn table<'a>(account: &'a Account, name: &str) -> &'a TableAccount {
+fn table<'a>(account: &'a SalvageReport, name: &str) -> &'a TableAccount {
     let found = account.tables.iter().find(|table| table.table == name);
     found.unwrap_or_else(|| panic!("{name} in {account:?}"))
 }
@@ -341,7 +341,7 @@ fn a_table_without_an_index(ward: &Ward) {
     patches.push(ward.cut("loss.plain", end));
     let account = run(&ward.hurt(patches));
     assert_eq!(account.outcome, Outcome::Incomplete);
-    let hint = |one: &pgclinic_diagnose::document::NotChecked| {
+    let hint = |one: &pgclinic_model::document::NotChecked| {
         !one.inherent && one.what.starts_with("the end of table loss.plain")
     };
     assert!(

@@ -1,5 +1,7 @@
 //! Keys of rows that are lost, told by the indexes that survived.
 
+use pgclinic_model::Glob;
+
 use crate::common;
 
 use std::collections::BTreeSet;
@@ -7,7 +9,6 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use common::{options, salvaged};
-use pgclinic_diagnose::Glob;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 

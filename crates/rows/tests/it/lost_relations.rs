@@ -1,5 +1,8 @@
 //! Relations whose rows in `pg_class` are lost are named by its indexes, and their rows are written all the same.
 
+use pgclinic_model::Level;
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -8,8 +11,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{Lines, copied, lines, options, salvaged};
-use pgclinic_diagnose::Level;
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
 
@@ -68,7 +69,7 @@ impl Hurt {
     }
 
     /// What was written adds up to what the server had: a table is there with all of its rows, or it is named.
-    fn salvage(&self, what: &str) -> Account {
+    fn salvage(&self, what: &str) -> SalvageReport {
         let folder = tempfile::tempdir().expect("a folder");
         let out = folder.path().join("out");
         let account = salvaged(&self.copy.pgdata, &options(&out, "copy"));
@@ -95,7 +96,7 @@ impl Hurt {
 }
 
 /// The table stands in the account, not as a whole one.
-fn is_hurt(account: &Account, name: &str) -> bool {
+fn is_hurt(account: &SalvageReport, name: &str) -> bool {
     let mut tables = account.tables.iter();
     tables.any(|table| format!("{}.{}", table.schema, table.table) == name && !table.is_whole())
 }
@@ -109,7 +110,7 @@ fn verdict(pgdata: &Path) -> (String, Vec<String>) {
     (document.verdict.name().to_owned(), rules)
 }
 
-fn written(account: &Account) -> u64 {
+fn written(account: &SalvageReport) -> u64 {
     account.tables.iter().map(|table| table.rows.written).sum()
 }
 

@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pgclinic_model::document::{LossPlace, Outcome, SalvageReport};
+
 use crate::common;
 
 use common::{compare, copied, options, salvaged};
-use pgclinic_rows::{Account, LossPlace, Outcome};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
@@ -41,7 +42,7 @@ fn crashed(major: u16) -> TempCopy {
 
 /// The reason that stands beside what was not salvaged.
 #[track_caller]
-fn why(account: &Account, what: &str) -> String {
+fn why(account: &SalvageReport, what: &str) -> String {
     let mut entries = account.not_salvaged.iter();
     let entry = entries.find(|entry| entry.what.contains(what));
     entry

@@ -1,12 +1,14 @@
 //! Of a long value with missing chunks its beginning is given, also where it is compressed.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::document::Outcome;
+
 use crate::common;
 
 use std::sync::Arc;
 
 use common::options;
-use pgclinic_cluster::Cluster;
-use pgclinic_rows::{Outcome, Partial, salvage};
+use pgclinic_rows::{Partial, salvage};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{Quiet, copy_of, seed, server};

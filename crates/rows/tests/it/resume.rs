@@ -1,12 +1,13 @@
 //! A salvage into a folder that was cut off goes on where it ended, and its account is that of one run.
 
+use pgclinic_model::Progress;
+
 use crate::common;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{options, salvaged};
-use pgclinic_diagnose::Progress;
 use pgclinic_rows::{SalvageError, end_of_work, salvage};
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{Quiet, open, seed, server};

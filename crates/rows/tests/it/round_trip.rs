@@ -1,11 +1,12 @@
 //! What is salvaged from a stopped cluster is what its server gave with `COPY … TO`, to the byte.
 
+use pgclinic_model::document::Outcome;
+
 use crate::common;
 
 use std::path::Path;
 
 use common::{compare, copied, options, salvaged};
-use pgclinic_rows::Outcome;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 

@@ -1,15 +1,17 @@
 //! The rows of a cluster whose server works: between the moment in which the files were listed and that in which they are read,
 //! something happens.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
+use pgclinic_model::{Glob, Progress};
+
 use crate::common;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::options;
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Glob, Progress};
-use pgclinic_rows::{Account, Outcome, SalvageOptions, TableAccount, salvage};
+use pgclinic_rows::{SalvageOptions, salvage};
 use pgclinic_servers::{Checksums, Server, Session};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
@@ -52,7 +54,7 @@ fn salvaged(
     session: Session,
     deeds: &[&'static str],
     options: &SalvageOptions,
-) -> Account {
+) -> SalvageReport {
     let source = DataDirectory::open_beside_a_server(pgdata).expect("a folder");
     let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
     let meanwhile = Meanwhile {
@@ -66,7 +68,7 @@ fn salvaged(
 }
 
 /// The salvage of `public.docs` alone.
-fn docs_of(major: u16, deeds: &[&'static str]) -> (Account, usize, Vec<u8>) {
+fn docs_of(major: u16, deeds: &[&'static str]) -> (SalvageReport, usize, Vec<u8>) {
     let (copy, server) = started(major);
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
@@ -81,7 +83,7 @@ fn docs_of(major: u16, deeds: &[&'static str]) -> (Account, usize, Vec<u8>) {
     (account, parts, bytes)
 }
 
-fn docs(account: &Account) -> &TableAccount {
+fn docs(account: &SalvageReport) -> &TableAccount {
     let [docs] = account.tables.as_slice() else {
         panic!("{} tables", account.tables.len());
     };

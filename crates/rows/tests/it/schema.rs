@@ -1,11 +1,12 @@
 //! A schema read from the files of a stopped cluster is what its server says of it, and makes it again.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::Glob;
+
 use crate::common;
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::Glob;
 use pgclinic_rows::schema::given::tables_in;
 use pgclinic_rows::schema::{Ddl, Definition, DefinitionKind, definitions};
 use pgclinic_servers::{Checksums, ConnectOptions, Server, Session, StopMode};

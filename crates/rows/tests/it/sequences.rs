@@ -1,5 +1,7 @@
 //! Values of sequences: after a crash those of the server's recovery, and never in silence from a page that was hurt.
 
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::collections::BTreeMap;
@@ -7,7 +9,6 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use common::{options, salvaged, session};
-use pgclinic_rows::{Account, Outcome};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 
@@ -61,7 +62,7 @@ fn last_values(running: &Server) -> BTreeMap<String, (i64, bool)> {
     values
 }
 
-fn salvaged_values(account: &Account) -> BTreeMap<String, (i64, bool)> {
+fn salvaged_values(account: &SalvageReport) -> BTreeMap<String, (i64, bool)> {
     let known = account.sequences.iter();
     known
         .filter(|one| SEQUENCES.iter().any(|(name, ..)| *name == one.sequence))

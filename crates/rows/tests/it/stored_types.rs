@@ -1,12 +1,14 @@
 //! Values of types whose text is not known here come over as they are, or not at all: never as another value.
 
+use pgclinic_model::Glob;
+use pgclinic_model::document::{Outcome, SalvageReport};
+
 use crate::common;
 
 use std::path::Path;
 
 use common::{copied, options, session};
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Account, Destination, Outcome, SalvageOptions, end_of_load, salvage};
+use pgclinic_rows::{Destination, SalvageOptions, end_of_load, salvage};
 use pgclinic_servers::{Checksums, Server, StopMode, Target};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
@@ -25,7 +27,7 @@ fn loaded(
     statements: &str,
     prepare: &str,
     change: impl FnOnce(&mut SalvageOptions),
-    look: impl FnOnce(&Server, Account),
+    look: impl FnOnce(&Server, SalvageReport),
 ) -> Vec<(String, common::Lines)> {
     let installation = server(major);
     let source = copy_of(&seed(&installation, Checksums::On));

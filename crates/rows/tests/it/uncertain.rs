@@ -1,13 +1,15 @@
 //! Rows whose transactions' status is lost: each is in the account with its verdict, written or not.
 
+use pgclinic_cluster::Cluster;
+use pgclinic_model::Glob;
+use pgclinic_model::document::Outcome;
+
 use crate::common;
 
 use std::sync::Arc;
 
 use common::{options, session};
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::Glob;
-use pgclinic_rows::{Outcome, Rows, salvage};
+use pgclinic_rows::{Rows, salvage};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{Quiet, copy_of, seed, server};

@@ -1,8 +1,8 @@
 //! The neighbours of a btree leaf pass it by, though it is not deleted.
 
-use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::btree_site;
 use crate::followers;

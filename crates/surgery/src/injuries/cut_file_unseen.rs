@@ -1,7 +1,7 @@
 //! A table was cut at the border of a block, and no index and no map tells how long it was.
 
-use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::Fork;
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::index_entries::nothing_leads_to;
 use crate::injury::{Injury, SiteWants, Wound};

@@ -1,7 +1,7 @@
 //! A table was cut at the border of a block and its visibility map is gone, but an index knows its rows.
 
-use pgclinic_diagnose::plan::{Change, Patch};
 use pgclinic_format::Fork;
+use pgclinic_model::plan::{Change, Patch};
 
 use crate::followers;
 use crate::index_entries::entries_to;

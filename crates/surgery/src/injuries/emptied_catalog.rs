@@ -1,7 +1,7 @@
 //! The file of pg_class is empty.
 
-use pgclinic_diagnose::plan::Change;
 use pgclinic_format::RelationMap;
+use pgclinic_model::plan::Change;
 
 use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};

@@ -1,6 +1,6 @@
 //! Every file of a database is gone; its folder is left.
 
-use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_model::plan::{Change, Patch};
 use pgclinic_source::EntryKind;
 
 use crate::followers;

@@ -1,8 +1,8 @@
 //! The init fork of an unlogged index has a root.
 
-use pgclinic_diagnose::plan::Change;
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::plan::Change;
 
 use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{INIT_FILE, Site};

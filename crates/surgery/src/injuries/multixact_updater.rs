@@ -1,8 +1,8 @@
 //! The member of a multixact that changed a row has not begun yet.
 
-use pgclinic_diagnose::plan::Change;
 use pgclinic_format::MultiXactId;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
+use pgclinic_model::plan::Change;
 
 use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Finding, Level};
+use pgclinic_model::{Finding, Level};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::Source;
 use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};

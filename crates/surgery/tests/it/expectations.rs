@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::plan::{Change, Patch};
-use pgclinic_diagnose::{Finding, Glob, Level, Selection, Severity, is_comparison, is_expected};
+use pgclinic_diagnose::{is_comparison, is_expected};
+use pgclinic_model::plan::{Change, Patch};
+use pgclinic_model::{Finding, Glob, Level, Selection, Severity};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};

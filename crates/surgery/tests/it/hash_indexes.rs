@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::plan::Change;
-use pgclinic_diagnose::{Finding, Glob, Level, Selection};
+use pgclinic_model::plan::Change;
+use pgclinic_model::{Finding, Glob, Level, Selection};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::{Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, Sites, injury_named, plan_on};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Finding, Level, Severity};
+use pgclinic_model::{Finding, Level, Severity};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, checked, copy_of, seed, server};

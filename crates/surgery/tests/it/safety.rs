@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use pgclinic_diagnose::plan::{Change, Patch};
+use pgclinic_model::plan::{Change, Patch};
 use pgclinic_servers::Checksums;
 use pgclinic_surgery::{
     Consent, Error, MARKER_FILE, Operation, apply, copy_to, mark_copy, safety, undo,

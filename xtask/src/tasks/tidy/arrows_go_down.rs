@@ -17,6 +17,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("statistics", 0),
     ("source", 1),
     ("servers", 1),
+    ("model", 1),
     ("cluster", 2),
     ("diagnose", 3),
     ("rows", 4),

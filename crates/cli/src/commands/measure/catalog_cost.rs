@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use pgclinic_diagnose::document::{
+use pgclinic_diagnose::{MeasureOptions, measure_cluster};
+use pgclinic_lab::statements;
+use pgclinic_model::document::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, Figure, StatementCost, Tool,
 };
-use pgclinic_diagnose::{Glob, MeasureOptions, Selection, measure_cluster};
-use pgclinic_lab::statements;
+use pgclinic_model::{Glob, Selection};
 use pgclinic_report::Document;
 use pgclinic_servers::{
     InitOptions, RunAs, Scratch, Server, Session, StartOptions, Wanted, find, initdb,

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, ForkFiles};
-use pgclinic_diagnose::Progress;
 use pgclinic_format::{Fork, Layout};
+use pgclinic_model::Progress;
+use pgclinic_model::document::SalvageReport;
 use pgclinic_rows::schema::given::{GivenTable, columns_in, table_in};
 use pgclinic_rows::schema::guess::statement;
-use pgclinic_rows::{Account, BareTable, SalvageOptions, guess_columns, salvage_file};
+use pgclinic_rows::{BareTable, SalvageOptions, guess_columns, salvage_file};
 use pgclinic_source::{DataDirectory, Source};
 
 use super::Arguments;
@@ -27,7 +28,7 @@ pub(super) fn run(
     parts: Option<Parts>,
     progress: &dyn Progress,
     world: &mut World<'_>,
-) -> Result<Account, Failure> {
+) -> Result<SalvageReport, Failure> {
     let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
     let target = file.target(&options.spec);

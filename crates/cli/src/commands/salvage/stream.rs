@@ -2,7 +2,8 @@
 
 use std::sync::mpsc::Receiver;
 
-use pgclinic_rows::{Account, SalvageError};
+use pgclinic_model::document::SalvageReport;
+use pgclinic_rows::SalvageError;
 
 use crate::exit::Failure;
 use crate::world::World;
@@ -14,8 +15,8 @@ pub(super) type Parts = Receiver<Vec<u8>>;
 pub(super) fn taken(
     parts: Option<Parts>,
     world: &mut World<'_>,
-    work: impl FnOnce() -> Result<Account, SalvageError> + Send,
-) -> Result<Account, Failure> {
+    work: impl FnOnce() -> Result<SalvageReport, SalvageError> + Send,
+) -> Result<SalvageReport, Failure> {
     let Some(parts) = parts else {
         return Ok(work()?);
     };

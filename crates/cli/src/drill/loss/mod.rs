@@ -20,11 +20,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::document::{LossCell, NotRun, Verdict};
-use pgclinic_diagnose::{CheckDocument, Level, Selection, Severity};
+use pgclinic_model::document::{LossCell, NotRun, SalvageReport, Verdict};
+use pgclinic_model::{CheckDocument, Level, Selection, Severity};
 use pgclinic_rows::forms::form_named;
 use pgclinic_rows::{
-    Account, Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, salvage,
+    Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, salvage,
 };
 
 use crate::drill::bench_copy::BenchCopy;
@@ -319,7 +319,7 @@ fn rescue(pgdata: &Path, folder: &Path) -> Rescued {
     }
 }
 
-fn rescued(pgdata: &Path, folder: &Path) -> Result<Account, Failure> {
+fn rescued(pgdata: &Path, folder: &Path) -> Result<SalvageReport, Failure> {
     let cluster = master::open(pgdata)?;
     let form = form_named("csv").ok_or_else(|| Failure::new("there is no form csv"))?;
     let options = SalvageOptions {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgclinic_cli::{Terminal, World, run};
-use pgclinic_diagnose::{CheckDocument, Severity};
+use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_servers::Scratch;
 use pgclinic_testkit::run_as;
 
@@ -119,7 +119,7 @@ pub(crate) fn told(document: &CheckDocument) -> String {
 
 /// How many findings are of this severity.
 pub(crate) fn count(document: &CheckDocument, severity: Severity) -> usize {
-    let of = |finding: &&pgclinic_diagnose::Finding| finding.severity == severity;
+    let of = |finding: &&pgclinic_model::Finding| finding.severity == severity;
     document.findings.iter().filter(of).count()
 }
 
@@ -129,7 +129,7 @@ pub(crate) type Seen = BTreeSet<(String, String, Option<u32>, Option<String>)>;
 pub(crate) fn seen(document: &CheckDocument) -> Seen {
     let worth = document.findings.iter();
     let worth = worth.filter(|finding| finding.severity != Severity::Note);
-    let key = |finding: &pgclinic_diagnose::Finding| {
+    let key = |finding: &pgclinic_model::Finding| {
         let place = &finding.place;
         (
             finding.rule.clone(),

@@ -1,6 +1,6 @@
 //! Catalogs damaged so that names or columns are unknown: what can be looked at by structure alone is looked at.
 
-use pgclinic_diagnose::{CheckDocument, Verdict};
+use pgclinic_model::{CheckDocument, Verdict};
 use pgclinic_source::OverlayPatch;
 
 use crate::cases::scene::{PAGE, Scene, bytes, replaced, seal};

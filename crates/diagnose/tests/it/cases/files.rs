@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{Finding, Level, Verdict};
 use pgclinic_format::build::put_u32;
 use pgclinic_format::control_file;
+use pgclinic_model::{Finding, Level, Verdict};
 use pgclinic_source::{Overlay, OverlayPatch};
 use pgclinic_testkit::{checked, directory};
 

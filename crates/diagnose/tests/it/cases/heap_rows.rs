@@ -1,9 +1,9 @@
 //! The first half of `pg_amcheck`'s test of heap tuples, on its own table: a frozen row, and one edit of it after the other.
 
-use pgclinic_diagnose::Level;
 use pgclinic_format::Page;
 use pgclinic_format::build::{put_u16, put_u32, seal_page};
 use pgclinic_format::heap_tuple::{HEAP_HASNULL, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
+use pgclinic_model::Level;
 use pgclinic_servers::{Checksums, StartOptions, StopMode};
 use pgclinic_testkit::{checked, copy_of, open, seed, server};
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Finding, Glob, Level, Selection, Severity};
 use pgclinic_format::Oid;
 use pgclinic_format::build::{put_u16, seal_page};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::{CheckDocument, Finding, Glob, Level, Selection, Severity};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch, read_all};
 use pgclinic_testkit::{checked_only, directory, open, seed, server};

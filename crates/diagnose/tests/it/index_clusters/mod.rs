@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckDocument, Level, Severity};
+use pgclinic_model::{CheckDocument, Level, Severity};
 use pgclinic_servers::{
     Checksums, InitOptions, Installation, Scratch, Server, StartOptions, StopMode, initdb,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_diagnose::document::{DecisionCard, DecisionWord, Side};
+use pgclinic_model::document::{DecisionCard, DecisionWord, Side};
 
 use super::BROKEN_RULES;
 use super::provider::SCOPE;

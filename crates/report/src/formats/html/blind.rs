@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{BlindDocument, BlindTrial};
+use pgclinic_model::document::{BlindDocument, BlindTrial};
 
 use super::escape::Esc;
 use super::{details, shell};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::CatalogCostDocument;
+use pgclinic_model::document::CatalogCostDocument;
 
 use super::escape::Esc;
 use super::shell;

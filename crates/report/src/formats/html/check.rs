@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use pgclinic_diagnose::document::{CheckDocument, Coverage, Evidence, Verdict};
+use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Verdict};
 
 use super::escape::Esc;
 use super::{details, dump, finding, map, plan, shell};
@@ -214,7 +214,7 @@ fn evidence(pages: &[&Evidence], group: &Group<'_>, out: &mut dyn io::Write) -> 
     let total = plural(count_of(pages.len()), "page");
     writeln!(out, "<h3>Bytes as they were found: {total}</h3>")?;
     for page in pages {
-        let here = |place: &pgclinic_diagnose::document::Place| {
+        let here = |place: &pgclinic_model::document::Place| {
             place.path == page.path && place.block == Some(page.block)
         };
         let findings: Vec<_> = group

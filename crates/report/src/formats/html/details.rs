@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use pgclinic_diagnose::document::NotChecked;
+use pgclinic_model::document::NotChecked;
 
 use super::escape::Esc;
 use super::markdown;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Copy, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference};
+use pgclinic_model::document::{Copy, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference};
 
 use super::escape::Esc;
 use super::{details, shell};

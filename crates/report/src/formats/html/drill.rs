@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{DrillDocument, DrillRow, ServerAnswer};
+use pgclinic_model::document::{DrillDocument, DrillRow, ServerAnswer};
 
 use super::escape::Esc;
 use super::{details, shell};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
-use pgclinic_diagnose::document::{Evidence, Finding, HexRange, Kind};
+use pgclinic_model::document::{Evidence, Finding, HexRange, Kind};
 
 use super::escape::Esc;
 use crate::hex::{self, Hex, LINE_BYTES, Line};

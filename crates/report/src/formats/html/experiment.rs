@@ -7,7 +7,7 @@ mod runs;
 
 use std::io;
 
-use pgclinic_diagnose::document::{DecisionWord, ExperimentDocument};
+use pgclinic_model::document::{DecisionWord, ExperimentDocument};
 
 use super::escape::Esc;
 use super::shell;

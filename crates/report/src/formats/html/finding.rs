@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use pgclinic_diagnose::document::{Finding, Remedy};
+use pgclinic_model::document::{Finding, Remedy};
 
 use super::escape::Esc;
 use super::plan;

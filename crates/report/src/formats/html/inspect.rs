@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{
+use pgclinic_model::document::{
     Field, Finding, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use pgclinic_diagnose::document::RelationSummary;
+use pgclinic_model::document::RelationSummary;
 
 use super::escape::Esc;
 use crate::block_map::BlockMap;

@@ -2,11 +2,9 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Figure, MeasureDocument, MeasuredRelation, Sections, Spread};
-use pgclinic_diagnose::measures::{
-    FigureKind, Unit, column_figures, database_figures, relation_figures,
-};
 use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_model::document::{Figure, MeasureDocument, MeasuredRelation, Sections, Spread};
+use pgclinic_model::{FigureKind, FigureKinds, FigureList, Unit};
 
 use super::escape::Esc;
 use super::{details, shell};
@@ -19,7 +17,11 @@ const WHOLE_MAX: usize = 200;
 /// Bars of a picture: more values than these share bars.
 const BARS_MAX: u64 = 101;
 
-pub(super) fn render(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn render(
+    document: &MeasureDocument,
+    kinds: &FigureKinds,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     shell::open("Measurements", out)?;
     shell::kicker("pgclinic measure", &document.target, out)?;
     let word = if document.interrupted {
@@ -46,14 +48,14 @@ pub(super) fn render(document: &MeasureDocument, out: &mut dyn io::Write) -> io:
     hints(document, out)?;
     growth(document, out)?;
     overview(&relations, out)?;
-    databases(document, out)?;
+    databases(document, &kinds.of_databases, out)?;
     out.write_all(b"<section>\n<h2>Relation by relation</h2>\n")?;
     let with_figures = relations
         .iter()
         .enumerate()
         .filter(|(_, own)| !own.sections.is_empty());
     for (number, own) in with_figures.take(WHOLE_MAX) {
-        whole(number, own, out)?;
+        whole(number, own, kinds, out)?;
     }
     out.write_all(b"</section>\n")?;
     shell::close(&document.tool, out)
@@ -145,7 +147,12 @@ fn cells(number: usize, own: &MeasuredRelation, section: &str) -> [String; 10] {
     ]
 }
 
-fn whole(number: usize, own: &MeasuredRelation, out: &mut dyn io::Write) -> io::Result<()> {
+fn whole(
+    number: usize,
+    own: &MeasuredRelation,
+    kinds: &FigureKinds,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let open = if number < 3 { " open" } else { "" };
     writeln!(
         out,
@@ -156,7 +163,7 @@ fn whole(number: usize, own: &MeasuredRelation, out: &mut dyn io::Write) -> io::
     )?;
     ledger(own, out)?;
     let range = |section: &str, kind: &FigureKind| interval(own, section, kind);
-    figures(relation_figures(), &own.sections, &range, out)?;
+    figures(&kinds.of_relations, &own.sections, &range, out)?;
     for column in &own.columns {
         writeln!(
             out,
@@ -166,7 +173,7 @@ fn whole(number: usize, own: &MeasuredRelation, out: &mut dyn io::Write) -> io::
         )?;
         make_up(&column.sections, out)?;
         figures(
-            column_figures(),
+            &kinds.of_columns,
             &column.sections,
             &|_, _| String::new(),
             out,
@@ -177,16 +184,16 @@ fn whole(number: usize, own: &MeasuredRelation, out: &mut dyn io::Write) -> io::
 
 /// A table of figures, then their pictures.
 fn figures(
-    kinds: impl Iterator<Item = (&'static str, &'static FigureKind)>,
+    kinds: &FigureList,
     sections: &Sections,
     range: &dyn Fn(&str, &FigureKind) -> String,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let there = |(section, kind): (&'static str, &'static FigureKind)| {
-        let figure = sections.get(section)?.get(kind.name)?.as_ref()?;
-        Some((section, kind, figure))
+    let there = |(section, kind): &(&'static str, &'static FigureKind)| {
+        let figure = sections.get(*section)?.get(kind.name)?.as_ref()?;
+        Some((*section, *kind, figure))
     };
-    let there: Vec<_> = kinds.filter_map(there).collect();
+    let there: Vec<_> = kinds.iter().filter_map(there).collect();
     out.write_all(b"<div class=wide><table class=figures>\n<tbody>\n")?;
     for (section, kind, figure) in &there {
         if matches!(figure, Figure::Points(_)) {
@@ -361,7 +368,11 @@ fn growth(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()>
     out.write_all(b"</tbody></table></div>\n</section>\n")
 }
 
-fn databases(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<()> {
+fn databases(
+    document: &MeasureDocument,
+    kinds: &FigureList,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     if document.databases.is_empty() {
         return Ok(());
     }
@@ -372,12 +383,7 @@ fn databases(document: &MeasureDocument, out: &mut dyn io::Write) -> io::Result<
             "<details class=item><summary><strong>{}</strong></summary>",
             Esc(&own.database)
         )?;
-        figures(
-            database_figures(),
-            &own.sections,
-            &|_, _| String::new(),
-            out,
-        )?;
+        figures(kinds, &own.sections, &|_, _| String::new(), out)?;
         out.write_all(b"</details>\n")?;
     }
     out.write_all(b"</section>\n")

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::PlanStep;
-use pgclinic_diagnose::plan::Safety;
+use pgclinic_model::document::PlanStep;
+use pgclinic_model::plan::Safety;
 
 use super::escape::Esc;
 use crate::words::{self, count};

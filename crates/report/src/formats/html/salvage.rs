@@ -2,10 +2,9 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::NotChecked;
-use pgclinic_rows::{
-    Account, CheckAccount, CountAccount, LargeObjectsAccount, LossPlace, Outcome, ReplayAccount,
-    SequenceAccount, SnapshotAccount, TableAccount,
+use pgclinic_model::document::{
+    CheckAccount, CountAccount, LargeObjectsAccount, LossPlace, NotChecked, Outcome, ReplayAccount,
+    SalvageReport, SequenceAccount, SnapshotAccount, TableAccount,
 };
 
 use super::details::reasons;
@@ -20,7 +19,7 @@ use crate::words::{self, bytes, count, count_of, plural};
 /// A list of more places is closed at first.
 const OPEN_PLACES: usize = 12;
 
-pub(super) fn render(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn render(account: &SalvageReport, out: &mut dyn io::Write) -> io::Result<()> {
     let (word, class) = match account.outcome {
         _ if account.interrupted => ("INTERRUPTED", "warn"),
         Outcome::Whole => ("WHOLE", "good"),
@@ -82,7 +81,7 @@ fn not_salvaged(entries: &[NotChecked], out: &mut dyn io::Write) -> io::Result<(
     Ok(())
 }
 
-fn lost_databases(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
+fn lost_databases(account: &SalvageReport, out: &mut dyn io::Write) -> io::Result<()> {
     if account.lost_databases.is_empty() {
         return Ok(());
     }
@@ -157,7 +156,7 @@ const COUNTS: [Count; 13] = [
     ("Changed pages", |table| table.changed_pages),
 ];
 
-fn tables(account: &Account, out: &mut dyn io::Write) -> io::Result<()> {
+fn tables(account: &SalvageReport, out: &mut dyn io::Write) -> io::Result<()> {
     if account.tables.is_empty() {
         return out.write_all(b"<p class=none>No table was written.</p>\n");
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pgclinic_diagnose::document::{Target, Tool};
+use pgclinic_model::document::{Target, Tool};
 use sha2::{Digest, Sha256};
 
 use super::escape::Esc;

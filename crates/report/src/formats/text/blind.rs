@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{BlindDocument, BlindTrial};
+use pgclinic_model::document::{BlindDocument, BlindTrial};
 
 use super::drill::table;
 use super::sheet::{Ink, Sheet};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use pgclinic_diagnose::document::{CheckDocument, Coverage, Finding, NotChecked, Remedy, Verdict};
+use pgclinic_model::document::{CheckDocument, Coverage, Finding, NotChecked, Remedy, Verdict};
 
 use super::plan;
 use super::sheet::{Ink, Sheet};

@@ -4,7 +4,7 @@ use std::io;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, Width};
-use pgclinic_diagnose::document::{DrillDocument, DrillRow, ServerAnswer};
+use pgclinic_model::document::{DrillDocument, DrillRow, ServerAnswer};
 
 use super::sheet::{Ink, Sheet};
 use crate::words::{self, clean, count, count_of};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{
+use pgclinic_model::document::{
     DecisionCard, DecisionWord, ExperimentDocument, MetricFigure, RunWord,
 };
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
+use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 
 use super::check;
 use super::sheet::{Ink, Sheet};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{LossCell, LossDocument};
+use pgclinic_model::document::{LossCell, LossDocument};
 
 use super::drill::table;
 use super::sheet::{Ink, Sheet};

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{Figure, Growth, MeasureDocument, MeasuredRelation, Sections};
-use pgclinic_diagnose::measures::{FigureKind, column_figures, database_figures, relation_figures};
+use pgclinic_model::document::{Figure, Growth, MeasureDocument, MeasuredRelation, Sections};
+use pgclinic_model::{FigureKind, FigureKinds, FigureList};
 
 use super::drill::table;
 use super::sheet::{Ink, Sheet};
@@ -18,7 +18,11 @@ const WHOLE_MAX: usize = 8;
 /// Hints, limits and relations that grow are listed up to this number.
 const NOTED_MAX: usize = 10;
 
-pub(super) fn render(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
+pub(super) fn render(
+    document: &MeasureDocument,
+    kinds: &FigureKinds,
+    sheet: &mut Sheet<'_>,
+) -> io::Result<()> {
     headline(document, sheet)?;
     sheet.text(2, &clean(&words::target(&document.target)))?;
     for note in &document.notes {
@@ -37,14 +41,14 @@ pub(super) fn render(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::R
     }
     if document.relations.len() <= WHOLE_MAX {
         for relation in &document.relations {
-            whole(relation, sheet)?;
+            whole(relation, kinds, sheet)?;
         }
     } else {
         tables(document, sheet)?;
         btrees(document, sheet)?;
         others(document, sheet)?;
         long_values(document, sheet)?;
-        databases(document, sheet)?;
+        databases(document, &kinds.of_databases, sheet)?;
     }
     hints(document, sheet)?;
     document
@@ -212,7 +216,7 @@ fn unknown() -> String {
 }
 
 /// Every figure of one relation.
-fn whole(own: &MeasuredRelation, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn whole(own: &MeasuredRelation, kinds: &FigureKinds, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.gap()?;
     let title = sheet.ink(Ink::Strong, &title(own));
     sheet.text(
@@ -223,7 +227,7 @@ fn whole(own: &MeasuredRelation, sheet: &mut Sheet<'_>) -> io::Result<()> {
             plural(own.blocks, "page")
         ),
     )?;
-    for (section, kind) in relation_figures() {
+    for (section, kind) in &kinds.of_relations {
         if let Some(figure) = own.figure(section, kind.name) {
             let range = interval(own, section, kind);
             figure_line(kind, figure, &range, sheet)?;
@@ -233,20 +237,20 @@ fn whole(own: &MeasuredRelation, sheet: &mut Sheet<'_>) -> io::Result<()> {
         let name = format!("column {} ({})", column.name, column.type_name);
         let name = sheet.ink(Ink::Strong, &clean(&name));
         sheet.text(2, &name)?;
-        figures(column_figures(), &column.sections, sheet)?;
+        figures(kinds.of_columns.iter(), &column.sections, sheet)?;
     }
     Ok(())
 }
 
 /// What a section says of one thing; figures of nothing at all are left out.
-fn figures(
-    kinds: impl Iterator<Item = (&'static str, &'static FigureKind)>,
+fn figures<'a>(
+    kinds: impl Iterator<Item = &'a (&'static str, &'static FigureKind)>,
     sections: &Sections,
     sheet: &mut Sheet<'_>,
 ) -> io::Result<()> {
     for (section, kind) in kinds {
         let figure = sections
-            .get(section)
+            .get(*section)
             .and_then(|own| own.get(kind.name)?.as_ref());
         match figure {
             None | Some(Figure::Count(0)) => {}
@@ -327,7 +331,11 @@ fn long_values(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<
 }
 
 /// Large objects, where there are any.
-fn databases(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn databases(
+    document: &MeasureDocument,
+    kinds: &FigureList,
+    sheet: &mut Sheet<'_>,
+) -> io::Result<()> {
     let with_objects = document
         .databases
         .iter()
@@ -337,7 +345,9 @@ fn databases(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()
         let name = format!("large objects of {}", clean(&own.database));
         let name = sheet.ink(Ink::Strong, &name);
         sheet.text(0, &name)?;
-        let kinds = database_figures().filter(|(section, _)| *section == "large_objects");
+        let kinds = kinds
+            .iter()
+            .filter(|(section, _)| *section == "large_objects");
         figures(kinds, &own.sections, sheet)?;
     }
     Ok(())

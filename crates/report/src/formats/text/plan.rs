@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::PlanStep;
+use pgclinic_model::document::PlanStep;
 
 use super::sheet::{Ink, Sheet};
 use crate::words::{self, clean, count, count_of};

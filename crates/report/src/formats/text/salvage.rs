@@ -2,9 +2,9 @@
 
 use std::io;
 
-use pgclinic_rows::{
-    Account, CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LossPlace, LostBy, Outcome,
-    TableAccount,
+use pgclinic_model::document::{
+    CheckAccount, ColumnAs, CountAccount, DoubtfulObject, LossPlace, LostBy, Outcome,
+    SalvageReport, TableAccount,
 };
 
 use super::sheet::{Ink, Sheet};
@@ -13,7 +13,7 @@ use crate::words::{self, clean, count, count_of, plural};
 /// Places of loss that are shown of one table.
 const PLACES_SHOWN: usize = 10;
 
-pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+pub(super) fn render(account: &SalvageReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.raw(&headline(account, sheet))?;
     let about = clean(&words::target(&account.target));
     let rows = clean(&account.rows);
@@ -80,7 +80,7 @@ pub(super) fn render(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()>
 }
 
 /// What was left out, and apart from it what lies in the nature of things.
-fn render_gaps(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn render_gaps(account: &SalvageReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let all = account.not_salvaged.iter();
     let (inherent, ours): (Vec<_>, Vec<_>) = all.partition(|reason| reason.inherent);
     for (reasons, ink, title) in [
@@ -101,7 +101,7 @@ fn render_gaps(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn render_lost_databases(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn render_lost_databases(account: &SalvageReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
     if account.lost_databases.is_empty() {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(crate) fn count_words(told: &CountAccount) -> String {
 }
 
 /// Those whose values may be wrong.
-fn render_sequences(account: &Account, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn render_sequences(account: &SalvageReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let mut open = account.sequences.iter().filter(|one| one.doubt.is_some());
     if account.sequences.iter().all(|one| one.doubt.is_none()) {
         return Ok(());
@@ -253,7 +253,7 @@ pub(crate) fn check_words(check: &CheckAccount) -> Option<String> {
     }
 }
 
-fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
+fn headline(account: &SalvageReport, sheet: &Sheet<'_>) -> String {
     let (ink, word) = match account.outcome {
         _ if account.interrupted => (Ink::Warn, "INTERRUPTED"),
         Outcome::Whole => (Ink::Good, "WHOLE"),
@@ -271,7 +271,7 @@ fn headline(account: &Account, sheet: &Sheet<'_>) -> String {
 }
 
 /// What was written, and what of it or beside it is not as it was.
-pub(crate) fn extent(account: &Account) -> Vec<String> {
+pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
     let totals = &account.totals;
     let files = account.tables.iter().filter(|table| table.file.is_some());
     let bytes: u64 = files.clone().map(|table| table.file_bytes).sum();

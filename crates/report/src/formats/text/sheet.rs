@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::rule::Severity;
+use pgclinic_model::Severity;
 
 use crate::Options;
 

@@ -2,9 +2,9 @@
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Pieces};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Oid, Page, types::Tid};
+use pgclinic_model::document::LossPlace;
 
 use super::super::SalvageOptions;
-use super::super::account::LossPlace;
 use super::super::error::SalvageError;
 use super::super::reading::{HELD_ROWS, look, map_marks};
 use super::{Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};

@@ -10,10 +10,10 @@ use std::iter::Peekable;
 use std::path::PathBuf;
 
 use pgclinic_format::Oid;
+use pgclinic_model::document::{DoubtfulObject, LargeObjectsAccount, LossPlace, PLACES_MAX};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use super::SalvageOptions;
-use super::account::{DoubtfulObject, LargeObjectsAccount, LossPlace};
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::large_object_columns::Columns;
@@ -126,7 +126,7 @@ impl Objects {
             PG_LARGEOBJECT => "pg_largeobject",
             _ => "pg_largeobject_metadata",
         };
-        let room = super::PLACES_MAX.saturating_sub(self.places.len());
+        let room = PLACES_MAX.saturating_sub(self.places.len());
         let places = places.into_iter().take(room).map(|place| LossPlace {
             why: format!("{name}: {}", place.why),
             ..place
@@ -161,12 +161,10 @@ impl Objects {
 /// Objects of which nothing was found, where something was lost.
 fn without_pages(sizes: &BTreeMap<Oid, u64>) -> Vec<DoubtfulObject> {
     let empty = sizes.iter().filter(|(_, size)| **size == 0);
-    let told = empty
-        .take(super::PLACES_MAX)
-        .map(|(oid, _)| DoubtfulObject {
-            object: *oid,
-            why: "no page of it was found: it is empty, or lost".into(),
-        });
+    let told = empty.take(PLACES_MAX).map(|(oid, _)| DoubtfulObject {
+        object: *oid,
+        why: "no page of it was found: it is empty, or lost".into(),
+    });
     told.collect()
 }
 
@@ -230,7 +228,7 @@ impl Pages {
             (before, end) if before == oid => end,
             _ => 0,
         };
-        if start > end && doubtful.len() < super::PLACES_MAX {
+        if start > end && doubtful.len() < PLACES_MAX {
             doubtful.push(DoubtfulObject {
                 object: oid,
                 why: format!("bytes {end} to {start} were not found, and read as zeros"),

@@ -11,13 +11,12 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
+use pgclinic_model::document::{LargeObjectsAccount, NotChecked, TableAccount};
 use pgclinic_servers::{Session, SqlError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::super::account::{LargeObjectsAccount, TableAccount};
 use super::super::finished_tables::FinishedTable;
 use crate::schema::literal;
 

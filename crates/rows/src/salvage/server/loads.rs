@@ -4,9 +4,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pgclinic_model::document::TableAccount;
 use pgclinic_servers::{CopyIn, Session, SqlError, Target};
 
-use super::super::account::TableAccount;
 use super::super::error::SalvageError;
 use super::super::outlet::Finished;
 use super::super::staging::Staging;

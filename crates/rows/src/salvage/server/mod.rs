@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use pgclinic_cluster::{Catalog, Cluster};
-use pgclinic_diagnose::Progress;
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{NotChecked, SalvageReport, TableAccount};
 use pgclinic_servers::{ConnectOptions, Message, Session, SqlError, Target};
 
 use super::crew::Crew;
@@ -23,8 +23,8 @@ use super::outlet::Outlet;
 use super::plan::{Planned, not_salvaged};
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
-    Account, Beside, Replaying, SalvageOptions, TableAccount, charset_of, is_own, large_objects,
-    loss_search, plan_of, sequences, style_of,
+    Beside, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search, plan_of,
+    sequences, style_of,
 };
 use crate::forms::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
@@ -49,7 +49,7 @@ pub(super) fn load(
     options: &SalvageOptions,
     progress: &dyn Progress,
     replaying: &Replaying<'_>,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let mut options = options.clone();
     // The server computes them.
@@ -165,7 +165,7 @@ fn search_losses(
     options: &SalvageOptions,
     progress: &dyn Progress,
     replaying: &Replaying<'_>,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let files = MainForks::of_database(cluster, catalog.database);
     let place = Beside {
@@ -201,7 +201,7 @@ pub(super) fn suitable(options: &SalvageOptions) -> Result<(), SalvageError> {
 }
 
 /// What was told since there were so many entries.
-fn since(known: usize, account: &Account) -> Vec<NotChecked> {
+fn since(known: usize, account: &SalvageReport) -> Vec<NotChecked> {
     account
         .not_salvaged
         .get(known..)
@@ -216,7 +216,7 @@ fn load_objects(
     options: &SalvageOptions,
     before: objects::Before,
     progress: &dyn Progress,
-    (session, account): (&mut Session, &mut Account),
+    (session, account): (&mut Session, &mut SalvageReport),
 ) -> Result<(), SalvageError> {
     if !options.selection.relations.is_empty() || !options.selection.filenodes.is_empty() {
         return Ok(());
@@ -325,7 +325,7 @@ fn schemas_of(catalog: &Catalog, ddl: &Ddl) -> BTreeSet<String> {
 fn run_steps<'s>(
     session: &mut Session,
     steps: impl Iterator<Item = &'s Step>,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let prepared = session.execute(SESSION);
     prepared.map_err(|source| SalvageError::server("prepare the session", source))?;
@@ -357,7 +357,7 @@ fn is_of_the_server(message: &Message) -> bool {
 }
 
 /// What stood in a tablespace that is not there stands in the usual one.
-fn run_step(session: &mut Session, sql: &str, account: &mut Account) -> Result<(), SqlError> {
+fn run_step(session: &mut Session, sql: &str, account: &mut SalvageReport) -> Result<(), SqlError> {
     let mut sql = sql.to_owned();
     // A statement names few tablespaces.
     for _ in 0..8 {
@@ -455,7 +455,7 @@ fn set_sequences(
     catalog: &Catalog,
     options: &SalvageOptions,
     session: &mut Session,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let files = MainForks::of_database(cluster, catalog.database);
     let (found, lost) = sequences::read_all(cluster, catalog, &files, &options.selection);

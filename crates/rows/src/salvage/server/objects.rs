@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::Progress;
 use pgclinic_format::Oid;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{LargeObjectsAccount, SalvageReport};
 use pgclinic_servers::{Session, SqlError};
 
-use super::super::account::{Account, LargeObjectsAccount};
 use super::super::error::SalvageError;
 use super::super::large_objects::{InOrder, Objects};
 use super::super::plan::not_salvaged;
@@ -53,7 +53,7 @@ pub(super) fn load(
     session: &mut Session,
     before: Before,
     progress: &dyn Progress,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<Option<BTreeSet<Oid>>, SalvageError> {
     let Before { loaded, left } = before;
     let there = numbers_there(session, loaded).map_err(failed)?;
@@ -205,7 +205,7 @@ pub(super) fn describe(
     database: Oid,
     left: &BTreeSet<Oid>,
     session: &mut Session,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let mut waiting: Vec<(String, String)> = Vec::new();
     let left: BTreeSet<String> = left
@@ -233,7 +233,7 @@ pub(super) fn describe(
 fn run(
     session: &mut Session,
     statements: &mut Vec<(String, String)>,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let all: String = statements
         .iter()

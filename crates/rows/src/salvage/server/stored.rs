@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pgclinic_diagnose::document::NotChecked;
 use pgclinic_format::Oid;
 use pgclinic_format::datum::{TypeInfo, TypeKind};
+use pgclinic_model::document::{NotChecked, SalvageReport};
 use pgclinic_servers::{Session, SqlError};
 
-use super::super::account::Account;
 use super::super::error::SalvageError;
 use super::super::plan::{Planned, not_salvaged};
 use super::super::staging::{StagedColumn, Staging, own_types_of, quoted, staged_columns};
@@ -30,7 +29,7 @@ pub(super) fn prepare(
     session: &mut Session,
     catalogs: &Catalogs<'_>,
     tables: &mut Vec<Planned>,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<Stagings, SalvageError> {
     leave_to_extensions(catalogs, tables, account);
     let mut own = OwnTypes::new(catalogs);
@@ -61,7 +60,11 @@ pub(super) fn prepare(
 }
 
 /// A dump leaves these rows out as well.
-fn leave_to_extensions(catalogs: &Catalogs<'_>, tables: &mut Vec<Planned>, account: &mut Account) {
+fn leave_to_extensions(
+    catalogs: &Catalogs<'_>,
+    tables: &mut Vec<Planned>,
+    account: &mut SalvageReport,
+) {
     tables.retain(|planned| {
         let known = extension_table(catalogs, planned.table.oid);
         let Some(known) = known.filter(|known| known.users_rows.is_none()) else {
@@ -165,7 +168,7 @@ fn refuse(
     session: &mut Session,
     (planned, staged): (&mut Planned, &StagedColumn),
     why: &str,
-    account: &mut Account,
+    account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let (name, ty) = type_name(&planned.table, staged.column);
     let table = quoted(&planned.table);

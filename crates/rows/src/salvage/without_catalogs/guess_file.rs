@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::Selection;
+use pgclinic_model::Selection;
 
 use super::super::databases;
 use super::{Described, Found, name_of};

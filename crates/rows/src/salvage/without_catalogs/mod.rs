@@ -14,12 +14,12 @@ mod guess_file;
 use std::collections::BTreeSet;
 
 use pgclinic_cluster::{Charset, Cluster, ForkFiles};
-use pgclinic_diagnose::Selection;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::Selection;
+use pgclinic_model::document::SequenceAccount;
 
-use super::account::SequenceAccount;
 use super::fitting;
 use super::plan::{Plan, Planned, account_of, not_salvaged};
 use super::sampling::guessed_table;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use pgclinic_diagnose::Selection;
+use pgclinic_model::Selection;
+use pgclinic_model::document::SalvageReport;
 use pgclinic_rows::forms::form_named;
 use pgclinic_rows::{
-    Account, Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, encoded,
-    salvage,
+    Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, encoded, salvage,
 };
 use pgclinic_servers::{ConnectOptions, Server, Session};
 use pgclinic_testkit::{Quiet, open};
@@ -42,7 +42,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
     }
 }
 
-pub(crate) fn salvaged(pgdata: &Path, options: &SalvageOptions) -> Account {
+pub(crate) fn salvaged(pgdata: &Path, options: &SalvageOptions) -> SalvageReport {
     salvage(&open(pgdata), options, &Quiet).expect("a destination")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_diagnose::Level;
+use pgclinic_model::Level;
 use pgclinic_servers::{Checksums, Session, StartOptions};
 use pgclinic_testkit::{checked, copy_of, open, seed, server};
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pgclinic_diagnose::plan::Change;
+use pgclinic_model::plan::Change;
 use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injury_named, plan_on};
 use pgclinic_testkit::{TempCopy, open};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_diagnose::{Finding, Level, Severity};
+use pgclinic_model::{Finding, Level, Severity};
 use pgclinic_servers::{Checksums, Message, Session, SqlError, StartOptions, StopMode};
 use pgclinic_surgery::{Injury, InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
 use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};

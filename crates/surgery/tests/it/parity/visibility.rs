@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{read, write};
 use std::path::Path;
 
-use pgclinic_diagnose::{Level, Severity};
+use pgclinic_model::{Level, Severity};
 use pgclinic_servers::{Checksums, Session, StartOptions, StopMode};
 use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
 

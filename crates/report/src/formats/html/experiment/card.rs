@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{DecisionCard, ExperimentDocument};
+use pgclinic_model::document::{DecisionCard, ExperimentDocument};
 
 use super::super::escape::Esc;
 use super::{class, runs};

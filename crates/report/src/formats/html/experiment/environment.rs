@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use pgclinic_diagnose::document::{ArmSummary, ExperimentDocument};
+use pgclinic_model::document::{ArmSummary, ExperimentDocument};
 
 use super::super::escape::Esc;
 use crate::measured;

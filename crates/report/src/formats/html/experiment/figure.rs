@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{ExperimentDocument, MeasuredPoint, MetricFigure};
+use pgclinic_model::document::{ExperimentDocument, MeasuredPoint, MetricFigure};
 
 use super::super::escape::Esc;
 use super::runs;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_diagnose::document::{ExperimentDocument, RunSummary, RunWord};
+use pgclinic_model::document::{ExperimentDocument, RunSummary, RunWord};
 
 use super::super::escape::Esc;
 use crate::{measured, words};

@@ -7,30 +7,33 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Cluster;
+use crate::Cluster;
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 
-use crate::multixact_walk::for_each_membership;
-use crate::status_limits::{Span, StatusLimits, status_limits};
-use crate::status_pages::StatusPages;
+use super::limits::{Span, StatusLimits, status_limits};
+use super::multixact_walk::for_each_membership;
+use super::pages::StatusPages;
 
 /// The pages that one file lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Gap {
-    pub(crate) log: StatusLog,
-    pub(crate) first_page: u64,
-    pub(crate) pages: u64,
+pub struct Gap {
+    /// The log.
+    pub log: StatusLog,
+    /// The first of them, counted through the whole log.
+    pub first_page: u64,
+    /// How many.
+    pub pages: u64,
     /// The file is there, and too short.
-    pub(crate) in_file: bool,
+    pub in_file: bool,
     /// Where it is or should be.
-    pub(crate) place: crate::document::Place,
+    pub place: pgclinic_model::document::Place,
     /// What the server says when it starts.
-    pub(crate) server_says: Option<String>,
+    pub server_says: Option<String>,
 }
 
 /// Every gap of a log, one a file.
-pub(crate) fn gaps(cluster: &Cluster, limits: &StatusLimits, log: StatusLog) -> Vec<Gap> {
+pub fn gaps(cluster: &Cluster, limits: &StatusLimits, log: StatusLog) -> Vec<Gap> {
     let Ok(mut pages) = StatusPages::open(cluster, log) else {
         return Vec::new();
     };

@@ -6,38 +6,38 @@
 //! Truth: `vac_truncate_clog` in `src/backend/commands/vacuum.c`, `TruncateMultiXact` in
 //! `src/backend/access/transam/multixact.c`.
 
-use pgclinic_cluster::{Cluster, Database};
+use crate::{Cluster, Database};
 use pgclinic_source::Presence;
-
-use crate::inventory::is_settled;
 
 /// Numbers of one kind that were given out and may still be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
+pub struct Span {
     /// The oldest one; unknown while replay may still remove files.
-    pub(crate) first: Option<u32>,
+    pub first: Option<u32>,
     /// The next one.
-    pub(crate) next: u32,
+    pub next: u32,
 }
 
 /// What the last checkpoint knows, or the end of a recovery in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct StatusLimits {
+pub struct StatusLimits {
     /// Nothing is left to replay, or all of it was replayed in memory.
-    pub(crate) settled: bool,
-    pub(crate) xids: Span,
+    pub settled: bool,
+    /// Transactions.
+    pub xids: Span,
     /// How often transaction numbers have begun at 0 again.
-    pub(crate) epoch: u32,
-    pub(crate) multis: Span,
+    pub epoch: u32,
+    /// Multixacts.
+    pub multis: Span,
     /// The next number among the members of multixacts.
-    pub(crate) next_member: u32,
+    pub next_member: u32,
     /// Oldest and newest transaction with a time stamp, while they are kept.
-    pub(crate) commit_ts: Option<(u32, u32)>,
+    pub commit_ts: Option<(u32, u32)>,
 }
 
 /// Nothing when the control file cannot be trusted, and for a base backup that was never started,
 /// whose files are of different moments until its WAL was read.
-pub(crate) fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
+pub fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
     let control = cluster.control.trusted()?;
     let recovered = cluster.recovered();
     let label = Presence::of_file(cluster.source().as_ref(), "backup_label");
@@ -45,7 +45,7 @@ pub(crate) fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
         return None;
     }
     let checkpoint = &control.checkpoint;
-    let settled = is_settled(cluster);
+    let settled = cluster.is_settled();
     let next_xid = recovered
         .map_or(checkpoint.next_xid(), |after| after.next_xid)
         .0;

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Cluster, StatusFile, Trouble};
+use pgclinic_model::document::{Kind, Place};
+
+use crate::{Cluster, StatusFile, Trouble};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 
-use crate::document::{Kind, Place};
 use crate::places::file_place;
 
 /// A status log with one of its files in memory.
-pub(crate) struct StatusPages<'a> {
+pub struct StatusPages<'a> {
     cluster: &'a Cluster,
     log: StatusLog,
     page_bytes: u64,
@@ -20,7 +21,7 @@ pub(crate) struct StatusPages<'a> {
 
 impl<'a> StatusPages<'a> {
     /// Lists the files.
-    pub(crate) fn open(cluster: &'a Cluster, log: StatusLog) -> Result<Self, Trouble> {
+    pub fn open(cluster: &'a Cluster, log: StatusLog) -> Result<Self, Trouble> {
         let files = cluster.status_files(log)?.into_iter();
         Ok(StatusPages {
             cluster,
@@ -32,41 +33,42 @@ impl<'a> StatusPages<'a> {
     }
 
     /// Another log of the same cluster.
-    pub(crate) fn beside(&self, log: StatusLog) -> Option<Self> {
+    pub fn beside(&self, log: StatusLog) -> Option<Self> {
         StatusPages::open(self.cluster, log).ok()
     }
 
-    pub(crate) fn log(&self) -> StatusLog {
+    /// The log.
+    pub fn log(&self) -> StatusLog {
         self.log
     }
 
     /// The files in the order of their numbers.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &StatusFile> {
+    pub fn files(&self) -> impl Iterator<Item = &StatusFile> {
         self.files.values()
     }
 
     /// The page that holds a number.
-    pub(crate) fn page_of(&self, number: u32) -> u64 {
+    pub fn page_of(&self, number: u32) -> u64 {
         self.log.page_of(number, self.page_bytes)
     }
 
     /// The place of a number on its page.
-    pub(crate) fn entry_of(&self, number: u32) -> usize {
+    pub fn entry_of(&self, number: u32) -> usize {
         usize::try_from(self.log.entry_of(number, self.page_bytes)).unwrap_or(usize::MAX)
     }
 
     /// The first number on a page, if there are so many.
-    pub(crate) fn first_on(&self, page: u64) -> Option<u32> {
+    pub fn first_on(&self, page: u64) -> Option<u32> {
         u32::try_from(page.checked_mul(self.log.entries_per_page(self.page_bytes))?).ok()
     }
 
     /// Pages until counting begins at 0 again.
-    pub(crate) fn pages_on_circle(&self) -> u64 {
+    pub fn pages_on_circle(&self) -> u64 {
         self.log.last_page(self.page_bytes) + 1
     }
 
     /// The page lies in its file as a whole.
-    pub(crate) fn has(&self, page: u64) -> bool {
+    pub fn has(&self, page: u64) -> bool {
         let within = page % PAGES_PER_SEGMENT;
         self.files
             .get(&(page / PAGES_PER_SEGMENT))
@@ -74,12 +76,12 @@ impl<'a> StatusPages<'a> {
     }
 
     /// The file of the page is there, whatever its length.
-    pub(crate) fn has_file(&self, segment: u64) -> bool {
+    pub fn has_file(&self, segment: u64) -> bool {
         self.files.contains_key(&segment)
     }
 
     /// The bytes of a page; nothing when it is not there or cannot be read.
-    pub(crate) fn page(&mut self, page: u64) -> Option<&[u8]> {
+    pub fn page(&mut self, page: u64) -> Option<&[u8]> {
         self.has(page).then_some(())?;
         let segment = page / PAGES_PER_SEGMENT;
         if self.kept.as_ref().is_none_or(|(kept, _)| *kept != segment) {
@@ -102,7 +104,7 @@ impl<'a> StatusPages<'a> {
     }
 
     /// Where a file is or should be.
-    pub(crate) fn path_of(&self, segment: u64) -> String {
+    pub fn path_of(&self, segment: u64) -> String {
         match self.files.get(&segment) {
             Some(file) => file.path.clone(),
             None => self.log.path(segment, self.cluster.layout.major),
@@ -110,7 +112,7 @@ impl<'a> StatusPages<'a> {
     }
 
     /// The place of a page.
-    pub(crate) fn place(&self, page: u64) -> Place {
+    pub fn place(&self, page: u64) -> Place {
         Place {
             block: u32::try_from(page).ok(),
             ..file_place(self.path_of(page / PAGES_PER_SEGMENT), Kind::Slru)
@@ -118,7 +120,7 @@ impl<'a> StatusPages<'a> {
     }
 
     /// What the server says when it cannot read the page for this number.
-    pub(crate) fn refusal(&self, number: u32, page: u64) -> String {
+    pub fn refusal(&self, number: u32, page: u64) -> String {
         let segment = page / PAGES_PER_SEGMENT;
         let path = self.path_of(segment);
         let offset = (page % PAGES_PER_SEGMENT) * self.page_bytes;

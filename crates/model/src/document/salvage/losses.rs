@@ -10,7 +10,7 @@
 use pgclinic_format::BlockNo;
 use serde::{Deserialize, Serialize};
 
-use super::account::TableAccount;
+use super::TableAccount;
 
 /// Rows that are lost, by the witness that counts them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -25,9 +25,9 @@ pub struct LostBy {
 }
 
 /// Keys of a unique index.
-pub(super) const INDEX_KEYS: &str = "index-keys";
+pub const INDEX_KEYS: &str = "index-keys";
 /// Entries of an index.
-pub(super) const INDEX_ENTRIES: &str = "index-entries";
+pub const INDEX_ENTRIES: &str = "index-entries";
 /// Line pointers that name no row, and rows that a server does not give.
 const UNREADABLE: &str = "unreadable-rows";
 /// The destination took them not.
@@ -39,24 +39,26 @@ const PG_CLASS: &str = "pg-class";
 
 /// What was seen of the pages of a table, for those who ask its indexes; no part of the account.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct PageNotes {
+pub struct PageNotes {
     /// Blocks of which something could not be read.
-    pub(crate) damaged: Vec<BlockNo>,
+    pub damaged: Vec<BlockNo>,
     /// Blocks without any line pointer, zeros or not, as half-open ranges.
-    pub(crate) vacant: Vec<(BlockNo, BlockNo)>,
+    pub vacant: Vec<(BlockNo, BlockNo)>,
     /// Pages of which no line pointer is left, and rows that were found on them all the same.
-    pub(crate) unread: u64,
-    pub(crate) found_on_unread: u64,
+    pub unread: u64,
+    /// Rows that were found all the same on pages of which no line pointer is left.
+    pub found_on_unread: u64,
     /// Rows that were found on pages of which something could not be read.
-    pub(crate) found_on_damaged: u64,
+    pub found_on_damaged: u64,
     /// Sound pages that gave rows, and those rows.
-    pub(crate) row_pages: u64,
-    pub(crate) page_rows: u64,
+    pub row_pages: u64,
+    /// Rows of those pages.
+    pub page_rows: u64,
 }
 
 impl PageNotes {
     /// A page without rows: nothing should lead to it.
-    pub(crate) fn note_vacant(&mut self, block: BlockNo) {
+    pub fn note_vacant(&mut self, block: BlockNo) {
         let behind = block.saturating_add(1);
         match self.vacant.last_mut() {
             Some((_, end)) if *end == block => *end = behind,
@@ -64,7 +66,8 @@ impl PageNotes {
         }
     }
 
-    pub(crate) fn add(&mut self, other: PageNotes) {
+    /// Takes in what was seen of other pages.
+    pub fn add(&mut self, other: PageNotes) {
         self.damaged.extend(other.damaged);
         self.vacant.extend(other.vacant);
         self.unread += other.unread;
@@ -75,7 +78,7 @@ impl PageNotes {
     }
 
     /// In order, each once.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.damaged.sort_unstable();
         self.damaged.dedup();
         self.vacant.sort_unstable();
@@ -92,22 +95,27 @@ impl PageNotes {
 
 /// What an index counts of the rows that are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct IndexCount {
-    pub(super) witness: &'static str,
-    pub(super) rows: u64,
-    pub(super) exact: bool,
+pub struct IndexCount {
+    /// What counts them: [`INDEX_KEYS`] or [`INDEX_ENTRIES`].
+    pub witness: &'static str,
+    /// How many.
+    pub rows: u64,
+    /// Neither more nor less.
+    pub exact: bool,
 }
 
 /// What `pg_class` says of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Estimate {
-    pub(crate) pages: u64,
-    pub(crate) rows: u64,
+pub struct Estimate {
+    /// `relpages`, or what its files had.
+    pub pages: u64,
+    /// `reltuples`.
+    pub rows: u64,
 }
 
 impl TableAccount {
     /// Counts what is lost; `index` is what an index says, if one was asked that has all rows.
-    pub(crate) fn count_losses(&mut self, index: Option<IndexCount>, estimate: Estimate) {
+    pub fn count_losses(&mut self, index: Option<IndexCount>, estimate: Estimate) {
         let met = self.rows.lost.saturating_sub(self.rows.refused);
         let mut lost = Vec::new();
         match index {
@@ -170,7 +178,7 @@ pub(super) fn sum(tables: &[TableAccount]) -> Vec<LostBy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::salvage::RowCounts;
+    use crate::document::RowCounts;
 
     fn table(lost: u64, refused: u64) -> TableAccount {
         TableAccount {

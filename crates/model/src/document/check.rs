@@ -187,7 +187,7 @@ pub struct Cause {
 
 impl Cause {
     /// Nothing but a match that turns up by chance on half of all pages.
-    pub(crate) fn is_a_guess(&self) -> bool {
+    pub fn is_a_guess(&self) -> bool {
         self.confidence < 0.3
     }
 }
@@ -243,50 +243,54 @@ pub struct Finding {
     pub known_from: Option<String>,
     /// What it would follow from.
     #[serde(skip)]
-    pub(crate) story: Story,
+    pub links: CauseLinks,
 }
 
 /// How a finding hangs together with others, while they are put in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Story {
+pub struct CauseLinks {
     /// It came from comparing places, not from a page alone.
-    pub(crate) compared: bool,
+    pub compared: bool,
     /// It explains the other findings of its page, or, without a block, of its fork.
     #[serde(default)]
-    pub(crate) root: bool,
+    pub root: bool,
     /// The transaction whose end the row and the commit log tell differently.
     #[serde(default)]
-    pub(crate) contradicts: Option<u32>,
+    pub contradicts: Option<u32>,
     /// Damage there explains it.
-    pub(crate) follows: Vec<Origin>,
+    pub follows: Vec<Origin>,
     /// Of an index or of long values: the table that they belong to.
-    pub(crate) owner: Option<Owner>,
+    pub owner: Option<Owner>,
 }
 
 /// The table of an index or of long values.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Owner {
-    pub(crate) oid: Oid,
+pub struct Owner {
+    /// OID in `pg_class`.
+    pub oid: Oid,
     /// As SQL takes it.
-    pub(crate) name: String,
+    pub name: String,
     /// `schema.name`.
-    pub(crate) qualified_name: String,
+    pub qualified_name: String,
     /// All of its pages were read in this run.
-    pub(crate) is_examined: bool,
+    pub is_examined: bool,
 }
 
 /// A page, or a whole fork, whose damage would explain a finding elsewhere.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Origin {
-    pub(crate) database: Oid,
-    pub(crate) filenode: Oid,
-    pub(crate) fork: Fork,
+pub struct Origin {
+    /// OID of the database.
+    pub database: Oid,
+    /// Number of the file.
+    pub filenode: Oid,
+    /// Fork.
+    pub fork: Fork,
     /// `None` for any page of the fork.
-    pub(crate) block: Option<BlockNo>,
+    pub block: Option<BlockNo>,
 }
 
 /// Why a cluster that needs recovery is not compared with itself. A gap with this reason is closed by the recovery alone.
-pub(crate) const RECOVERY_IS_DUE: &str = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
+pub const RECOVERY_IS_DUE: &str = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
 
 /// Something that was not looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 //! Absent fields do not apply, `null` is unknown. Keys are stable; new ones may be added.
 
 mod catalog_cost;
-pub(crate) mod check;
+mod check;
 mod diff;
 mod drill;
 mod experiment;
@@ -11,15 +11,16 @@ mod inspect;
 mod loss;
 mod measure;
 mod plan_step;
-pub(crate) mod state;
+mod salvage;
 
 pub use catalog_cost::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, ProjectedCatalog, ProjectedTraffic,
     StatementCost,
 };
 pub use check::{
-    AtRisk, AttributePlace, Cause, CheckDocument, Coverage, Evidence, Finding, Kind, NotChecked,
-    Place, RelationSummary, Remedy, SinceSummary, Verdict,
+    AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, Finding, Kind,
+    NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy, SinceSummary,
+    Verdict,
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,
@@ -41,7 +42,12 @@ pub use measure::{
     MeasuredColumn, MeasuredDatabase, MeasuredRelation, RelationGrowth, Sections, Spread,
 };
 pub use plan_step::{PlanRelation, PlanStep};
-pub use state::RunState;
+pub use salvage::{
+    CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,
+    IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
+    PLACES_MAX, PageNotes, ReplayAccount, RowCounts, SalvageReport, SequenceAccount,
+    SnapshotAccount, TableAccount, Tally,
+};
 
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,10 @@ use pgclinic_format::{BlockNo, Lsn, Oid};
 use pgclinic_source::FileMark;
 use serde::{Deserialize, Serialize};
 
-use super::check::{Coverage, Evidence, Finding, NotChecked, RelationSummary, Story};
-use super::{Level, Target, Tool};
+use pgclinic_model::document::{
+    CauseLinks, Coverage, Evidence, Finding, Level, NotChecked, RelationSummary, Target, Tool,
+};
+
 use crate::walker::Spot;
 
 /// The state of a run.
@@ -144,20 +146,20 @@ pub(crate) struct SavedFindings {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedFinding {
     pub(crate) finding: Finding,
-    pub(crate) story: Story,
+    pub(crate) links: CauseLinks,
 }
 
 impl SavedFinding {
     pub(crate) fn of(finding: &Finding) -> Self {
         SavedFinding {
-            story: finding.story.clone(),
+            links: finding.links.clone(),
             finding: finding.clone(),
         }
     }
 
     pub(crate) fn restored(self) -> Finding {
         Finding {
-            story: self.story,
+            links: self.links,
             ..self.finding
         }
     }

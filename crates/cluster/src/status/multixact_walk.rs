@@ -1,15 +1,15 @@
 //! Multixacts with where their members stand, as far as the files tell it without contradiction.
 
-use crate::status_limits::StatusLimits;
-use crate::status_pages::StatusPages;
+use super::limits::StatusLimits;
+use super::pages::StatusPages;
 use pgclinic_format::slru::multi_offset;
 
 /// More members than the transactions of a server can be: beyond it the offsets are wrong.
-pub(crate) const MEMBERS_MAX: u32 = 1 << 20;
+pub(super) const MEMBERS_MAX: u32 = 1 << 20;
 
 /// Calls `each` with every multixact of the span and its offset, 0 where none was written. Pages
 /// that are not there are left out.
-pub(crate) fn for_each_offset(
+pub fn for_each_offset(
     offsets: &mut StatusPages<'_>,
     limits: &StatusLimits,
     each: &mut dyn FnMut(u32, u32),
@@ -50,15 +50,18 @@ fn to_usize(count: u32) -> usize {
 
 /// A multixact and the numbers of its members, `start` up to but without `end`, on a circle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Membership {
-    pub(crate) multi: u32,
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+pub struct Membership {
+    /// The multixact.
+    pub multi: u32,
+    /// Its first member.
+    pub start: u32,
+    /// Past its last member.
+    pub end: u32,
 }
 
 /// Calls `each` with every multixact whose offset fits those before and after it, each member
 /// once.
-pub(crate) fn for_each_membership(
+pub fn for_each_membership(
     offsets: &mut StatusPages<'_>,
     limits: &StatusLimits,
     each: &mut dyn FnMut(Membership),
@@ -113,8 +116,8 @@ impl Sieve {
 
 #[cfg(test)]
 mod tests {
+    use crate::status::Span;
     use super::*;
-    use crate::status_limits::Span;
 
     fn sieved(offsets: &[u32], next_member: u32) -> Vec<(u32, u32, u32)> {
         let limits = StatusLimits {

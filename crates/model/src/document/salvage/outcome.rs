@@ -1,6 +1,6 @@
 //! What decides how a salvage ended.
 
-use super::account::{Account, CountAccount, Outcome, TableAccount};
+use super::{CountAccount, Outcome, SalvageReport, TableAccount};
 
 /// What speaks against a whole salvage.
 #[derive(Clone, Copy, Default, Debug)]
@@ -20,7 +20,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(account: &Account) -> Self {
+    fn of(account: &SalvageReport) -> Self {
         let is_missing = |table: &TableAccount| table.file.is_none() && !account.interrupted;
         // What moved away under the look, or could not be opened, is not known to be lost.
         let is_known = |table: &TableAccount| !table.unsettled && !table.out_of_reach;
@@ -56,7 +56,7 @@ impl Evidence {
 }
 
 /// Whole only when nothing at all speaks against it.
-pub(super) fn outcome_of(account: &Account) -> Outcome {
+pub(super) fn outcome_of(account: &SalvageReport) -> Outcome {
     Evidence::of(account).outcome()
 }
 

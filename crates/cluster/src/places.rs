@@ -1,8 +1,8 @@
 //! Names of places, made from catalogs and files.
 
-use pgclinic_cluster::{ForkFiles, RelKind, Relation};
+use pgclinic_model::document::{Kind, Place};
 
-use crate::document::{Kind, Place};
+use crate::{ForkFiles, RelKind, Relation};
 
 /// The kind of a relation, for people and JSON.
 pub fn kind_of(relation: Option<&Relation>) -> Kind {

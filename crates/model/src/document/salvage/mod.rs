@@ -2,12 +2,15 @@
 //!
 //! Absent fields do not apply, `null` is unknown. Keys are stable; new ones may be added.
 
-use pgclinic_diagnose::document::{NotChecked, Target, Tool};
+mod losses;
+mod outcome;
+
 use pgclinic_format::types::Tid;
 use serde::{Deserialize, Serialize};
 
-use super::losses::{self, Estimate, LostBy, PageNotes};
-use super::outcome::outcome_of;
+use super::{NotChecked, Target, Tool, is_zero};
+pub use losses::{Estimate, INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, PageNotes};
+use outcome::outcome_of;
 
 /// How a salvage ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -23,7 +26,7 @@ pub enum Outcome {
 
 /// `salvage.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Account {
+pub struct SalvageReport {
     /// `pgclinic.salvage/1`.
     pub schema: String,
     /// Who wrote it.
@@ -315,10 +318,10 @@ pub struct TableAccount {
     pub witness: Option<String>,
     /// Its losses were counted, by all who know of them.
     #[serde(skip)]
-    pub(crate) is_counted: bool,
+    pub is_counted: bool,
     /// What was seen of its pages; not written.
     #[serde(skip)]
-    pub(crate) pages: PageNotes,
+    pub pages: PageNotes,
 }
 
 /// A key of a table, held to the rows that were written.
@@ -399,7 +402,7 @@ impl CountAccount {
 }
 
 /// Keys that a check lists.
-pub(crate) const KEYS_MAX: usize = 1000;
+pub const KEYS_MAX: usize = 1000;
 
 /// Keys of rows that are lost, or were deleted not long before.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -425,10 +428,6 @@ pub struct ColumnAs {
     pub why: String,
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// Where something was lost.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LossPlace {
@@ -452,7 +451,7 @@ pub const PLACES_MAX: usize = 1000;
 
 impl TableAccount {
     /// Takes in what a part of the table gave. Parts come in any order; places are sorted at the end.
-    pub(crate) fn add(&mut self, tally: Tally) {
+    pub fn add(&mut self, tally: Tally) {
         self.rows.add(&tally.rows);
         self.damaged_pages += tally.damaged_pages;
         self.empty_pages += tally.empty_pages;
@@ -468,21 +467,21 @@ impl TableAccount {
     }
 
     /// So many of the rows that were read were not taken by the destination.
-    pub(crate) fn refuse(&mut self, rows: u64) {
+    pub fn refuse(&mut self, rows: u64) {
         self.rows.lost += rows;
         self.rows.refused += rows;
         self.rows.written = self.rows.written.saturating_sub(rows);
     }
 
     /// What accounts are sorted by.
-    pub(crate) fn names(&self) -> (String, String, String, u32) {
+    pub fn names(&self) -> (String, String, String, u32) {
         let own = [&self.database, &self.schema, &self.table];
         let [database, schema, table] = own.map(String::clone);
         (database, schema, table, self.oid)
     }
 
     /// Sorts the places and keeps the first.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.pages.settle();
         self.places.sort_by_key(|place| (place.block, place.item));
         let omitted = self.places.len().saturating_sub(PLACES_MAX);
@@ -499,7 +498,7 @@ impl TableAccount {
     }
 
     /// Another look at the table lost the same.
-    pub(crate) fn loses_as(&self, other: &TableAccount) -> bool {
+    pub fn loses_as(&self, other: &TableAccount) -> bool {
         let losses = |own: &TableAccount| {
             let RowCounts {
                 carved,
@@ -523,32 +522,39 @@ impl TableAccount {
 
 /// What one part of a table gave.
 #[derive(Default, Debug)]
-pub(crate) struct Tally {
-    pub(crate) rows: RowCounts,
-    pub(crate) damaged_pages: u64,
-    pub(crate) empty_pages: u64,
-    pub(crate) changed_pages: u64,
-    pub(crate) pages_beyond_wal: u64,
-    pub(crate) places: Vec<LossPlace>,
-    pub(crate) places_omitted: u64,
+pub struct Tally {
+    /// Its rows.
+    pub rows: RowCounts,
+    /// See [`TableAccount::damaged_pages`].
+    pub damaged_pages: u64,
+    /// See [`TableAccount::empty_pages`].
+    pub empty_pages: u64,
+    /// See [`TableAccount::changed_pages`].
+    pub changed_pages: u64,
+    /// See [`TableAccount::pages_beyond_wal`].
+    pub pages_beyond_wal: u64,
+    /// Where something was lost, the first of them.
+    pub places: Vec<LossPlace>,
+    /// How many more places there are.
+    pub places_omitted: u64,
     /// Rows that count, as far as their fate is known.
-    pub(crate) counted: u64,
+    pub counted: u64,
     /// Of the table itself; damaged blocks each perhaps more than once.
-    pub(crate) pages: PageNotes,
+    pub pages: PageNotes,
     /// A file is there and could not be read.
-    pub(crate) out_of_reach: bool,
+    pub out_of_reach: bool,
 }
 
 impl Tally {
     /// Rows of this block of the table may be lost.
-    pub(crate) fn doubt_block(&mut self, block: u32) {
+    pub fn doubt_block(&mut self, block: u32) {
         if self.pages.damaged.last() != Some(&block) {
             self.pages.damaged.push(block);
         }
     }
 
     /// Something is to be said of a row; the words are made only where there is room for them.
-    pub(crate) fn tell_row(&mut self, place: Tid, why: &str) {
+    pub fn tell_row(&mut self, place: Tid, why: &str) {
         if self.places.len() >= PLACES_MAX {
             self.places_omitted += 1;
         } else {
@@ -557,7 +563,7 @@ impl Tally {
     }
 
     /// Something was lost there.
-    pub(crate) fn lose(&mut self, place: LossPlace) {
+    pub fn lose(&mut self, place: LossPlace) {
         if self.places.len() >= PLACES_MAX {
             self.places_omitted += 1;
         } else {
@@ -568,7 +574,7 @@ impl Tally {
 
 impl LossPlace {
     /// A page of the table.
-    pub(crate) fn page(block: u32, why: impl ToString) -> Self {
+    pub fn page(block: u32, why: impl ToString) -> Self {
         LossPlace {
             block,
             item: None,
@@ -579,7 +585,7 @@ impl LossPlace {
     }
 
     /// A row of the table.
-    pub(crate) fn row(place: Tid, why: impl ToString) -> Self {
+    pub fn row(place: Tid, why: impl ToString) -> Self {
         LossPlace {
             // A row that was found by its structure may not tell.
             item: (place.offset > 0).then_some(place.offset),
@@ -588,9 +594,9 @@ impl LossPlace {
     }
 }
 
-impl Account {
+impl SalvageReport {
     /// Nothing was found, and nothing is told.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
             && self.sequences.is_empty()
             && self.large_objects.is_empty()
@@ -605,7 +611,7 @@ impl Account {
     }
 
     /// Sums up and says how it ended.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         for table in &mut self.tables {
             table.settle();
         }

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
 use pgclinic_format::{Fork, Oid};
+use serde::{Deserialize, Serialize};
 
 use crate::document::Place;
 
 /// A pattern with `*` for any run and `?` for any one character.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Glob(String);
 
 impl Glob {
@@ -52,7 +53,8 @@ impl Glob {
 }
 
 /// Empty lists take everything.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Selection {
     /// Databases by name or OID.
     pub databases: Vec<Glob>,
@@ -72,19 +74,20 @@ impl Selection {
         *self == Selection::default()
     }
 
-    /// The database, or 0 for the shared relations, is asked for.
-    pub fn takes_database(&self, cluster: &Cluster, database: Oid) -> bool {
-        if self.databases.is_empty() {
-            return true;
+    /// What a later run must have asked for as well to go on after this one: `everything`, or the selection as JSON.
+    pub fn resume_key(&self) -> String {
+        match self.is_everything() {
+            true => "everything".into(),
+            false => serde_json::json!(self).to_string(),
         }
-        let name = cluster
-            .databases
-            .get(&database)
-            .and_then(|database| database.name.as_deref());
-        let number = database.to_string();
-        self.databases
-            .iter()
-            .any(|glob| name.is_some_and(|name| glob.matches(name)) || glob.matches(&number))
+    }
+
+    /// The database of this number, and of this name where it is known, is asked for.
+    pub fn takes_database(&self, oid: Oid, name: Option<&str>) -> bool {
+        let number = oid.to_string();
+        let fits =
+            |glob: &Glob| name.is_some_and(|name| glob.matches(name)) || glob.matches(&number);
+        self.databases.is_empty() || self.databases.iter().any(fits)
     }
 
     /// The relation of this name is asked for.
@@ -101,35 +104,11 @@ impl Selection {
         globs.any(|glob| glob.0.contains('.') && glob.matches(&full) && !glob.matches(&elsewhere))
     }
 
-    /// The fork is asked for.
-    pub fn takes_fork(&self, files: &ForkFiles, relation: Option<&Relation>) -> bool {
-        let by_number = self.filenodes.is_empty() || self.filenodes.contains(&files.filenode);
-        let by_fork = self.forks.is_empty() || self.forks.contains(&files.fork);
-        by_number
-            && by_fork
-            && self.takes_names(
-                relation.map(|relation| (relation.schema.as_str(), relation.name.as_str())),
-            )
-    }
-
-    /// The fork is asked for, by itself or as an index or the long values of a table that is.
-    pub fn takes_dependent(&self, files: &ForkFiles, catalog: &Catalog) -> bool {
-        let own = catalog.by_file(files.home.tablespace, files.filenode);
-        with_owners(own, catalog).any(|relation| self.takes_fork(files, relation))
-    }
-
-    /// A place without a page is asked for, by itself or as part of a table that is.
-    pub fn takes_dependent_place(&self, place: &Place, catalog: &Catalog) -> bool {
-        let own = place
-            .relation_oid
-            .and_then(|oid| catalog.relations.get(&oid));
-        let owners = with_owners(own, catalog).flatten();
-        let of_owner = |owner: &Relation| Place {
-            schema: Some(owner.schema.clone()),
-            relation: Some(owner.name.clone()),
-            ..place.clone()
-        };
-        self.takes_place(place) || owners.map(of_owner).any(|place| self.takes_place(&place))
+    /// The fork of this file, and of a relation of this schema and name where they are known, is asked for.
+    pub fn takes_fork(&self, filenode: Oid, fork: Fork, names: Option<(&str, &str)>) -> bool {
+        let by_number = self.filenodes.is_empty() || self.filenodes.contains(&filenode);
+        let by_fork = self.forks.is_empty() || self.forks.contains(&fork);
+        by_number && by_fork && self.takes_names(names)
     }
 
     /// A place without a page is asked for.
@@ -164,22 +143,6 @@ impl Selection {
             .as_ref()
             .is_none_or(|blocks| blocks.contains(&block))
     }
-}
-
-/// Steps from an index of long values to their table.
-const OWNERS_MAX: usize = 2;
-
-/// The relation, the table it belongs to, and the table that one belongs to.
-fn with_owners<'a>(
-    own: Option<&'a Relation>,
-    catalog: &'a Catalog,
-) -> impl Iterator<Item = Option<&'a Relation>> {
-    let owner = |relation: &Relation| match &relation.index {
-        Some(index) => catalog.relations.get(&index.table),
-        None => catalog.relations.get(&relation.toast_of),
-    };
-    let owners = std::iter::successors(own, move |relation| owner(relation));
-    std::iter::once(own).chain(owners.skip(1).take(OWNERS_MAX).map(Some))
 }
 
 #[cfg(test)]

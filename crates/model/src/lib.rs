@@ -1,0 +1,18 @@
+//! The plain data that everybody shares: documents, rules, places, levels, selections, plans and progress.
+//!
+//! Nothing here reads a cluster or decides anything about one. `report` renders these types and knows no other crate of the house but
+//! `format`; whoever works on a cluster fills them in.
+#![forbid(unsafe_code)]
+
+pub mod document;
+mod figure_kind;
+pub mod plan;
+mod progress;
+mod rule;
+mod selection;
+
+pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
+pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
+pub use progress::Progress;
+pub use rule::{Rule, Severity};
+pub use selection::{Glob, Selection};
