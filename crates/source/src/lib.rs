@@ -7,7 +7,6 @@
 
 mod access;
 mod chain;
-mod chunks;
 pub mod conformance;
 mod data_directory;
 mod error;
@@ -20,7 +19,6 @@ mod open_files;
 mod overlay;
 mod passed;
 mod path;
-mod pool;
 mod single_file;
 mod source;
 mod spec;
@@ -28,7 +26,6 @@ pub mod tar;
 
 pub use access::{AccessLog, FAILURES_MAX, Presence};
 pub use chain::{BackupChain, ChainShape};
-pub use chunks::{Chunk, ChunkReader, for_each_chunk};
 pub use data_directory::DataDirectory;
 pub use error::{Result, SourceError, SourceErrorKind};
 pub use limit::{Clock, Limit, Pace};
@@ -37,7 +34,6 @@ pub use memory::Memory;
 pub use overlay::Overlay;
 pub use passed::Passed;
 pub use path::check as check_path;
-pub use pool::{BufferPool, PooledBuffer};
 pub use single_file::SingleFile;
 pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};
 pub use spec::{OverlayPatch, SourceSpec};

@@ -116,8 +116,8 @@ impl Sieve {
 
 #[cfg(test)]
 mod tests {
-    use crate::status::Span;
     use super::*;
+    use crate::status::Span;
 
     fn sieved(offsets: &[u32], next_member: u32) -> Vec<(u32, u32, u32)> {
         let limits = StatusLimits {

@@ -13,12 +13,14 @@ mod key_order;
 mod large_objects;
 mod leaf_look;
 mod page_rows;
+mod pass;
 mod percent;
 mod places;
 mod run;
 mod running;
 mod sample;
 mod sums;
+mod tally;
 mod toasted;
 
 use std::collections::BTreeMap;

@@ -1,9 +1,6 @@
 //! One pass over the main forks of a cluster, on all threads, every measure at once.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use pgclinic_cluster::{Cluster, ForkFiles, Trouble, selected, target_of};
 use pgclinic_format::index_page::AccessMethod;
@@ -13,22 +10,19 @@ use pgclinic_model::document::{
     NotChecked, Sections, Tool,
 };
 use pgclinic_model::{Progress, Selection};
-use pgclinic_source::{BufferPool, Chunk, ChunkReader, Presence, Range, Source, for_each_chunk};
+use pgclinic_scan::{InternalFault, WorkerPool};
+use pgclinic_source::Presence;
 
-use super::job::{Job, Tally};
+use super::compression_trial::Picked;
+use super::job::Job;
 use super::key_order::KeyOrder;
 use super::toasted::Toasted;
-use super::{catalogs, index_hints, key_order, large_objects, running};
+use super::{catalogs, index_hints, key_order, large_objects, pass, running};
 use crate::check::DatabaseCx;
 use crate::inventory::Inventory;
 use crate::unknown_storage;
 use crate::unreachable::tell_relations;
 use crate::walker::fork_cx;
-
-/// Bytes of one read.
-const CHUNK_BYTES: usize = 1 << 20;
-/// Reads asked for ahead.
-const READ_AHEAD: usize = 8;
 
 /// What a measurement is asked to do.
 #[derive(Clone, Debug)]
@@ -150,13 +144,13 @@ fn measure_database(
     let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, &catalog));
     let coverage = &mut document.coverage;
     let chosen = chosen.filter(|files| !is_unknown(&view, files, coverage));
-    let jobs: Vec<Job<'_>> = chosen
+    let mut jobs: Vec<Job<'_>> = chosen
         .map(|files| fork_cx(&view, files, Level::Pages))
         .map(|fork| Job::new(fork, &catalog, options))
         .collect();
     document.coverage.relations += jobs.len() as u64;
     let source = cluster.source().as_ref();
-    run(source, &jobs, options, progress, &mut document.coverage);
+    pass::run(source, &mut jobs, options, progress, &mut document.coverage);
     let mut measured = figures(jobs, options, progress, &mut document.coverage);
     if database != 0 && !progress.is_interrupted() {
         tell_database(&view, options, &measured, document);
@@ -206,14 +200,14 @@ pub(super) fn forks_of(cluster: &Cluster, database: Oid) -> (Vec<ForkFiles>, Vec
 
 /// What was added up of the relations, in the order of their names.
 pub(super) fn figures(
-    jobs: Vec<Job<'_>>,
+    mut jobs: Vec<Job<'_>>,
     options: &MeasureOptions,
     progress: &dyn Progress,
     coverage: &mut Coverage,
 ) -> Vec<MeasuredRelation> {
-    let keys = key_sections(&jobs, options, progress);
+    let keys = key_sections(&jobs, options, progress, coverage);
     keys_left_out(&jobs, coverage);
-    let trials = trials(&jobs, options);
+    let trials = trials(&mut jobs, options);
     let finished = jobs.into_iter().zip(keys).zip(trials);
     let mut measured: Vec<_> = finished
         .map(|((job, keys), trials)| job.finish(keys, trials))
@@ -279,31 +273,28 @@ fn key_sections(
     jobs: &[Job<'_>],
     options: &MeasureOptions,
     progress: &dyn Progress,
+    coverage: &mut Coverage,
 ) -> Vec<Option<Sections>> {
     let memory_bytes = options.memory_bytes / options.threads.get() as u64;
-    let next = AtomicUsize::new(0);
-    let sections: Vec<Mutex<Option<Sections>>> = jobs.iter().map(|_| Mutex::default()).collect();
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(job), Some(slot)) = (jobs.get(at), sections.get(at)) else {
-                return;
-            };
-            if !progress.is_interrupted() {
-                let section = key_section(job, jobs, memory_bytes);
-                *slot.lock().expect("no thread panics with a section") = section;
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..options.threads.get() {
-            scope.spawn(work);
-        }
-        work();
+    let sections = WorkerPool::new(options.threads).each(jobs, |_, job| {
+        let goes_on = !progress.is_interrupted();
+        goes_on
+            .then(|| key_section(job, jobs, memory_bytes))
+            .flatten()
     });
-    let sections = sections.into_iter();
+    let sections = sections.into_iter().zip(jobs);
     sections
-        .map(|slot| slot.into_inner().expect("no thread panics with a section"))
+        .map(|(section, job)| {
+            section.unwrap_or_else(|failure| {
+                let fault = InternalFault {
+                    path: job.fork.files.path(0),
+                    block: None,
+                    message: failure.message,
+                };
+                coverage.not_checked.push(fault.not_checked());
+                None
+            })
+        })
         .collect()
 }
 
@@ -326,8 +317,8 @@ fn key_section(job: &Job<'_>, jobs: &[Job<'_>], memory_bytes: u64) -> Option<Sec
     // asked for, nothing is told.
     (rows.is_some() || table.is_some_and(Job::is_too_large)).then_some(())?;
     let order = KeyOrder {
-        own: &own,
-        table: rows.as_deref(),
+        own,
+        table: rows,
         forecast,
         memory_bytes,
     };
@@ -347,17 +338,21 @@ fn keys_left_out(jobs: &[Job<'_>], coverage: &mut Coverage) {
 }
 
 /// The trials of each job's columns, one after the other: times would disturb each other.
-fn trials(jobs: &[Job<'_>], options: &MeasureOptions) -> Vec<Vec<Option<Sections>>> {
-    let of_job = |job: &Job<'_>| {
+fn trials(jobs: &mut [Job<'_>], options: &MeasureOptions) -> Vec<Vec<Option<Sections>>> {
+    let picked = jobs
+        .iter_mut()
+        .map(|job| std::mem::take(&mut job.gathered.picked));
+    let picked: Vec<Vec<Picked>> = picked.collect();
+    let of_job = |(job, picked): (&Job<'_>, Vec<Picked>)| {
         let Some(clock) = options.trial_clock else {
             return Vec::new();
         };
-        let picked = job.take_picked().into_iter();
+        let picked = picked.into_iter();
         picked
             .map(|picked| picked.try_all(toasted(job, jobs), clock))
             .collect()
     };
-    jobs.iter().map(of_job).collect()
+    jobs.iter().zip(picked).map(of_job).collect()
 }
 
 /// The long values of a job's table, where they are at hand.
@@ -371,110 +366,4 @@ fn toasted<'a>(job: &Job<'_>, jobs: &'a [Job<'a>]) -> Option<Toasted<'a>> {
     };
     let index = jobs.iter().find(is_its_index)?;
     Toasted::new(&heap.fork, &index.fork)
-}
-
-/// A stretch of a job's file.
-struct Stretch {
-    job: usize,
-    first_block: u64,
-}
-
-pub(super) fn run(
-    source: &dyn Source,
-    jobs: &[Job<'_>],
-    options: &MeasureOptions,
-    progress: &dyn Progress,
-    coverage: &mut Coverage,
-) {
-    let (stretches, files) = stretches(jobs);
-    progress.expect(files.iter().map(|file| file.len).sum());
-    let pool = BufferPool::new(CHUNK_BYTES, options.threads.get());
-    let reader = ChunkReader::new(source, &pool, files, READ_AHEAD);
-    let room = AtomicI64::new(i64::try_from(options.memory_bytes).unwrap_or(i64::MAX));
-    let seen = Mutex::new(Coverage::default());
-    for_each_chunk(&reader, options.threads, &|chunk| {
-        if progress.is_interrupted() {
-            return ControlFlow::Break(());
-        }
-        let stretch = stretches.get(chunk.file);
-        if let Some((stretch, job)) = stretch.and_then(|own| Some((own, jobs.get(own.job)?))) {
-            let block = u64::from(job.fork.build.block_size);
-            let offset = chunk.range.offset / block;
-            let first = stretch.first_block + offset;
-            if let Ok(bytes) = &chunk.bytes {
-                job.chunk(bytes, first, &room);
-            }
-            let mut seen = seen.lock().expect("no thread panics with the books");
-            book(&chunk, job, first, &mut seen);
-        }
-        progress.advance(chunk.range.len);
-        ControlFlow::Continue(())
-    });
-    let seen = seen.into_inner().expect("no thread panics with the books");
-    coverage.pages += seen.pages;
-    coverage.bytes_seen += seen.bytes_seen;
-    coverage.bytes_checked += seen.bytes_checked;
-    coverage.bytes_unreadable += seen.bytes_unreadable;
-    coverage.not_checked.extend(seen.not_checked);
-}
-
-/// What is read of each job: its segments, or the groups of its sample. `first_block` is the first of the segment.
-fn stretches(jobs: &[Job<'_>]) -> (Vec<Stretch>, Vec<Range>) {
-    let mut stretches = Vec::new();
-    let mut files = Vec::new();
-    for (job, own) in jobs.iter().enumerate() {
-        let per_segment = own.fork.build.segment_blocks().max(1);
-        let block = u64::from(own.fork.build.block_size);
-        let mut add = |segment: u32, offset: u64, len: u64| {
-            let first_block = u64::from(segment) * per_segment;
-            stretches.push(Stretch { job, first_block });
-            let path = own.fork.files.path(segment);
-            files.push(Range { path, offset, len });
-        };
-        match &own.groups {
-            None => {
-                for segment in &own.fork.files.segments {
-                    add(segment.number, 0, segment.len);
-                }
-            }
-            Some(groups) => {
-                for group in groups {
-                    let segment = u32::try_from(group.start / per_segment).unwrap_or(u32::MAX);
-                    let within = group.start % per_segment;
-                    let pages = (group.end - group.start).min(per_segment - within);
-                    add(segment, within * block, pages * block);
-                }
-            }
-        }
-    }
-    (stretches, files)
-}
-
-/// Books what came of a chunk and what did not.
-fn book(chunk: &Chunk, job: &Job<'_>, first: u64, seen: &mut Coverage) {
-    let block = u64::from(job.fork.build.block_size);
-    let (read, why) = match &chunk.bytes {
-        Ok(bytes) => (
-            bytes.len() as u64,
-            "the file shrank while it was read".to_owned(),
-        ),
-        Err(error) => (0, error.to_string()),
-    };
-    let missing = chunk.range.len.saturating_sub(read);
-    if missing > 0 && job.fork.is_running() {
-        // Its file was removed or cut since it was listed: a newer look tells.
-        job.has_moved();
-        seen.bytes_seen += read;
-        seen.bytes_checked += read;
-        seen.pages += read / block;
-        return;
-    }
-    seen.bytes_seen += chunk.range.len;
-    seen.bytes_checked += read;
-    seen.bytes_unreadable += missing;
-    seen.pages += read / block;
-    if missing > 0 {
-        job.absorb(first, &Tally::broken(missing.div_ceil(block)));
-        leave_out(seen, chunk.range.path.clone(), why);
-    }
 }

@@ -13,6 +13,7 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{Level, MeasureDocument, NotChecked};
 
 use super::job::Job;
+use super::pass;
 use super::run::{self, MeasureOptions};
 use crate::check::{DatabaseCx, ForkCx};
 use crate::walker::fork_cx;
@@ -220,7 +221,7 @@ impl Round<'_> {
         };
         let chosen = forks.iter().filter(|files| run::is_measured(files));
         let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, catalog));
-        let jobs: Vec<Job<'_>> = chosen
+        let mut jobs: Vec<Job<'_>> = chosen
             .filter(is_wanted)
             .filter(|files| !run::is_unknown(&cx, files, &mut document.coverage))
             .map(|files| ForkCx {
@@ -231,9 +232,9 @@ impl Round<'_> {
             .map(|fork| Job::new(fork, catalog, options))
             .collect();
         let source = view.source().as_ref();
-        run::run(
+        pass::run(
             source,
-            &jobs,
+            &mut jobs,
             options,
             self.progress,
             &mut document.coverage,
