@@ -24,6 +24,7 @@ registry! {
         dist,
         bench,
         corpus,
+        compare,
         servers,
         charsets,
         ci,
