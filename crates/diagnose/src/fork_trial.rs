@@ -70,8 +70,23 @@ impl ForkTrial {
 
     /// What the check says about a block.
     pub(crate) fn drafts(&self, check: &dyn PageCheck, block: BlockNo) -> Vec<Draft> {
+        let fork = self.fork();
+        let page = &self.pages[block as usize];
+        let page = Page::parse(page).expect("a page of 8 kB");
+        let cx = PageCx {
+            fork: &fork,
+            block,
+            checksum: Checksum::Off,
+        };
+        let mut out = Findings::default();
+        check.check(page, &cx, &mut out);
+        out.take_drafts()
+    }
+
+    /// The fork, for a pass over all of its pages.
+    pub(crate) fn fork(&self) -> ForkCx<'_> {
         let source: &dyn Source = self.source.as_ref();
-        let fork = ForkCx {
+        ForkCx {
             cluster: None,
             source: Some(source),
             layout: Layout::of_major(18),
@@ -88,17 +103,7 @@ impl ForkTrial {
             limits: self.limits,
             level: Level::Structure,
             heap: crate::heap_aids::HeapAids::default(),
-        };
-        let page = &self.pages[block as usize];
-        let page = Page::parse(page).expect("a page of 8 kB");
-        let cx = PageCx {
-            fork: &fork,
-            block,
-            checksum: Checksum::Off,
-        };
-        let mut out = Findings::default();
-        check.check(page, &cx, &mut out);
-        out.take_drafts()
+        }
     }
 
     /// The same, only the words.

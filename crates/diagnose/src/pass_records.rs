@@ -40,6 +40,11 @@ impl ZeroedBlocks {
         }
     }
 
+    /// There was none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.omitted == 0
+    }
+
     pub(crate) fn absorb(&mut self, other: &ZeroedBlocks) {
         self.blocks.absorb(&other.blocks);
         self.omitted += other.omitted;

@@ -45,9 +45,10 @@ impl Ledger {
     }
 
     /// Bytes that a consumer did not want: of pages that were not asked for.
-    pub(crate) fn pass_over(&mut self, bytes: u64) {
+    pub(crate) fn pass_over(&mut self, bytes: u64, block_bytes: u64) {
         self.seen -= bytes;
         self.checked -= bytes;
+        self.pages -= bytes / block_bytes.max(1);
     }
 
     pub(crate) fn add(&mut self, other: &Ledger) {

@@ -24,7 +24,7 @@ mod tests;
 pub use aligned::AlignedBuffer;
 pub use consumer::{Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd};
 pub use ledger::Ledger;
-pub use pool::{Panicked, WorkerPool};
+pub use pool::{Panicked, WorkerPool, guarded};
 pub use run::{Scan, ScanReport, Writes};
 pub use task::{FileRange, ForkTask};
 pub use units::{Unit, UnitSize};

@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::consumer::message_of;
+use pgclinic_model::document::NotChecked;
+
+use crate::consumer::{InternalFault, message_of};
 
 /// So many threads for a list of items.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +19,25 @@ pub struct WorkerPool {
 pub struct Panicked {
     /// What the failing code said.
     pub message: String,
+}
+
+impl Panicked {
+    /// The entry for a report: what was at work where.
+    pub fn not_checked(&self, what: impl Into<String>) -> NotChecked {
+        let fault = InternalFault {
+            path: what.into(),
+            block: None,
+            message: self.message.clone(),
+        };
+        fault.not_checked()
+    }
+}
+
+/// Works, and takes a failure of our own for an answer.
+pub fn guarded<R>(work: impl FnOnce() -> R) -> Result<R, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked {
+        message: message_of(payload.as_ref()),
+    })
 }
 
 impl WorkerPool {
@@ -39,11 +60,7 @@ impl WorkerPool {
                 let Some(item) = items.get(number) else {
                     return done;
                 };
-                let result = catch_unwind(AssertUnwindSafe(|| work(number, item)));
-                let result = result.map_err(|payload| Panicked {
-                    message: message_of(payload.as_ref()),
-                });
-                done.push((number, result));
+                done.push((number, guarded(|| work(number, item))));
             }
         };
         let threads = self.threads.get().min(items.len().max(1));

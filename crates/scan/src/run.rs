@@ -365,7 +365,7 @@ impl<C: Consumer> Worker<'_, C> {
                 pass.consumer.window(&window, cursor, leg)
             });
             match passed {
-                Some(bytes) => self.end.ledger.pass_over(bytes),
+                Some(bytes) => self.end.ledger.pass_over(bytes, window.fork.block_bytes()),
                 None => rest = self.after_failure(unit, &window),
             }
         }

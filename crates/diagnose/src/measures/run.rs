@@ -10,7 +10,7 @@ use pgclinic_model::document::{
     NotChecked, Sections, Tool,
 };
 use pgclinic_model::{Progress, Selection};
-use pgclinic_scan::{InternalFault, WorkerPool};
+use pgclinic_scan::WorkerPool;
 use pgclinic_source::Presence;
 
 use super::compression_trial::Picked;
@@ -286,12 +286,8 @@ fn key_sections(
     sections
         .map(|(section, job)| {
             section.unwrap_or_else(|failure| {
-                let fault = InternalFault {
-                    path: job.fork.files.path(0),
-                    block: None,
-                    message: failure.message,
-                };
-                coverage.not_checked.push(fault.not_checked());
+                let what = format!("the order of keys of {}", job.fork.files.path(0));
+                coverage.not_checked.push(failure.not_checked(what));
                 None
             })
         })

@@ -37,6 +37,11 @@ impl DamagedBlocks {
         before.is_some_and(|(_, end)| *end > block)
     }
 
+    /// There is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// How many runs of blocks they are.
     pub(crate) fn runs(&self) -> usize {
         self.ranges.len()

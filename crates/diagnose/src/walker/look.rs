@@ -7,7 +7,6 @@ use pgclinic_model::document::{Finding, Kind, Level, Place};
 use crate::btree::Faces;
 use crate::causes;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
-use crate::checks::PAGE_CHECKS;
 use crate::consequences;
 use crate::findings::{Draft, Findings};
 use crate::named_blocks::NamedBlocks;
@@ -39,8 +38,8 @@ pub(crate) struct Notes {
     pub(crate) findings: Findings,
     /// Damaged pages whose cause is still searched for.
     pub(crate) causes_left: u32,
-    /// Of the leaves of the fork at hand with its job, where walks will ask for them.
-    pub(crate) faces: Option<(usize, Faces)>,
+    /// Of the leaves of the fork at hand, where walks will ask for them.
+    pub(crate) faces: Option<Faces>,
 }
 
 /// What came of a page.
@@ -68,7 +67,7 @@ impl<'a> Looker<'a> {
             let wants = check.wants();
             wants.level <= fork.level && may_be_handed(wants.pages, fork)
         };
-        let all: Vec<_> = PAGE_CHECKS.iter().filter(wanted).copied().collect();
+        let all: Vec<_> = page_checks().iter().filter(wanted).copied().collect();
         let beside = |glance: Glance| {
             let left = all.iter().filter(|check| !glance.stands_in_for(**check));
             left.copied().collect()
@@ -106,11 +105,6 @@ impl<'a> Looker<'a> {
     /// A server is at work on the fork.
     pub(crate) fn is_running(&self) -> bool {
         self.fork.is_running()
-    }
-
-    /// Bytes of a page of the fork.
-    pub(crate) fn block_bytes(&self) -> usize {
-        usize::try_from(self.fork.build.block_size).unwrap_or(8192)
     }
 
     /// The checksums of many pages without their places, four at a time. Empty where pages carry
@@ -154,7 +148,7 @@ impl<'a> Looker<'a> {
         };
         let sound = matches!(cx.checksum, Checksum::Off | Checksum::Right);
         let glance = self.screen.glance_keeping(page, block, &mut |leaf, last| {
-            if let Some((_, faces)) = notes.faces.as_mut().filter(|_| sound) {
+            if let Some(faces) = notes.faces.as_mut().filter(|_| sound) {
                 faces.keep(block, leaf, last);
             }
         });
@@ -309,6 +303,14 @@ fn name_column(finding: &mut Finding, fork: &ForkCx<'_>) {
     let column =
         columns.and_then(|columns| columns.get(usize::from(attribute.number).checked_sub(1)?));
     attribute.name = column.map(|column| column.name.clone());
+}
+
+/// The register; in tests with a check that fails on a page that is marked for it.
+fn page_checks() -> &'static [&'static dyn PageCheck] {
+    #[cfg(test)]
+    return crate::walker::planted::PAGE_CHECKS.as_slice();
+    #[cfg(not(test))]
+    crate::checks::PAGE_CHECKS
 }
 
 /// The walker asks a check of these wants about this page: for tests that stand in for it.

@@ -18,6 +18,8 @@ mod look;
 mod owners;
 mod partial;
 mod pass;
+#[cfg(test)]
+mod planted;
 mod recovered;
 mod relations;
 mod running;
@@ -35,7 +37,8 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
-use pgclinic_model::{Progress, Selection};
+use pgclinic_model::{Progress, Rule, Selection};
+use pgclinic_scan::{Panicked, guarded};
 use pgclinic_spill::Budget;
 
 use crate::check::{DatabaseCx, ForkCx};
@@ -205,7 +208,8 @@ fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut Books
         .filter(|check| check.level() <= options.level)
     {
         let known = findings.drafts.len();
-        check.check(cluster, &mut findings);
+        let done = guarded(|| check.check(cluster, &mut findings));
+        keep_failure(done, check.rules(), &mut findings);
         if check.asks_recovered() {
             clusters.ask_again(known, &mut findings, |after, out| check.check(after, out));
         }
@@ -216,6 +220,16 @@ fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut Books
     }
     books.status_files(cluster);
     books.wal(cluster, options.level);
+}
+
+/// A failure of ours in a check of files is an entry of the report, and the other checks go on.
+fn keep_failure(done: Result<(), Panicked>, rules: &[&'static Rule], findings: &mut Findings) {
+    if let Err(failure) = done {
+        let names = rules.iter().map(|rule| rule.name);
+        let names: Vec<&str> = names.collect();
+        let entry = failure.not_checked(format!("the check for {}", names.join(", ")));
+        findings.not_checked.push(entry);
+    }
 }
 
 /// Keeps drafts that carry their own places; of a cluster whose server is at work, until they are found again.
@@ -361,7 +375,8 @@ fn check_against_files(
         .filter(|check| check.level() <= options.level)
     {
         let known = findings.drafts.len();
-        check.check(view, &mut findings);
+        let done = guarded(|| check.check(view, &mut findings));
+        keep_failure(done, check.rules(), &mut findings);
         if check.asks_recovered() {
             clusters.ask_again(known, &mut findings, |after, out| {
                 let (forks, _told_already) = forks_of(after, catalog);

@@ -1,17 +1,19 @@
-//! The pass over the pages: threads take chunks in order until none is left.
+//! The pass over the pages: every check that needs one page, as a consumer of the scan.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
 
-use pgclinic_cluster::Segment;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Digest;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{CheckDocument, Coverage, NotChecked, Target};
-use pgclinic_source::{Source, SourceErrorKind};
+use pgclinic_model::document::{CheckDocument, NotChecked, Target};
+use pgclinic_scan::{
+    Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, LegOf, Scan, Unit, UnitEnd,
+    UnitSize, WINDOW_BYTES, Window, Writes,
+};
+use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
 use crate::btree::Faces;
@@ -24,58 +26,22 @@ use crate::walker::look::{Looker, Notes, Seen};
 use crate::walker::suspects::{Spot, Suspects};
 use crate::walker::{CheckOptions, document};
 
-/// Bytes of one read: few enough that they are still in the core's own cache when they are looked at.
-const CHUNK_BYTES: u64 = 256 << 10;
-/// Bytes of a page of memory.
-const MEMORY_PAGE: usize = 4096;
-/// Chunks asked for ahead, so many at a time.
-const AHEAD: usize = 32;
-/// Damaged pages of a thread whose cause is searched for: the search costs milliseconds a page.
+/// Damaged pages of a worker whose cause is searched for: the search costs milliseconds a page.
 const CAUSES_MAX: u32 = 500;
 
-/// A segment and the number of its first chunk.
-struct Stretch {
-    first_chunk: usize,
-    job: usize,
-    segment: Segment,
-    path: String,
-    /// Bytes at its begin that an earlier pass has looked at.
-    done: u64,
-}
-
-impl Stretch {
-    fn bytes(&self) -> u64 {
-        self.segment.len - self.done
-    }
-}
-
-/// What one thread has seen.
-struct Share {
-    coverage: Coverage,
-    notes: Notes,
-    faces: Vec<(usize, Faces)>,
-    evidence: Pages,
-    damaged: Vec<(usize, DamagedBlocks)>,
-    /// Those of them that are damaged only if the commit log is right.
-    contradicted: Vec<(usize, DamagedBlocks)>,
-    /// Checksums of whole files that a manifest has some of.
-    sums: Vec<(String, Vec<u8>)>,
-    suspects: Suspects,
-    /// Pages of tables that are all zero, by job.
-    zeroed: Vec<(usize, ZeroedBlocks)>,
-    /// Pages that were looked at again, though they have not changed.
-    unchanged: Vec<(String, BlockNo)>,
-    /// Files of which some bytes were not read.
-    unread: BTreeSet<String>,
-}
-
-/// Bytes that a pass over these forks will look at.
+/// Bytes that a pass over these forks will read.
 pub(crate) fn bytes(jobs: &[ForkCx<'_>], books: &Books) -> u64 {
-    let (stretches, _) = stretches(jobs, &books.looked_at);
-    stretches.iter().map(Stretch::bytes).sum()
+    let tasks = jobs.iter().enumerate().map(|job| task(job, books));
+    tasks.map(|task| task.bytes()).sum()
 }
 
-/// Looks at every page of every job, and gives what the comparisons of relations ask for.
+/// What is left to read of a fork.
+fn task<'a>((number, job): (usize, &'a ForkCx<'_>), books: &Books) -> ForkTask<'a> {
+    let done = |path: &str| books.looked_at.get(path).copied().unwrap_or(0);
+    ForkTask::after(number, job.files, job.build, &done)
+}
+
+/// Examines every page of every job, and gives what the comparisons of relations ask for.
 pub(crate) fn run(
     jobs: &[ForkCx<'_>],
     source: &dyn Source,
@@ -85,33 +51,44 @@ pub(crate) fn run(
     progress: &dyn Progress,
     books: &mut Books,
 ) -> PassRecords {
-    let (stretches, chunks) = stretches(jobs, &books.looked_at);
-    let pass = Pass {
-        jobs,
+    let is_running = jobs.iter().any(ForkCx::is_running);
+    let scan = Scan {
         source,
+        forks: jobs
+            .iter()
+            .enumerate()
+            .map(|job| task(job, books))
+            .collect(),
+        threads: options.threads,
+        progress,
+        writes: match is_running {
+            true => Writes::Server,
+            false => Writes::Nobody,
+        },
+    };
+    let named = named_blocks(jobs, options, budget);
+    let pass = CheckPass {
+        jobs,
         system_identifier,
         options,
         budget,
-        progress,
-        stretches,
-        chunks,
-        next: AtomicUsize::new(0),
         manifest: manifest(jobs, options),
-        named: named_blocks(jobs, options, budget),
+        named: &named,
+        merged: Mutex::new((&mut *books, PassRecords::default())),
     };
-    let threads = options.threads.get().min(chunks.max(1));
-    let shares = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| pass.work())).collect();
-        let mut shares = vec![pass.work()];
-        shares.extend(
-            others
-                .into_iter()
-                .map(|other| other.join().expect("a thread of the pass does not panic")),
-        );
-        shares
-    });
-    let mut records = settle(shares, options, books);
-    records.named = pass.named;
+    let report = scan.run(&pass);
+    let merged = pass.merged.into_inner();
+    let (_, mut records) = merged.unwrap_or_else(PoisonError::into_inner);
+    let coverage = &mut books.coverage;
+    coverage.bytes_seen += report.ledger.seen;
+    coverage.bytes_checked += report.ledger.checked;
+    coverage.bytes_skipped += report.ledger.skipped;
+    coverage.bytes_unreadable += report.ledger.unreadable;
+    coverage.pages += report.ledger.pages;
+    for fault in &report.internal {
+        books.stays_open(Some(fault.path.clone()), fault.not_checked());
+    }
+    records.named = named;
     records.damaged = books.damaged.clone();
     records
 }
@@ -146,222 +123,175 @@ fn manifest<'a>(jobs: &[ForkCx<'a>], options: &CheckOptions) -> Option<&'a Backu
     summed.then_some(manifest)
 }
 
-fn stretches(jobs: &[ForkCx<'_>], looked_at: &BTreeMap<String, u64>) -> (Vec<Stretch>, usize) {
-    let mut chunks = 0;
-    let mut stretches = Vec::new();
-    for (index, job) in jobs.iter().enumerate() {
-        for segment in job.files.segments.iter().filter(|segment| segment.len > 0) {
-            let path = job.files.path(segment.number);
-            let done = looked_at.get(&path).copied().unwrap_or(0);
-            if done >= segment.len {
-                continue;
-            }
-            let stretch = Stretch {
-                first_chunk: chunks,
-                job: index,
-                segment: *segment,
-                path,
-                done,
-            };
-            let own = stretch.bytes().div_ceil(CHUNK_BYTES);
-            stretches.push(stretch);
-            chunks += usize::try_from(own).unwrap_or(usize::MAX);
-        }
-    }
-    (stretches, chunks)
-}
-
-struct Pass<'a> {
-    jobs: &'a [ForkCx<'a>],
-    source: &'a dyn Source,
+/// The checks of pages as a consumer of the scan.
+struct CheckPass<'p> {
+    jobs: &'p [ForkCx<'p>],
     system_identifier: u64,
-    options: &'a CheckOptions,
-    budget: &'a Budget,
-    progress: &'a dyn Progress,
-    stretches: Vec<Stretch>,
-    chunks: usize,
-    next: AtomicUsize,
-    manifest: Option<&'a BackupManifest>,
-    named: BTreeMap<usize, NamedBlocks>,
+    options: &'p CheckOptions,
+    budget: &'p Budget,
+    manifest: Option<&'p BackupManifest>,
+    named: &'p BTreeMap<usize, NamedBlocks>,
+    merged: Mutex<(&'p mut Books, PassRecords)>,
 }
 
-impl Pass<'_> {
-    fn work(&self) -> Share {
-        let mut share = Share::new();
-        // The kernel copies faster to where a page of memory begins.
-        let mut memory = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or(0) + MEMORY_PAGE];
-        let aligned = memory.as_ptr().align_offset(MEMORY_PAGE);
-        let Some(buffer) = memory.get_mut(aligned..) else {
-            return share;
+/// What one worker has seen of one fork.
+struct CheckShare<'p> {
+    number: usize,
+    job: &'p ForkCx<'p>,
+    looker: Looker<'p>,
+    notes: Notes,
+    evidence: Pages,
+    damaged: DamagedBlocks,
+    /// Those of them that are damaged only if the commit log is right.
+    contradicted: DamagedBlocks,
+    /// Of the file at hand, where a manifest has its checksum.
+    sum: Option<Digest>,
+    /// Checksums of whole files.
+    sums: Vec<(String, Vec<u8>)>,
+    suspects: Suspects,
+    /// Pages of a table that are all zero.
+    zeroed: ZeroedBlocks,
+    zeroed_pages: u64,
+    pages_unchanged: u64,
+    /// Pages that were examined again, though they have not changed.
+    unchanged: Vec<(String, BlockNo)>,
+    /// What could not be read, by unit.
+    not_read: Vec<(u64, NotChecked)>,
+}
+
+/// Damaged pages of a worker whose cause may still be searched for.
+struct CausesLeft(u32);
+
+impl<'p> Consumer for CheckPass<'p> {
+    type Worker = CausesLeft;
+    type Share = Option<CheckShare<'p>>;
+
+    /// A file that is summed is read by one worker from its begin to its end.
+    fn unit(&self) -> UnitSize {
+        match self.manifest {
+            Some(_) => UnitSize::File,
+            None => UnitSize::Bytes(WINDOW_BYTES),
+        }
+    }
+
+    fn begin_worker(&self) -> CausesLeft {
+        CausesLeft(CAUSES_MAX)
+    }
+
+    fn begin_fork(&self, fork: &ForkTask<'_>, causes: &mut CausesLeft) -> Self::Share {
+        let job = self.jobs.get(fork.number)?;
+        let looker = Looker::new(job, self.system_identifier).holding_back();
+        let looker = looker.noting(self.named.get(&fork.number));
+        let notes = Notes {
+            findings: Findings::default(),
+            causes_left: causes.0,
+            faces: looker.wants_faces().then(|| Faces::new(self.budget)),
         };
-        let mut looker: Option<(usize, Looker<'_>)> = None;
-        while let Some((stretch, chunks)) = self.claim() {
-            if self.progress.is_interrupted() {
-                chunks
-                    .for_each(|chunk| self.skip(stretch, self.offset(stretch, chunk), &mut share));
-                continue;
-            }
-            if looker.as_ref().is_none_or(|(job, _)| *job != stretch.job) {
-                let Some(job) = self.jobs.get(stretch.job) else {
-                    break;
-                };
-                let named = self.named.get(&stretch.job);
-                let next = Looker::new(job, self.system_identifier).holding_back();
-                let next = next.noting(named);
-                share.begin(stretch.job, next.wants_faces().then_some(self.budget));
-                looker = Some((stretch.job, next));
-            }
-            let Some((_, looker)) = &looker else { break };
-            self.chunks(stretch, chunks, buffer, looker, &mut share);
-        }
-        share.end_of_fork();
-        share
+        Some(CheckShare {
+            number: fork.number,
+            job,
+            looker,
+            notes,
+            evidence: Pages::new(),
+            damaged: DamagedBlocks::default(),
+            contradicted: DamagedBlocks::default(),
+            sum: None,
+            sums: Vec::new(),
+            suspects: Suspects::default(),
+            zeroed: ZeroedBlocks::default(),
+            zeroed_pages: 0,
+            pages_unchanged: 0,
+            unchanged: Vec::new(),
+            not_read: Vec::new(),
+        })
     }
 
-    /// What a thread takes next: a chunk, or a whole file where it is summed from its begin to its end.
-    fn claim(&self) -> Option<(&Stretch, Range<usize>)> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        if self.manifest.is_none() {
-            return Some((self.stretch_of(next)?, next..next + 1));
+    fn begin_unit(&self, unit: &Unit<'_>, leg: &mut LegOf<Self>) -> bool {
+        if let Some(share) = &mut leg.share {
+            share.sum = self.digest_of(unit, share.job);
         }
-        let stretch = self.stretches.get(next)?;
-        let behind = self.stretches.get(next + 1);
-        let end = behind.map_or(self.chunks, |behind| behind.first_chunk);
-        Some((stretch, stretch.first_chunk..end))
+        true
     }
 
-    /// Chunks of one file, one after the other.
-    fn chunks(
-        &self,
-        stretch: &Stretch,
-        chunks: Range<usize>,
-        buffer: &mut [u8],
-        looker: &Looker<'_>,
-        share: &mut Share,
-    ) {
-        let mut sum = self.digest_of(stretch);
-        for chunk in chunks {
-            let offset = self.offset(stretch, chunk);
-            if self.progress.is_interrupted() {
-                self.skip(stretch, offset, share);
-                sum = None;
-                continue;
-            }
-            self.read_ahead(chunk);
-            let len = (stretch.segment.len - offset).min(CHUNK_BYTES);
-            let Some(room) = buffer.get_mut(..usize::try_from(len).unwrap_or(0)) else {
-                return;
-            };
-            let whole = self.chunk(stretch, offset, room, looker, share);
-            sum = sum.filter(|_| whole);
-            if let Some(sum) = &mut sum {
-                sum.update(room);
-            }
-            self.progress.advance(len);
+    fn window(&self, window: &Window<'_>, cursor: &Cursor, leg: &mut LegOf<Self>) -> u64 {
+        let Some(share) = &mut leg.share else {
+            return 0;
+        };
+        if let Some(sum) = &mut share.sum {
+            sum.update(window.bytes());
         }
+        self.pages(window, cursor, share)
+    }
+
+    fn fault(&self, fault: &Fault<'_>, leg: &mut LegOf<Self>) {
+        let Some(share) = &mut leg.share else {
+            return;
+        };
+        share.sum = None;
+        let why = match &fault.kind {
+            // Dropped, rewritten or truncated: what stands in its place has a file of its own.
+            FaultKind::Shrunk if share.looker.is_running() => return,
+            FaultKind::Shrunk => {
+                format!("{}: {} bytes are gone", fault.kind.why(), fault.len)
+            }
+            FaultKind::Unreadable(error) => error.to_string(),
+        };
+        let entry = NotChecked {
+            what: fault.path.to_owned(),
+            why,
+            inherent: false,
+        };
+        share.not_read.push((fault.unit, entry));
+    }
+
+    fn end_unit(&self, unit: &Unit<'_>, end: UnitEnd, leg: &mut LegOf<Self>) {
+        let Some(share) = &mut leg.share else {
+            return;
+        };
+        leg.worker.0 = share.notes.causes_left;
+        let sum = share.sum.take().filter(|_| end == UnitEnd::Whole);
         if let Some(sum) = sum {
-            share.sums.push((stretch.path.clone(), sum.finish()));
+            share.sums.push((unit.file.path.clone(), sum.finish()));
         }
     }
 
+    /// What was drafted of the page is half a story; its bytes are no part of a checksum that proves anything.
+    fn after_panic(&self, _: &InternalFault, leg: &mut LegOf<Self>) -> bool {
+        if let Some(share) = &mut leg.share {
+            share.notes.findings.take_drafts();
+            share.sum = None;
+        }
+        true
+    }
+
+    fn merge(&self, _: &ForkTask<'_>, shares: Vec<Self::Share>) {
+        let merged = self.merged.lock();
+        let mut merged = merged.unwrap_or_else(PoisonError::into_inner);
+        let (books, records) = &mut *merged;
+        let mut not_read = Vec::new();
+        for mut share in shares.into_iter().flatten() {
+            not_read.append(&mut share.not_read);
+            share.settle(self.options, books, records);
+        }
+        not_read.sort_by_key(|(unit, _)| *unit);
+        for (_, entry) in not_read {
+            books.unread.insert(entry.what.clone());
+            books.not_checked(entry);
+        }
+    }
+}
+
+impl CheckPass<'_> {
     /// A checksum that the manifest has of the file, if it has one and the length is its own.
-    fn digest_of(&self, stretch: &Stretch) -> Option<Digest> {
-        let cluster = self.jobs.get(stretch.job)?.cluster?;
+    fn digest_of(&self, unit: &Unit<'_>, job: &ForkCx<'_>) -> Option<Digest> {
         // What passed by is shown as zeros.
-        if cluster.known_sums.is_some() {
+        if job.cluster?.known_sums.is_some() {
             return None;
         }
-        let file = self.manifest?.files.get(&stretch.path)?;
+        let file = self.manifest?.files.get(&unit.file.path)?;
         let (algorithm, _) = file.sum.as_ref()?;
-        (file.size == stretch.segment.len).then(|| Digest::new(*algorithm))
-    }
-
-    fn offset(&self, stretch: &Stretch, chunk: usize) -> u64 {
-        stretch.done + chunk.saturating_sub(stretch.first_chunk) as u64 * CHUNK_BYTES
-    }
-
-    /// The segment that a chunk lies in.
-    fn stretch_of(&self, chunk: usize) -> Option<&Stretch> {
-        (chunk < self.chunks).then_some(())?;
-        let after = self
-            .stretches
-            .partition_point(|stretch| stretch.first_chunk <= chunk);
-        self.stretches.get(after.checked_sub(1)?)
-    }
-
-    /// Asks for the chunks after the next ones, once for each run of them.
-    fn read_ahead(&self, chunk: usize) {
-        if !chunk.is_multiple_of(AHEAD) {
-            return;
-        }
-        if let Some(stretch) = self.stretch_of(chunk + AHEAD) {
-            let len = CHUNK_BYTES * AHEAD as u64;
-            self.source.prefetch(&[pgclinic_source::Range {
-                path: stretch.path.clone(),
-                offset: self.offset(stretch, chunk + AHEAD),
-                len,
-            }]);
-        }
-    }
-
-    fn skip(&self, stretch: &Stretch, offset: u64, share: &mut Share) {
-        let len = (stretch.segment.len - offset).min(CHUNK_BYTES);
-        share.coverage.bytes_seen += len;
-        share.coverage.bytes_skipped += len;
-    }
-
-    /// Reads a chunk and looks at its pages; says whether all of its bytes are there.
-    fn chunk(
-        &self,
-        stretch: &Stretch,
-        offset: u64,
-        room: &mut [u8],
-        looker: &Looker<'_>,
-        share: &mut Share,
-    ) -> bool {
-        let expected = room.len();
-        let read = match self.source.read_at(&stretch.path, offset, room) {
-            Ok(read) => read,
-            // Dropped or rewritten: what stands in its place has a file of its own.
-            Err(error) if looker.is_running() && error.kind == SourceErrorKind::NotFound => {
-                return false;
-            }
-            Err(error) => {
-                share.coverage.bytes_seen += expected as u64;
-                share.coverage.bytes_unreadable += expected as u64;
-                share.not_read(&stretch.path, error.to_string());
-                return false;
-            }
-        };
-        // Half a page is no page: where the file shrank, what is left of the last one is lost too.
-        let block_size = looker.block_bytes();
-        let read = match read < expected {
-            true => read - read % block_size,
-            false => read,
-        };
-        let gone = if looker.is_running() {
-            expected - read
-        } else {
-            0
-        };
-        let expected = expected - gone;
-        if read < expected {
-            let why = format!(
-                "the file shrank while it was read: {} bytes are gone",
-                expected - read
-            );
-            share.not_read(&stretch.path, why);
-        }
-        share.coverage.bytes_seen += expected as u64;
-        share.coverage.bytes_unreadable += (expected - read) as u64;
-        self.pages(
-            stretch,
-            offset,
-            room.get(..read).unwrap_or_default(),
-            looker,
-            share,
-        );
-        read == expected && gone == 0
+        let is_whole = unit.offset == 0 && file.size == unit.len;
+        is_whole.then(|| Digest::new(*algorithm))
     }
 
     /// The page has not changed since another run.
@@ -375,141 +305,99 @@ impl Pass<'_> {
         self.options.since.as_ref()?.known().pages_of(job)
     }
 
-    /// That run did not look at all of the file.
-    fn is_half_read(&self, stretch: &Stretch, job: &ForkCx<'_>) -> bool {
+    /// That run did not examine all of the file.
+    fn is_half_read(&self, path: &str, job: &ForkCx<'_>) -> bool {
         let since = self.options.since.as_ref();
-        since.is_some_and(|since| since.has_half_read(&stretch.path, job))
+        since.is_some_and(|since| since.has_half_read(path, job))
     }
 
-    fn pages(
-        &self,
-        stretch: &Stretch,
-        offset: u64,
-        bytes: &[u8],
-        looker: &Looker<'_>,
-        share: &mut Share,
-    ) {
-        let Some(job) = self.jobs.get(stretch.job) else {
-            return;
-        };
-        let block_size = u64::from(job.build.block_size);
-        let first = u64::from(stretch.segment.number).saturating_mul(job.build.segment_blocks())
-            + offset / block_size;
-        let pages = bytes.chunks_exact(usize::try_from(block_size).unwrap_or(8192));
-        share.coverage.bytes_checked += pages.remainder().len() as u64;
-        let (known, half_read) = (self.known(job), self.is_half_read(stretch, job));
-        let mut hashes = looker.hashes(pages.clone()).into_iter();
-        for (page, block) in pages.zip(first..) {
+    /// Examines the pages of a window; gives the bytes of those that were not asked for.
+    fn pages(&self, window: &Window<'_>, cursor: &Cursor, share: &mut CheckShare<'_>) -> u64 {
+        let job = share.job;
+        let path = window.file.path.as_str();
+        let (known, half_read) = (self.known(job), self.is_half_read(path, job));
+        let pages = window.pages();
+        let hashes = share.looker.hashes(pages.clone().map(|(_, page)| page));
+        let mut hashes = hashes.into_iter();
+        let mut passed_over = 0;
+        for (block, page) in pages {
+            cursor.at(block);
             let hash = hashes.next();
-            if !self.options.selection.takes_block(block) {
-                share.coverage.bytes_seen -= page.len() as u64;
+            if !self.options.selection.takes_block(block.into()) {
+                passed_over += page.len() as u64;
                 continue;
             }
-            let Ok(number) = BlockNo::try_from(block) else {
-                continue;
-            };
             if self.is_unchanged(page, job) {
-                if known.is_some_and(|known| known.has(block)) {
-                    share.unchanged.push((stretch.path.clone(), number));
+                if known.is_some_and(|known| known.has(block.into())) {
+                    share.unchanged.push((path.to_owned(), block));
                 } else if !half_read {
-                    share.coverage.bytes_seen -= page.len() as u64;
-                    share.coverage.pages_unchanged += 1;
+                    passed_over += page.len() as u64;
+                    share.pages_unchanged += 1;
                     continue;
                 }
             }
-            share.coverage.bytes_checked += page.len() as u64;
-            share.coverage.pages += 1;
-            let seen = looker.look((page, hash), number, &mut share.notes);
-            if is_zeroed(seen, page) {
-                share.zeroed(stretch.job, job, block);
-            }
-            match seen {
-                Seen::Quiet | Seen::Noted => {}
-                Seen::Zeroed => share.coverage.zeroed_pages += 1,
-                Seen::Suspect => share.suspects.add(spot(job, number)),
-                Seen::Young(lsn) => share.suspects.add_young(spot(job, number), lsn),
-                Seen::Damaged | Seen::Contradicted => {
-                    Books::keep_evidence(
-                        &mut share.evidence,
-                        self.options.evidence,
-                        &stretch.path,
-                        number,
-                        page,
-                    );
-                    damage(&mut share.damaged, stretch.job, block);
-                    if seen == Seen::Contradicted {
-                        damage(&mut share.contradicted, stretch.job, block);
-                    }
+            let seen = share.looker.look((page, hash), block, &mut share.notes);
+            share.note(seen, (path, block, page), self.options.evidence);
+        }
+        passed_over
+    }
+}
+
+impl CheckShare<'_> {
+    fn note(&mut self, seen: Seen, (path, block, page): (&str, BlockNo, &[u8]), evidence: usize) {
+        if is_zeroed(seen, page) && self.is_table() {
+            self.zeroed.add(block.into());
+        }
+        match seen {
+            Seen::Quiet | Seen::Noted => {}
+            Seen::Zeroed => self.zeroed_pages += 1,
+            Seen::Suspect => self.suspects.add(spot(self.job, block)),
+            Seen::Young(lsn) => self.suspects.add_young(spot(self.job, block), lsn),
+            Seen::Damaged | Seen::Contradicted => {
+                Books::keep_evidence(&mut self.evidence, evidence, path, block, page);
+                self.damaged.add(block.into());
+                if seen == Seen::Contradicted {
+                    self.contradicted.add(block.into());
                 }
             }
         }
     }
-}
 
-impl Share {
-    fn new() -> Self {
-        Share {
-            coverage: Coverage::default(),
-            notes: Notes {
-                findings: Findings::default(),
-                causes_left: CAUSES_MAX,
-                faces: None,
-            },
-            faces: Vec::new(),
-            evidence: Pages::new(),
-            damaged: Vec::new(),
-            contradicted: Vec::new(),
-            sums: Vec::new(),
-            suspects: Suspects::default(),
-            zeroed: Vec::new(),
-            unchanged: Vec::new(),
-            unread: BTreeSet::new(),
+    /// The indexes of a table may know better of its pages of zeros.
+    fn is_table(&self) -> bool {
+        self.job.fork() == Fork::Main && self.job.method == Some(AccessMethod::Heap)
+    }
+
+    /// Adds up what the worker has seen.
+    fn settle(self, options: &CheckOptions, books: &mut Books, records: &mut PassRecords) {
+        let number = self.number;
+        books.coverage.zeroed_pages += self.zeroed_pages;
+        books.coverage.pages_unchanged += self.pages_unchanged;
+        let mut findings = self.notes.findings;
+        std::mem::take(&mut findings.not_checked)
+            .into_iter()
+            .for_each(|entry| books.not_checked(entry));
+        books.findings.absorb(findings);
+        for ((path, block), page) in self.evidence {
+            Books::keep_evidence(&mut books.evidence, options.evidence, &path, block, &page);
         }
-    }
-
-    /// Some bytes of the file are missing.
-    fn not_read(&mut self, path: &str, why: String) {
-        self.unread.insert(path.to_owned());
-        self.coverage.not_checked.push(NotChecked {
-            what: path.to_owned(),
-            why,
-            inherent: false,
-        });
-    }
-
-    /// Goes on with another fork, whose faces are kept within `budget`.
-    fn begin(&mut self, job: usize, budget: Option<&Budget>) {
-        self.end_of_fork();
-        self.notes.faces = budget.map(|budget| (job, Faces::new(budget)));
-    }
-
-    fn end_of_fork(&mut self) {
-        self.faces.extend(self.notes.faces.take());
-    }
-
-    /// A page of a table that is all zero: its indexes may know better.
-    fn zeroed(&mut self, number: usize, job: &ForkCx<'_>, block: u64) {
-        if job.fork() != Fork::Main || job.method != Some(AccessMethod::Heap) {
-            return;
+        if !self.damaged.is_empty() {
+            let own = books.damaged.entry(number).or_default();
+            own.absorb(&self.damaged);
         }
-        match self.zeroed.last_mut() {
-            Some((last, blocks)) if *last == number => blocks.add(block),
-            _ => {
-                let mut blocks = ZeroedBlocks::default();
-                blocks.add(block);
-                self.zeroed.push((number, blocks));
-            }
+        if !self.contradicted.is_empty() {
+            let own = books.contradicted.entry(number).or_default();
+            own.absorb(&self.contradicted);
         }
-    }
-}
-
-fn damage(damaged: &mut Vec<(usize, DamagedBlocks)>, job: usize, block: u64) {
-    match damaged.last_mut() {
-        Some((last, blocks)) if *last == job => blocks.add(block),
-        _ => {
-            let mut blocks = DamagedBlocks::default();
-            blocks.add(block);
-            damaged.push((job, blocks));
+        books.sums.extend(self.sums);
+        books.suspects.absorb(self.suspects);
+        books.unchanged.extend(self.unchanged);
+        if let Some(faces) = self.notes.faces {
+            records.faces.entry(number).or_default().add(faces);
+        }
+        if !self.zeroed.is_empty() {
+            let own = records.zeroed.entry(number).or_default();
+            own.absorb(&self.zeroed);
         }
     }
 }
@@ -526,50 +414,6 @@ fn spot(job: &ForkCx<'_>, block: BlockNo) -> Spot {
         fork: job.fork(),
         block,
     }
-}
-
-/// Adds up what the threads have seen.
-fn settle(shares: Vec<Share>, options: &CheckOptions, books: &mut Books) -> PassRecords {
-    let mut records = PassRecords::default();
-    for share in shares {
-        let (ours, theirs) = (&mut books.coverage, share.coverage);
-        ours.bytes_seen += theirs.bytes_seen;
-        ours.bytes_checked += theirs.bytes_checked;
-        ours.bytes_skipped += theirs.bytes_skipped;
-        ours.bytes_unreadable += theirs.bytes_unreadable;
-        ours.pages += theirs.pages;
-        ours.zeroed_pages += theirs.zeroed_pages;
-        ours.pages_unchanged += theirs.pages_unchanged;
-        theirs
-            .not_checked
-            .into_iter()
-            .for_each(|entry| books.not_checked(entry));
-        let mut findings = share.notes.findings;
-        std::mem::take(&mut findings.not_checked)
-            .into_iter()
-            .for_each(|entry| books.not_checked(entry));
-        books.findings.absorb(findings);
-        for ((path, block), page) in share.evidence {
-            Books::keep_evidence(&mut books.evidence, options.evidence, &path, block, &page);
-        }
-        for (job, blocks) in &share.damaged {
-            books.damaged.entry(*job).or_default().absorb(blocks);
-        }
-        for (job, blocks) in &share.contradicted {
-            books.contradicted.entry(*job).or_default().absorb(blocks);
-        }
-        books.sums.extend(share.sums);
-        books.suspects.absorb(share.suspects);
-        books.unchanged.extend(share.unchanged);
-        books.unread.extend(share.unread);
-        for (job, faces) in share.faces {
-            records.faces.entry(job).or_default().add(faces);
-        }
-        for (job, blocks) in &share.zeroed {
-            records.zeroed.entry(*job).or_default().absorb(blocks);
-        }
-    }
-    records
 }
 
 /// Checks bare forks: relation files without their cluster.

@@ -1,13 +1,12 @@
 //! After the pass over the pages: the checks that compare the pages of a relation, the largest first.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::{Catalog, file_place};
 use pgclinic_format::Fork;
 use pgclinic_model::document::{Finding, Kind, Level, NotChecked};
 use pgclinic_model::{Progress, Severity};
+use pgclinic_scan::{WorkerPool, guarded};
 use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
@@ -22,9 +21,18 @@ use crate::walker::{CheckOptions, left_out};
 
 /// One check of one relation.
 struct Task<'a> {
+    /// Its place among all, in the order in which they begin and in which their findings are kept.
+    number: usize,
     job: usize,
     fork: &'a ForkCx<'a>,
     check: &'static dyn RelationCheck,
+}
+
+/// What a check of a relation gave.
+struct Compared {
+    findings: Findings,
+    /// The run was interrupted before its end.
+    is_broken_off: bool,
 }
 
 impl Task<'_> {
@@ -54,10 +62,7 @@ pub(crate) fn run(
     tasks.retain(|task| neighbours.is_in_reach(task.job));
     let bytes: u64 = tasks.iter().map(bytes_of).sum();
     progress.expect(bytes);
-    let shares = Mutex::new(Vec::new());
-    // Relations whose comparisons did not come to their end.
-    let broken_off = Mutex::new(BTreeSet::new());
-    let one = |number: usize, task: &Task<'_>, threads: usize| {
+    let one = |task: &Task<'_>, threads: usize| {
         let mut findings = Findings::of_relation();
         let relation = RelationCx {
             fork: task.fork,
@@ -72,43 +77,40 @@ pub(crate) fn run(
         if !progress.is_interrupted() {
             task.check.check(&relation, &mut findings);
         }
-        if progress.is_interrupted() {
-            let mut broken_off = broken_off.lock().expect("no thread panics with this lock");
-            broken_off.insert(task.job);
-        }
         progress.advance(bytes_of(task));
-        if !findings.is_quiet() || !findings.not_checked.is_empty() {
-            let mut shares = shares.lock().expect("no thread panics with this lock");
-            shares.push((number, findings));
+        Compared {
+            findings,
+            is_broken_off: progress.is_interrupted(),
         }
     };
-    let numbered = || tasks.iter().enumerate();
-    for (number, task) in numbered().filter(|(_, task)| task.is_wide()) {
-        one(number, task, options.threads.get());
+    let (wide, narrow): (Vec<Task<'_>>, Vec<Task<'_>>) = tasks.into_iter().partition(Task::is_wide);
+    let all_threads = options.threads.get();
+    let mut compared: Vec<_> = wide
+        .iter()
+        .map(|task| guarded(|| one(task, all_threads)))
+        .collect();
+    let pool = WorkerPool::new(options.threads);
+    compared.extend(pool.each(&narrow, |_, task| one(task, 1)));
+    let tasks = wide.iter().chain(&narrow);
+    let mut compared: Vec<_> = tasks.zip(compared).collect();
+    compared.sort_by_key(|(task, _)| task.number);
+    // Relations whose comparisons did not come to their end.
+    let mut broken_off = BTreeSet::new();
+    for (task, compared) in &compared {
+        match compared {
+            Ok(own) if !own.is_broken_off => {}
+            _ => drop(broken_off.insert(task.job)),
+        }
     }
-    let narrow: Vec<_> = numbered().filter(|(_, task)| !task.is_wide()).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some((number, task)) = narrow.get(next.fetch_add(1, Ordering::Relaxed)) {
-            one(*number, task, 1);
-        }
-    };
-    let threads = options.threads.get().min(narrow.len().max(1));
-    std::thread::scope(|scope| {
-        (1..threads).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
-    let mut shares = shares
-        .into_inner()
-        .expect("no thread panics with this lock");
-    shares.sort_by_key(|(number, _)| *number);
-    let broken_off = broken_off
-        .into_inner()
-        .expect("no thread panics with this lock");
     book_broken_off(jobs, &broken_off, books);
-    for (number, findings) in shares {
-        if let Some(task) = tasks.get(number) {
-            keep(task, findings, system_identifier, books);
+    for (task, compared) in compared {
+        let path = task.fork.files.path(0);
+        match compared {
+            Ok(own) => keep(task, own.findings, system_identifier, books),
+            Err(failure) => {
+                let what = format!("the comparison of {path}");
+                books.stays_open(Some(path), failure.not_checked(what));
+            }
         }
     }
 }
@@ -132,12 +134,16 @@ fn tasks<'a>(jobs: &'a [ForkCx<'a>], options: &CheckOptions) -> Vec<Task<'a>> {
         };
         let checks = RELATION_CHECKS.iter().filter(fits);
         tasks.extend(checks.map(|check| Task {
+            number: 0,
             job,
             fork,
             check: *check,
         }));
     }
     tasks.sort_by_key(|task| (std::cmp::Reverse(task.fork.blocks), task.job));
+    for (number, task) in tasks.iter_mut().enumerate() {
+        task.number = number;
+    }
     tasks
 }
 
