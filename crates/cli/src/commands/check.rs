@@ -120,7 +120,7 @@ struct Arguments {
     fail_on: FailOnArgs,
 }
 
-/// See the module.
+/// The command `check`.
 pub struct Check;
 
 impl Command for Check {

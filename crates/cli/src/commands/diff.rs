@@ -61,7 +61,7 @@ struct Arguments {
     fail_on: FailOnArgs,
 }
 
-/// See the module.
+/// The command `diff`.
 pub struct Diff;
 
 impl Command for Diff {

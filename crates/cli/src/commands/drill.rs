@@ -89,7 +89,7 @@ struct Arguments {
     output: OutputArgs,
 }
 
-/// See the module.
+/// The command `drill`.
 pub struct Drill;
 
 impl Command for Drill {

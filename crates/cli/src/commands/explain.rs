@@ -31,7 +31,7 @@ struct Arguments {
     list: bool,
 }
 
-/// See the module.
+/// The command `explain`.
 pub struct Explain;
 
 impl Command for Explain {

@@ -68,7 +68,7 @@ struct Arguments {
     this_is_not_production: Option<u64>,
 }
 
-/// See the module.
+/// The command `injure`.
 pub struct Injure;
 
 impl Command for Injure {

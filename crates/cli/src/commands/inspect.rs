@@ -60,7 +60,7 @@ struct Arguments {
     output: OutputArgs,
 }
 
-/// See the module.
+/// The command `inspect`.
 pub struct Inspect;
 
 impl Command for Inspect {

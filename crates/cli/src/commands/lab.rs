@@ -46,7 +46,7 @@ enum Work {
     Load(load::Arguments),
 }
 
-/// See the module.
+/// The command `lab`.
 pub struct Lab;
 
 impl Command for Lab {

@@ -64,7 +64,7 @@ struct Arguments {
 
 const CATALOG_COST: &str = "catalog-cost";
 
-/// See the module.
+/// The command `measure`.
 pub struct MeasureCommand;
 
 impl Command for MeasureCommand {

@@ -191,7 +191,7 @@ struct Arguments {
     fail_on: FailOnArgs,
 }
 
-/// See the module.
+/// The command `salvage`.
 pub struct Salvage;
 
 impl Command for Salvage {

@@ -8,7 +8,7 @@ use pgclinic_format::{BlockNo, Fork, Lsn};
 use crate::diff::timelines::timeline_at;
 use crate::document::CopyPosition;
 
-/// See the module.
+/// A copy's position in the WAL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Position {
     /// Every change before it was written to the files.

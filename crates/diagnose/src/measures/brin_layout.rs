@@ -8,7 +8,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, number};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures which ranges of its table a BRIN index has summed up.
 pub struct BrinLayout;
 
 const PAGES_PER_RANGE: u8 = 0;

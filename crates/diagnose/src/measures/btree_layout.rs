@@ -12,7 +12,7 @@ use super::{FigureKind, LeafLook, Measure, PageAt, Sums, Whole, bytes, number, s
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures levels, density and fragmentation of a B-tree, as `pgstatindex` does.
 pub struct BtreeLayout;
 
 const VERSION: u8 = 0;

@@ -11,7 +11,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures the pages of a GIN index, as `pgstatginindex` does.
 pub struct GinLayout;
 
 const VERSION: u8 = 0;

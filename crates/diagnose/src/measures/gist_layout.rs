@@ -9,7 +9,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures the pages of a GiST index.
 pub struct GistLayout;
 
 const INNER: u8 = 0;

@@ -14,7 +14,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures items and free space of an index, as `pgstattuple` does.
 pub struct IndexSpace;
 
 const LIVE: u8 = 0;

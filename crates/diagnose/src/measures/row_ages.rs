@@ -9,7 +9,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, number, round_down};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures the ages of rows by page.
 pub struct RowAges;
 
 const FROZEN_PAGES: u8 = 0;

@@ -9,7 +9,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures the pages and tuples of an SP-GiST index.
 pub struct SpgistLayout;
 
 const INNER_PAGES: u8 = 0;

@@ -7,7 +7,7 @@ use super::{FigureKind, HeapLook, Measure, PageAt, Sums, Whole, bytes, number};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures what every byte of a table is used for.
 pub struct TableLedger;
 
 const HEADERS: u8 = 0;

@@ -13,7 +13,7 @@ use super::{FigureKind, Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 use crate::document::Figure;
 
-/// See the module.
+/// Measures live rows, dead rows and free space, as `pgstattuple` does.
 pub struct TableSpace;
 
 const LIVE: u8 = 0;

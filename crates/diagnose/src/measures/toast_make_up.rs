@@ -12,7 +12,7 @@ use super::{
 };
 use crate::document::Figure;
 
-/// See the module.
+/// Measures where and how the TOASTed values of a column are stored.
 pub struct ToastMakeUp;
 
 /// What a row may be long before values are packed or moved out: `TOAST_TUPLE_TARGET` of 8 kB pages.

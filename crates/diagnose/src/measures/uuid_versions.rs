@@ -5,7 +5,7 @@
 use super::{ColumnAt, ColumnMeasure, FigureKind, StoredValue, Sums, Unit, number, of};
 use crate::document::Figure;
 
-/// See the module.
+/// Measures the versions and times of the UUIDs of a column.
 pub struct UuidVersions;
 
 /// `uuid` in `pg_type`.
