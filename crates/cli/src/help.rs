@@ -1,4 +1,5 @@
-//! The shape of help: one line for each argument and command under `-h`, the detail under `--help`, both at most
+//! The shape of help: one line for each argument and command under `-h`, the detail under `--help`,
+//! both at most
 //! [`COLUMNS_MAX`] wide.
 
 use clap::builder::PossibleValue;
@@ -7,10 +8,12 @@ use clap::{Arg, Command};
 /// The width of a terminal that nobody has made wider.
 pub(crate) const COLUMNS_MAX: usize = 80;
 
-/// Puts the values that an argument takes into its one line, and what each of them means into its detail.
+/// Puts the values that an argument takes into its one line, and what each of them means into its
+/// detail.
 ///
-/// Clap would print `[possible values: …]` after the default, which rarely fits. An argument that hides its values has
-/// them in its detail alone, and one that hides its default has that there too.
+/// Clap would print `[possible values: …]` after the default, which rarely fits. An argument that
+/// hides its values has them in its detail alone, and one that hides its default has that there
+/// too.
 pub(crate) fn with_choices(command: Command) -> Command {
     command
         .mut_args(choices_in_line)
