@@ -39,16 +39,18 @@ pub(crate) struct SelectionArgs {
     /// Only databases of this name or OID; * and ? are wild
     #[arg(long, value_name = "NAME")]
     pub database: Vec<String>,
-    /// Only relations of this name, as schema.name or name; * and ? are wild
+    /// Only this relation, as schema.name; * and ? are wild
+    ///
+    /// A name without a schema matches in every schema.
     #[arg(long, value_name = "NAME")]
     pub relation: Vec<String>,
-    /// Only files of this number
+    /// Only files with this relfilenumber
     #[arg(long, value_name = "NUMBER")]
     pub filenode: Vec<u32>,
     /// Only these forks
     #[arg(long, value_enum, value_name = "FORK")]
     pub fork: Vec<ForkName>,
-    /// Only these blocks: 10..20 (without 20), 10.., ..20 or 10
+    /// Only blocks 10..20 (without 20), 10.., ..20 or 10
     #[arg(long, value_name = "RANGE", value_parser = blocks)]
     pub blocks: Option<Range<u64>>,
 }
@@ -92,7 +94,10 @@ fn blocks(text: &str) -> Result<Range<u64>, String> {
 /// What builds on the target.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChainArgs {
-    /// The incremental backups that build on TARGET, a full one: once for each, oldest first, as pg_combinebackup takes them
+    /// An incremental backup on top of TARGET, oldest first
+    ///
+    /// TARGET is the full backup. Give the option once for each incremental backup, in the order in
+    /// which pg_combinebackup takes them.
     #[arg(long = "incremental", value_name = "DIR")]
     pub incremental: Vec<PathBuf>,
 }
@@ -108,7 +113,10 @@ impl ChainArgs {
 /// Who is at work on the target.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct RunningArgs {
-    /// A server works on the data directory, though none can be seen from here: it is in a container, or on another host that shares the disk
+    /// A server runs on these files, though none is visible
+    ///
+    /// For a server in a container, or on another host that shares the disk: its process cannot be
+    /// seen from here.
     #[arg(long)]
     pub running: bool,
 }
@@ -117,16 +125,21 @@ pub(crate) struct RunningArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
-    /// Threads that read and look; as many as there are processors
+    /// Threads; by default one for each processor
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Read no faster than this, such as 100MB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<NonZeroU64>,
-    /// Memory for comparing rows and index entries; what does not fit is sorted on disk
+    /// Working memory
+    ///
+    /// Rows and index entries that are compared and do not fit are sorted on disk, in the directory
+    /// of --spill-to.
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256MiB")]
     pub memory: NonZeroU64,
-    /// Folder for what does not fit in memory; the system's folder for temporary files
+    /// Directory for what does not fit in --memory
+    ///
+    /// By default the system's directory for temporary files.
     #[arg(long, value_name = "DIR")]
     pub spill_to: Option<PathBuf>,
 }

@@ -18,7 +18,7 @@ const STATEMENT: Duration = Duration::from_secs(5);
 /// Longer than a statement, so that the server's own word comes first.
 const WALL: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// A running server with a session in each database that was asked for pages.
 pub(crate) struct AskedServer {
     target: Target,
     /// By database; nothing where the server does not let us in.

@@ -12,7 +12,7 @@ use crate::world::{World, sleep_unless};
 
 /// A page that a server began to write is whole long before.
 const WAIT: Duration = Duration::from_millis(500);
-/// See the module.
+/// How a run treats the server that runs on the same files.
 pub(crate) struct BesideAServer {
     interrupted: Arc<AtomicBool>,
     server: Option<AskedServer>,

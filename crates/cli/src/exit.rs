@@ -73,13 +73,18 @@ impl ResultClass {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FailOnArgs {
-    /// Results that keep their exit code; with the others the run exits with 0. Words and JSON stay as they are
+    /// Results that keep their exit code
+    ///
+    /// With any other result the run exits with 0. The words of the report and its JSON stay as
+    /// they are.
     #[arg(
         long,
         value_enum,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "damage,incomplete,recovery"
+        default_value = "damage,incomplete,recovery",
+        hide_default_value = true,
+        hide_possible_values = true
     )]
     pub fail_on: Vec<ResultClass>,
 }

@@ -11,6 +11,7 @@ pub mod commands;
 mod destination;
 pub mod drill;
 mod exit;
+mod help;
 mod in_flight;
 mod machine;
 mod output;
@@ -31,13 +32,18 @@ use clap::Command as ClapCommand;
 pub fn command_line() -> ClapCommand {
     let root = ClapCommand::new("pgclinic")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("The storage clinic for PostgreSQL 13-18: checks its files, takes pages apart, explains, rehearses damage")
+        .about("The storage clinic for PostgreSQL 13-18: checks, explains, salvages, measures")
+        .max_term_width(help::COLUMNS_MAX)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .after_help("Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete, 130 interrupted; --fail-on of check, salvage, measure and diff says which of 1 and 3 count.");
-    commands::COMMANDS
-        .iter()
-        .fold(root, |root, command| root.subcommand(command.arguments()))
+        .after_help(
+            "Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete,\n\
+             130 interrupted. --fail-on of check, salvage, measure and diff says which of\n\
+             1 and 3 count.",
+        );
+    let commands = commands::COMMANDS.iter();
+    let root = commands.fold(root, |root, command| root.subcommand(command.arguments()));
+    help::with_choices(root)
 }
 
 /// Runs one command line. Everything that a program may see or say comes in through `world`.

@@ -44,22 +44,28 @@ pub(crate) enum ProgressStyle {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Form of the document
-    #[arg(long, value_name = "FORM", default_value = "text", value_parser = ["text", "json", "html", "prometheus"])]
+    /// Format
+    ///
+    /// JSON is the master form: `pgclinic report` makes the others from it later.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "html", "prometheus"])]
     pub format: String,
-    /// Write the document to this file, outside of the target, instead of stdout
+    /// Write the document to this file, not to stdout
+    ///
+    /// The file is written whole or not at all, and never into the target.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Colours in text
+    /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
-    /// Progress on stderr
+    /// Progress
+    ///
+    /// It goes to stderr.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ProgressStyle::Auto)]
     pub progress: ProgressStyle,
-    /// Say nothing on stderr but errors
+    /// Print only errors on stderr
     #[arg(long, short)]
     pub quiet: bool,
-    /// Say more on stderr
+    /// Print more on stderr
     #[arg(long, short, conflicts_with = "quiet")]
     pub verbose: bool,
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pgclinic_format::BlockNo;
 
-/// See the module.
+/// A set of block numbers, one bit for each.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BlockSet(Vec<u64>);
 

@@ -21,7 +21,7 @@ const AGAIN_MAX: usize = 5;
 /// Waits of a whole run: a file that is damaged everywhere must not hold it up.
 const WAITS_MAX: u32 = 500;
 
-/// See the module.
+/// A source that reads a page again while it may be half written.
 pub(crate) struct ReadAgain {
     under: Arc<dyn Source>,
     build: Build,

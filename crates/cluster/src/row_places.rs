@@ -34,7 +34,8 @@ enum PageState {
     Sound(u16),
 }
 
-/// See the module. Four bytes a page, and eight for each line pointer that is not in use.
+/// For each line pointer of a heap, whether a row stands there: four bytes a page, and eight for
+/// each line pointer that is not in use.
 #[derive(Default, Debug)]
 pub(crate) struct RowPlaces {
     pages: Vec<PageState>,

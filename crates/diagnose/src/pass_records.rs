@@ -11,7 +11,7 @@ pub(crate) use crate::walker::DamagedBlocks;
 /// than a report can list.
 const RUNS_MAX: usize = 1 << 16;
 
-/// See the module.
+/// What the pass has recorded of each fork, for the relation checks.
 #[derive(Default, Debug)]
 pub(crate) struct PassRecords {
     /// What walks along a tree ask of its leaves.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// See the module.
+/// A directory that a user has prepared as an arm, with its name if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedFolder {
     /// What the person calls it; the experiment finds a name otherwise.

@@ -16,7 +16,7 @@ use crate::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec, pat
 const KEPT: usize = 0;
 const GONE: usize = 1;
 
-/// See the module.
+/// A source of files that were read once as they streamed, and were kept whole or in part.
 pub struct Passed {
     spec: SourceSpec,
     tree: Tree,

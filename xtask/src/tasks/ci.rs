@@ -1,4 +1,5 @@
-//! The table in order: one line a task with its seconds; the first failure ends it and shows its output.
+//! The table in order: one line a task with its seconds; the first failure ends it and shows its
+//! output.
 
 use std::io::Write;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! The pages in `docs/rules/` and `docs/guide/articles.md`, which the program writes from its registers.
+//! The pages in `docs/rules/` and `docs/guide/articles.md`, which the program writes from its
+//! registers.
 
 use std::collections::BTreeMap;
 use std::path::Path;

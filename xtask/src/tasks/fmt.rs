@@ -1,4 +1,5 @@
-//! Formatting. `cargo fmt` does not see modules that a macro declares, so `rustfmt` gets the file list.
+//! Formatting. `cargo fmt` does not see modules that a macro declares, so `rustfmt` gets the file
+//! list.
 
 use std::collections::BTreeSet;
 

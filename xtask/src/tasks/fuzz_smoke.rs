@@ -1,6 +1,7 @@
 //! A short run of every fuzz target, and of the canary, which must be caught.
 //!
-//! The seed is the commit, so that a run can be repeated and no two commits look at the same inputs.
+//! The seed is the commit, so that a run can be repeated and no two commits look at the same
+//! inputs.
 
 use std::path::PathBuf;
 use std::process::Command;

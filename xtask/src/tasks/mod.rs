@@ -16,6 +16,7 @@ registry! {
         fmt,
         lint,
         tidy,
+        licences,
         test,
         golden,
         docs,

@@ -48,7 +48,7 @@ enum LevelName {
 /// How reads stand beside those of others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum IoPriority {
-    /// Idle where a server is at work on the files
+    /// Idle while a server runs on the files
     Auto,
     /// After everybody else's
     Idle,
@@ -58,38 +58,55 @@ enum IoPriority {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running; a base backup (a folder, or base.tar); one relation file; or a running server,
-    /// postgres://user:password@host:port/database, whose base backup is looked at in flight, at level pages; a --level above that reads its
-    /// files through SQL instead
+    /// Data directory, base backup, relation file, or server URL
+    ///
+    /// A data directory, whose server may be running; a base backup, as a directory or as base.tar;
+    /// one relation file; or a running server, postgres://user:password@host:port/database. The
+    /// base backup of a running server is checked as it streams, at level pages; with --level
+    /// structure or full its files are read through SQL instead.
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,
-    /// How deep to look
+    /// Depth
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LevelName::Structure)]
     level: LevelName,
-    /// Damaged pages kept in the document as evidence
+    /// Damaged pages to keep in the document
     #[arg(long, value_name = "N", default_value_t = 100)]
     evidence: usize,
-    /// Programs of a PostgreSQL of the same major: a scratch server of theirs tells how this machine's libc and ICU order text
-    #[arg(long, value_name = "BINDIR")]
+    /// PostgreSQL programs to ask for the order of text
+    ///
+    /// The directory holds the programs of a PostgreSQL of the same major. A scratch server made
+    /// from them tells how libc and ICU of this machine order text.
+    #[arg(long, value_name = "DIR")]
     collate_with: Option<PathBuf>,
-    /// Write to this file how far the run has come, about once for each GiB, so that another can go on after it was stopped or killed; it
-    /// lies outside of the target
+    /// Write to this file how far the run has come
+    ///
+    /// It is written about once for each GiB. With it --resume goes on after the run was stopped or
+    /// killed, and --since starts from what this run found. The file lies outside of the target.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Only look at pages that changed since the run began that wrote this state and came to its end, and at those in which it found something;
-    /// others are passed over. The state is of the same files, written by the same version of pgclinic; what its run could not read is looked
-    /// at whole
+    /// Check only what changed since the run of this state
+    ///
+    /// Pages are checked that changed since that run began, and those in which it found something;
+    /// others are passed over. The run must have come to its end, on the same files, with the same
+    /// version of pgclinic. What it could not read is checked whole.
     #[arg(long, value_name = "STATE")]
     since: Option<PathBuf>,
-    /// Go on where the run ended that wrote the state; everything must be asked alike, and a stopped cluster must not have changed
+    /// Go on where the run of --state ended
+    ///
+    /// All options must be the same, and a stopped cluster must not have changed.
     #[arg(long, requires = "state")]
     resume: bool,
-    /// The server at work on the data directory, postgres://user@host:port/database: it is asked for damaged pages, and whether they are still in use
+    /// Ask this running server about damaged pages
+    ///
+    /// The server runs on the data directory; its URL is postgres://user@host:port/database. It is
+    /// asked for the damaged pages, and whether they are still in use.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// When the system does the work and the reads, beside those of others
+    /// Priority
+    ///
+    /// When the system does the work and the reads, beside those of other programs.
     #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto, help_heading = "Load")]
     io_priority: IoPriority,
     #[command(flatten)]
@@ -104,7 +121,7 @@ struct Arguments {
     fail_on: FailOnArgs,
 }
 
-/// See the module.
+/// The command `check`.
 pub struct Check;
 
 impl Command for Check {
@@ -114,8 +131,14 @@ impl Command for Check {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Finds everything that is wrong in a cluster's files, with cause, risk and cure")
-            .after_help("Nothing is written to the target. A server may be at work on it: what it changes meanwhile is looked at again before it counts. Exit code 0 healthy, 1 damaged, 3 incomplete (something could not be looked at, or the cluster needs recovery), 2 where the report cannot be written; --fail-on says which of them count.")
+            .about("Finds what is wrong in a cluster's files, with cause, risk and cure")
+            .after_help(
+                "Nothing is written to the target. A server may run on it: a page that it changes\n\
+                 meanwhile is read again before it counts.\n\n\
+                 Exit codes: 0 healthy, 1 damaged, 2 could not work or could not write the\n\
+                 report, 3 incomplete (something could not be checked, or the cluster needs\n\
+                 recovery). --fail-on says which of them count.",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

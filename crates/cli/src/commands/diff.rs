@@ -22,23 +22,33 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// One copy: a data directory, whose server may be running, a base backup (a folder, or base.tar), or a running server,
-    /// postgres://user:password@host:port/database, whose files are read through SQL
+    /// One copy: data directory, base backup, or server URL
+    ///
+    /// A data directory, whose server may be running; a base backup, as a directory or as base.tar;
+    /// or a running server, postgres://user:password@host:port/database, whose files are read
+    /// through SQL.
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// The other one
+    /// The other copy
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// The incremental backups that build on A, oldest first
+    /// An incremental backup on top of A, oldest first
+    ///
+    /// Give the option once for each incremental backup.
     #[arg(long, value_name = "DIR")]
     incremental_a: Vec<PathBuf>,
-    /// The incremental backups that build on B, oldest first
+    /// An incremental backup on top of B, oldest first
+    ///
+    /// Give the option once for each incremental backup.
     #[arg(long, value_name = "DIR")]
     incremental_b: Vec<PathBuf>,
-    /// A server works on A, though none can be seen from here: it is in a container, or on another host that shares the disk
+    /// A server runs on A, though none is visible
+    ///
+    /// For a server in a container, or on another host that shares the disk: its process cannot be
+    /// seen from here.
     #[arg(long)]
     running_a: bool,
-    /// The same of B
+    /// A server runs on B, though none is visible
     #[arg(long)]
     running_b: bool,
     #[command(flatten)]
@@ -51,7 +61,7 @@ struct Arguments {
     fail_on: FailOnArgs,
 }
 
-/// See the module.
+/// The command `diff`.
 pub struct Diff;
 
 impl Command for Diff {
@@ -61,8 +71,18 @@ impl Command for Diff {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Compares two copies of one cluster block by block: which is older, which is sound, and whether WAL explains it")
-            .after_help("Copies are a primary and its standby, a cluster and its backup, two snapshots; servers may be at work on them. Nothing is written to either. Exit code 0 the same, or explained by WAL; 1 a contradiction, an unsound copy, or copies that parted, each on its own timeline; 3 something could not be compared; --fail-on says which of them count.")
+            .about("Compares two copies of one cluster, block by block")
+            .long_about(
+                "Compares two copies of one cluster, block by block: which is older, which is\n\
+                 sound, and whether WAL explains the difference",
+            )
+            .after_help(
+                "Copies are a primary and its standby, a cluster and its backup, two snapshots;\n\
+                 their servers may run. Nothing is written to either copy.\n\n\
+                 Exit codes: 0 the same, or explained by WAL; 1 a contradiction, an unsound copy,\n\
+                 or copies that parted, each on its own timeline; 2 could not work; 3 something\n\
+                 could not be compared. --fail-on says which of them count.",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

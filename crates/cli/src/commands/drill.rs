@@ -37,19 +37,25 @@ enum WardName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// PostgreSQL's major, 13 to 18; the newest installed one, else 18 is fetched
+    /// PostgreSQL's major, 13 to 18
+    ///
+    /// By default the newest installed one, else 18 is fetched.
     #[arg(long, value_name = "N")]
     pg: Option<u16>,
-    /// Use the programs in this folder
+    /// Directory with PostgreSQL's programs
     #[arg(long, value_name = "DIR")]
     pg_bindir: Option<PathBuf>,
-    /// Run servers as this user, when started as root; postgres, else nobody
+    /// Run servers as this user when started as root
+    ///
+    /// By default postgres, else nobody.
     #[arg(long, value_name = "USER")]
     run_as: Option<String>,
-    /// Chooses contents, places and wounds
+    /// Chooses contents, places and damage
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Also a table of more than one segment, and the injuries that need it
+    /// Also a table of more than one segment
+    ///
+    /// It brings the injuries that need such a table.
     #[arg(long)]
     large: bool,
     /// Only these injuries
@@ -58,26 +64,33 @@ struct Arguments {
     /// Random shots instead of declared injuries
     #[arg(long)]
     blind: bool,
-    /// Blind shots of each kind, with and without checksums [default: 10]; with --ward loss, random losses of each state instead of all
+    /// Blind shots of each kind [default: 10]
+    ///
+    /// With and without checksums. With --ward loss it is the number of random losses of each
+    /// state, instead of all losses.
     #[arg(long, value_name = "N")]
     shots: Option<usize>,
-    /// What is rehearsed
+    /// Rehearsal
     #[arg(long, value_name = "NAME", value_enum, default_value = "injuries", conflicts_with_all = ["blind", "injury", "large"])]
     ward: WardName,
-    /// One cell in ten of the ward loss, always the same
+    /// One cell in ten of the ward loss
+    ///
+    /// These cells are always the same.
     #[arg(long, conflicts_with = "shots")]
     tenth: bool,
-    /// Where the HTML report goes
+    /// The HTML report
     #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
     report: PathBuf,
-    /// Copies that are hurt at the same time; as many as there are processors
+    /// Copies that are injured at the same time
+    ///
+    /// By default one for each processor.
     #[arg(long, short, value_name = "N")]
     jobs: Option<usize>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// See the module.
+/// The command `drill`.
 pub struct Drill;
 
 impl Command for Drill {
@@ -87,8 +100,12 @@ impl Command for Drill {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Rehearses: damages copies of a real cluster, checks, undoes, and hears what the server says")
-            .after_help("Exit code 0 only when every expectation held. Everything happens in a scratch folder that is removed at the end.")
+            .about("Rehearses damage and recovery on copies of a real cluster")
+            .after_help(
+                "Damages copies of a real cluster, checks them, shows them to the server, and\n\
+                 undoes the damage, in a scratch directory that is removed at the end.\n\
+                 Exit code 0 only when every expectation held.",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

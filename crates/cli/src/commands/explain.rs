@@ -19,8 +19,11 @@ struct Arguments {
     /// The name of a rule, or a server's message as it was printed
     #[arg(value_name = "RULE|MESSAGE", required_unless_present = "list")]
     text: Option<String>,
-    /// The cluster that the message is about, whose server may be running, or that server, postgres://user:password@host:port/database: its
-    /// names and the rows at risk are told
+    /// The cluster that the message is about, or its server's URL
+    ///
+    /// The server of a data directory may be running. A URL is
+    /// postgres://user:password@host:port/database. With either, the names in the message and the
+    /// rows at risk are reported.
     #[arg(value_name = "PGDATA")]
     pgdata: Option<PathBuf>,
     /// List every rule and every family of messages
@@ -28,7 +31,7 @@ struct Arguments {
     list: bool,
 }
 
-/// See the module.
+/// The command `explain`.
 pub struct Explain;
 
 impl Command for Explain {
@@ -38,8 +41,8 @@ impl Command for Explain {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Says what a finding or a server's message means, and what to do")
-            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 578 of relation base/16384/28751' /path/to/PGDATA")
+            .about("Explains a finding or a server's message, and says what to do")
+            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 7 of relation base/5/16384' PGDATA")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

@@ -21,7 +21,7 @@ struct Arguments {
     articles: Option<PathBuf>,
 }
 
-/// See the module.
+/// The hidden command `generate-docs`.
 pub struct GenerateDocs;
 
 impl Command for GenerateDocs {

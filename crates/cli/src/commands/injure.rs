@@ -21,16 +21,20 @@ struct Arguments {
     /// A data directory whose server is stopped
     #[arg(value_name = "PGDATA", required_unless_present_any = ["undo", "list"])]
     pgdata: Option<PathBuf>,
-    /// What to do to it
+    /// The injury; --list shows them
     #[arg(long, value_name = "NAME", required_unless_present_any = ["undo", "list"])]
     injury: Option<String>,
-    /// Copy the cluster to this new folder first, mark the copy, and hurt that
+    /// Injure a copy of it, in this new directory
+    ///
+    /// The copy is marked with the file pgclinic.drill.
     #[arg(long, value_name = "DIR", conflicts_with = "undo")]
     copy_to: Option<PathBuf>,
-    /// Folder for the journal; beside the data directory if not given
+    /// Directory for the journal
+    ///
+    /// By default beside the data directory.
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// Take a journal back
+    /// Undo the injury of this journal
     #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["injury", "list"])]
     undo: Option<PathBuf>,
     /// List every injury
@@ -48,21 +52,23 @@ struct Arguments {
     /// Only this line pointer number
     #[arg(long, value_name = "N")]
     item: Option<u16>,
-    /// Chooses place and wound
+    /// Chooses place and damage
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Make the page's checksum true again
+    /// Make the page's checksum match again
     #[arg(long)]
     sealed: bool,
-    /// Show what would be written, and write nothing
+    /// Show what would be written; write nothing
     #[arg(long)]
     plan: bool,
-    /// The data directory is no marked copy, and nobody needs it: type its system identifier
-    #[arg(long, value_name = "SYSTEM-IDENTIFIER")]
+    /// For an unmarked directory: its system ID
+    ///
+    /// The data directory carries no mark, and nobody needs it: type its system identifier.
+    #[arg(long, value_name = "ID")]
     this_is_not_production: Option<u64>,
 }
 
-/// See the module.
+/// The command `injure`.
 pub struct Injure;
 
 impl Command for Injure {
@@ -72,8 +78,13 @@ impl Command for Injure {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Damages a copy surgically, with a journal that takes it back")
-            .after_help("Only folders with the file pgclinic.drill are touched; --copy-to makes one. Examples:\n  pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector --relation public.docs\n  pgclinic injure --undo /var/tmp/copy.journal")
+            .about("Damages a copy on purpose, with a journal that undoes it")
+            .after_help(
+                "Only directories with the file pgclinic.drill are touched; --copy-to makes one.\n\n\
+                 Examples:\n  \
+                   pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector\n  \
+                   pgclinic injure --undo /var/tmp/copy.zeroed-sector.journal",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

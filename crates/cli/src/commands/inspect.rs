@@ -27,8 +27,11 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), one relation file, or a running server,
-    /// postgres://user:password@host:port/database, whose files are read through SQL
+    /// Data directory, base backup, relation file, or server URL
+    ///
+    /// A data directory, whose server may be running; a base backup, as a directory or as base.tar;
+    /// one relation file; or a running server, postgres://user:password@host:port/database, whose
+    /// files are read through SQL.
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
@@ -36,19 +39,19 @@ struct Arguments {
     /// The relation, as schema.name; not needed for a file
     #[arg(long, value_name = "NAME")]
     relation: Option<String>,
-    /// The relation by the number in its file's name
+    /// The relation with this relfilenumber
     #[arg(long, value_name = "NUMBER", conflicts_with = "relation")]
     filenode: Option<u32>,
     /// The database, where several have such a relation
     #[arg(long, value_name = "NAME")]
     database: Option<String>,
-    /// The block, through all segments of the fork
+    /// The block, counted through all segments
     #[arg(long, value_name = "N", default_value_t = 0)]
     block: u32,
     /// The fork
     #[arg(long, value_enum, value_name = "FORK", default_value_t = ForkName::Main)]
     fork: ForkName,
-    /// Longest text of a value that is shown, in bytes
+    /// Longest value that is shown, in bytes
     #[arg(long, value_name = "N", default_value_t = 400)]
     value_bytes: usize,
     #[command(flatten)]
@@ -57,7 +60,7 @@ struct Arguments {
     output: OutputArgs,
 }
 
-/// See the module.
+/// The command `inspect`.
 pub struct Inspect;
 
 impl Command for Inspect {
@@ -67,7 +70,7 @@ impl Command for Inspect {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Takes a page apart: header, line pointers, rows with flags and values, annotated bytes")
+            .about("Takes a page apart: header, line pointers, rows, values, bytes")
             .after_help("Examples:\n  pgclinic inspect PGDATA --relation public.docs --block 7\n  pgclinic inspect base/5/16384 --block 7 --format html --output page.html")
     }
 

@@ -26,17 +26,19 @@ enum Work {
     List(list::Arguments),
     /// Every PostgreSQL on this machine and what it was built with
     Servers(servers::Arguments),
-    /// What an experiment compares, in which order, and what it costs in time, disk and bytes written
+    /// What an experiment compares, in which order, and what it costs
+    ///
+    /// The costs are time, disk and bytes written.
     Plan(plan::Arguments),
-    /// Carries an experiment out; a folder with the same plan is gone on with
+    /// Runs an experiment, or goes on with one of the same plan
     Run(run::Arguments),
-    /// Goes on with what a folder has no result for
+    /// Runs what a directory has no result for yet
     Resume(run::ResumeArguments),
-    /// What a folder's results say: the decision, the curves, every run
+    /// What a directory's results say: the decision, the curves, every run
     Report(report::Arguments),
-    /// Two folders of one experiment that differ in one thing
+    /// Compares two directories of one experiment that differ in one thing
     Compare(compare::Arguments),
-    /// Folders of one plan from several machines, as one
+    /// Merges directories of one plan from several machines
     Merge(merge::Arguments),
     /// Writes a commented experiment of your own
     New(new::Arguments),
@@ -44,7 +46,7 @@ enum Work {
     Load(load::Arguments),
 }
 
-/// See the module.
+/// The command `lab`.
 pub struct Lab;
 
 impl Command for Lab {
@@ -54,13 +56,14 @@ impl Command for Lab {
 
     fn arguments(&self) -> ClapCommand {
         Work::augment_subcommands(ClapCommand::new(self.name()))
-            .about("Experiments on real servers, on this hardware, whose answers can be trusted")
+            .about("Runs experiments on real servers, on this hardware")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .after_help(
-                "Servers run as an unprivileged user in scratch folders that are removed at the end. \
-                 Exit codes: 0 every run is done or skipped for a reason, 3 some runs failed or gave nothing, 2 could not work, 130 interrupted: \
-                 resume goes on.",
+                "Servers run as an unprivileged user, in scratch directories that are removed at\n\
+                 the end.\n\n\
+                 Exit codes: 0 every run is done or skipped for a reason, 2 could not work,\n\
+                 3 some runs failed or gave nothing, 130 interrupted (resume goes on).",
             )
     }
 

@@ -26,19 +26,28 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running, a base backup (a folder, or base.tar), or a running server,
-    /// postgres://user:password@host:port/database, whose files are read through SQL
+    /// Data directory, base backup, or server URL
+    ///
+    /// A data directory, whose server may be running; a base backup, as a directory or as base.tar;
+    /// or a running server, postgres://user:password@host:port/database, whose files are read
+    /// through SQL.
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,
-    /// Read this share of each large relation, such as 1%; figures come with intervals
+    /// Read this share of each large relation, such as 1%
+    ///
+    /// Figures then come with intervals.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample: Option<f64>,
-    /// Try pglz, lz4 and zstd on real long values: bytes, time, and how many would stay in their rows
+    /// Try pglz, lz4 and zstd on stored TOASTed values
+    ///
+    /// Reports bytes and time, and how many values would stay in their rows.
     #[arg(long)]
     try_compression: bool,
-    /// Compare with an older measurement of this cluster, in JSON: growth a day, and when limits are reached
+    /// Compare with an older measurement, in JSON
+    ///
+    /// The measurement is of the same cluster. Reports growth a day, and when limits are reached.
     #[arg(long, value_name = "FILE")]
     since: Option<PathBuf>,
     #[command(flatten)]
@@ -55,7 +64,7 @@ struct Arguments {
 
 const CATALOG_COST: &str = "catalog-cost";
 
-/// See the module.
+/// The command `measure`.
 pub struct MeasureCommand;
 
 impl Command for MeasureCommand {
@@ -65,13 +74,23 @@ impl Command for MeasureCommand {
 
     fn arguments(&self) -> ClapCommand {
         let catalog_cost = catalog_cost::Arguments::augment_args(ClapCommand::new(CATALOG_COST))
-            .about("Counts the rows that a script's tables write into the system catalogs, on a server of its own");
+            .about("Counts the catalog rows that a script's tables write")
+            .long_about(
+                "Counts the rows that a script's tables write into the system catalogs,\n\
+                 on a server of its own",
+            );
         Arguments::augment_args(ClapCommand::new(self.name()))
             .subcommand(catalog_cost)
             .args_conflicts_with_subcommands(true)
             .subcommand_negates_reqs(true)
             .about("Measures bloat and index layout exactly, from a cluster's files")
-            .after_help("Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry their names and are equal to theirs. A server may be at work on the files: then figures are those of the moment in which each relation was read. Exit code 0 everything was measured, 3 something could not be; --fail-on says whether that counts.")
+            .after_help(
+                "Figures that pgstattuple, pgstatindex and bt_multi_page_stats give too carry\n\
+                 their names and are equal to theirs. While a server runs, figures are those of\n\
+                 the moment in which each relation was read.\n\n\
+                 Exit codes: 0 everything was measured, 2 could not work, 3 something could not\n\
+                 be measured. --fail-on says whether that counts.",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

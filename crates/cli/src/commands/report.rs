@@ -19,7 +19,7 @@ struct Arguments {
     output: OutputArgs,
 }
 
-/// See the module.
+/// The command `report`.
 pub struct Report;
 
 impl Command for Report {

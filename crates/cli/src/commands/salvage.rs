@@ -60,103 +60,138 @@ enum EncodingName {
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory, whose server may be running, or what is left of one: a folder with base/, or with the files of one database; a
-    /// base backup, its folder or base.tar; one relation file, with --columns or --schema; or a database of a running server, postgres://user:password@host:port/name
+    /// Data directory or its remains, base backup, file, or server URL
+    ///
+    /// A data directory, whose server may be running, or what is left of one: a directory with
+    /// base/, or with the files of one database; a base backup, as a directory or as base.tar; one
+    /// relation file, with --columns or --schema; or a database of a running server,
+    /// postgres://user:password@host:port/name.
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,
-    /// A new or empty folder: one file a table, DEST/<database>/<schema>.<table>.<form>, and the account, salvage.json, with
-    /// its page, salvage.html. Or a database, postgres://user:password@host:port/name: the schema is made there and loaded, where its
-    /// schemas are empty; given again after a failure it goes on. Or - for stdout: the rows of one table, as they come; the summary
-    /// goes to stderr
+    /// Directory, postgres:// URL, or - for stdout
+    ///
+    /// A new or empty directory gets one file a table, DEST/<database>/<schema>.<table>.<format>,
+    /// and the account, salvage.json, with its page, salvage.html.
+    ///
+    /// In a database, postgres://user:password@host:port/name, the schema is made and loaded where
+    /// its schemas are empty; given again after a failure, the load goes on.
+    ///
+    /// On stdout the rows of one table are written; the summary goes to stderr.
     #[arg(long, value_name = "DEST", required_unless_present = "guess")]
     to: Option<PathBuf>,
-    /// Where the account goes; DEST/salvage.json for a folder
+    /// Where the account goes
+    ///
+    /// By default DEST/salvage.json for a directory.
     #[arg(long, value_name = "FILE")]
     account: Option<PathBuf>,
-    /// Also the schema, as SQL that psql takes: types, tables, functions and views before the place of the data; indexes,
-    /// constraints and triggers after it
+    /// Also write the schema, as SQL for psql
+    ///
+    /// Types, tables, functions and views come before the place of the data; indexes, constraints
+    /// and triggers after it.
     #[arg(long, value_name = "FILE")]
     ddl: Option<PathBuf>,
-    /// CREATE TABLE statements for tables whose columns the catalogs no longer give, or for one relation file; other statements
-    /// are passed over, so that the output of pg_dump -s serves
+    /// CREATE TABLE statements where catalogs are lost
+    ///
+    /// For tables whose columns the catalogs no longer give, or for one relation file. Other
+    /// statements are passed over, so that the output of pg_dump -s serves.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// The columns of one relation file, dropped ones too: 'id int4, old dropped(4, 4), body text'
+    /// Columns of one relation file: 'id int4, body text'
+    ///
+    /// Dropped columns are listed too, as in 'id int4, old dropped(4, 4), body text'.
     #[arg(long, value_name = "COLUMNS", conflicts_with = "schema")]
     columns: Option<String>,
-    /// Do not read the catalogs: every file of rows is a table, with the columns that --schema gives (behind a line
-    /// `-- file base/5/16384`), else with columns guessed from its rows. Databases whose pg_class cannot be read are always
-    /// taken so
+    /// Do not read the catalogs; guess columns from rows
+    ///
+    /// Every file of rows is a table, with the columns that --schema gives after a line `-- file
+    /// base/5/16384`, else with columns guessed from its rows. Databases whose pg_class cannot be
+    /// read are always taken so.
     #[arg(long, conflicts_with_all = ["columns", "toast", "ddl"])]
     without_catalogs: bool,
-    /// Guess the columns of one relation file, or of all in a data directory, from the rows, and print nothing but the guess: a
-    /// CREATE TABLE with the confidence of each column, to be corrected and given with --schema
+    /// Print only a guess of the columns, as CREATE TABLE
+    ///
+    /// For one relation file, or for all in a data directory, from the rows, with the confidence of
+    /// each column. Correct the statements and give them with --schema.
     #[arg(long, conflicts_with_all = ["schema", "columns", "to"])]
     guess: bool,
-    /// The file of its TOAST relation, with the values that do not fit in a row
+    /// The TOAST file that belongs to the relation file
     #[arg(long, value_name = "FILE")]
     toast: Option<PathBuf>,
-    /// Form of the files
-    #[arg(long, value_name = "FORM", default_value = FORMS.first().map_or("", |form| form.name()),
+    /// Format
+    #[arg(long, value_name = "FORMAT", hide_default_value = true, default_value = FORMS.first().map_or("", |form| form.name()),
         value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name())))]
     format: String,
-    /// Which versions of rows
+    /// Row versions
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = RowsName::Live)]
     rows: RowsName,
-    /// Also columns that are generated and stored; a server as the destination computes them itself
+    /// Also generated columns that are stored
+    ///
+    /// A server as the destination computes them itself.
     #[arg(long)]
     generated: bool,
     /// Also dropped columns, as bytes; to files only
     #[arg(long)]
     dropped: bool,
-    /// Of a long value with missing chunks, write what is left instead of null
+    /// Write what is left of an incomplete TOASTed value
+    ///
+    /// By default such a value is written as null.
     #[arg(long)]
     partial_values: bool,
-    /// Hold the rows that were written to the keys of their tables: none of a primary key or unique constraint twice, no foreign key
-    /// without its row; and their number to that of the rows to which an index leads. Tables with keys are read again
+    /// Check written rows against keys and index counts
+    ///
+    /// No primary key or unique constraint may hold a value twice, no foreign key may lack its row,
+    /// and there must be as many rows as an index leads to. Tables with keys are read again.
     #[arg(long)]
     verify: bool,
-    /// Encoding of the files; a server as the destination takes UTF-8
-    #[arg(long, value_enum, value_name = "ENCODING", default_value_t = EncodingName::Utf8)]
+    /// Encoding
+    ///
+    /// A server as the destination takes UTF-8.
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = EncodingName::Utf8)]
     encoding: EncodingName,
-    /// Of a cluster that crashed: let a server of its major recover a copy, and salvage that, instead of applying the write-ahead
-    /// log in memory
+    /// Let a real server recover a copy, and salvage that
+    ///
+    /// For a cluster that crashed. Without this option the write-ahead log is applied in memory.
     #[arg(long)]
     recover: bool,
-    /// Folder for the copy of --recover; it needs as much room as the cluster
+    /// Directory for the copy of --recover
+    ///
+    /// It needs as much room as the cluster.
     #[arg(long, value_name = "DIR", requires = "recover")]
     recover_in: Option<PathBuf>,
-    /// Go on in a folder in which a salvage of the same cluster, with the same options, was cut off: tables that are whole are not
-    /// done again
+    /// Go on in the directory of a salvage that ended early
+    ///
+    /// The cluster and the options must be the same. Tables that are whole are not written again.
     #[arg(long)]
     resume: bool,
     /// Do not force the files to the disk
     #[arg(long)]
     no_sync: bool,
     #[command(flatten)]
-    text: TextArgs,
-    #[command(flatten)]
     running: RunningArgs,
+    #[command(flatten)]
+    text: TextArgs,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
     load: LoadArgs,
-    /// Colours in the summary
+    /// Colours
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
-    /// Progress on stderr
+    /// Progress
+    ///
+    /// It goes to stderr.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ProgressStyle::Auto, help_heading = "Output")]
     progress: ProgressStyle,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
     fail_on: FailOnArgs,
 }
 
-/// See the module.
+/// The command `salvage`.
 pub struct Salvage;
 
 impl Command for Salvage {
@@ -166,8 +201,18 @@ impl Command for Salvage {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Gets the rows out of files that no server opens, and accounts for what it could not get")
-            .after_help("Nothing is written to the target. Beside a server at work rows are those of the end of the write-ahead log on disk. Exit code 0 whole, 1 something is lost, partial, carved or uncertain, 3 incomplete (something could not be looked at, or the cluster needs recovery), 2 where the account cannot be written; --fail-on says which of them count.")
+            .about("Gets the rows out of files that no server opens")
+            .long_about(
+                "Gets the rows out of files that no server opens, and accounts for what it\n\
+                 could not get",
+            )
+            .after_help(
+                "Nothing is written to the target. While a server runs, rows are those of the end\n\
+                 of the write-ahead log on disk.\n\n\
+                 Exit codes: 0 whole, 1 something is lost, partial, carved or uncertain, 2 could\n\
+                 not work or could not write the account, 3 incomplete (something could not be\n\
+                 read, or the cluster needs recovery). --fail-on says which of them count.",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {

@@ -22,7 +22,7 @@ struct Tree {
     master: PathBuf,
 }
 
-/// See the module.
+/// A copy of the master cluster that is damaged and refreshed in turns.
 pub(crate) struct BenchCopy {
     pub(crate) pgdata: PathBuf,
     trees: Vec<Tree>,

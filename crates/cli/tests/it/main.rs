@@ -33,6 +33,7 @@ mod live_server;
 mod measure;
 mod measure_beside_programs;
 mod needs_recovery;
+mod readme;
 mod rows_in_every_form;
 mod running;
 mod running_verbs;

@@ -14,7 +14,7 @@ use crate::screen::{Glance, Screen};
 /// Candidates told.
 const TOLD: usize = 8;
 
-/// See the module.
+/// The cause of a page on which one bit is wrong.
 pub struct BitFlip;
 
 impl CauseOf for BitFlip {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::causes::{CauseOf, facts};
 use crate::check::{Checksum, PageCx};
 
-/// See the module.
+/// The cause of a page that was written while checksums were off.
 pub struct ChecksumsOffWhenWritten;
 
 impl CauseOf for ChecksumsOffWhenWritten {

@@ -12,7 +12,7 @@ const RUN_BYTES: usize = 24;
 /// Bytes of the text that are told.
 const TOLD_BYTES: usize = 48;
 
-/// See the module.
+/// The cause of a page with text where its structure was.
 pub struct TextOverwrite;
 
 impl CauseOf for TextOverwrite {

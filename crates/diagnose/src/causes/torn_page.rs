@@ -9,7 +9,7 @@ use crate::causes::zeroed_in_part::zeroed_items;
 use crate::causes::{CauseOf, facts};
 use crate::check::PageCx;
 
-/// See the module.
+/// The cause of a page that was written in part.
 pub struct TornPage;
 
 impl CauseOf for TornPage {

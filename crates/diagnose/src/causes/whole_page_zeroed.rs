@@ -10,7 +10,7 @@ use crate::check::PageCx;
 /// A write that was lost, zeros given for a block that could not be read, and `zero_damaged_pages` look alike.
 const CONFIDENCE: f64 = 0.5;
 
-/// See the module.
+/// The cause of a page that holds nothing but zeros.
 pub struct WholePageZeroed;
 
 impl CauseOf for WholePageZeroed {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::causes::{CauseOf, facts};
 use crate::check::{Checksum, PageCx};
 
-/// See the module.
+/// The cause of a page whose contents belong to another block.
 pub struct WrittenToWrongPlace;
 
 impl CauseOf for WrittenToWrongPlace {

@@ -11,7 +11,7 @@ const SECTOR: usize = 512;
 /// Zeros at the beginning of an item's header that no tuple has: its `xmin` and more.
 const ITEM_HEADER: usize = 16;
 
-/// See the module.
+/// The cause of a page of which some sectors are zeros.
 pub struct ZeroedInPart;
 
 impl CauseOf for ZeroedInPart {

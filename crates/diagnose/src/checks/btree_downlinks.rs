@@ -65,7 +65,7 @@ Searches for such keys miss rows that are there. Rows of the table are not at ri
 the index.",
 };
 
-/// See the module.
+/// Compares the pages of a B-tree with the downlinks of their parents.
 pub struct BtreeDownlinks;
 
 impl RelationCheck for BtreeDownlinks {

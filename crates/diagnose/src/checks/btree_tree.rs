@@ -96,7 +96,7 @@ nobody; a crash in the middle of a split can leave one behind. If rows are missi
 `REINDEX` gives the room back.",
 };
 
-/// See the module.
+/// Walks the levels of a B-tree from the root down.
 pub struct BtreeTree;
 
 impl RelationCheck for BtreeTree {

@@ -103,7 +103,7 @@ Queries through the index may return the row twice. Nothing of the table is lost
 index.",
 };
 
-/// See the module.
+/// Compares the rows of a table with the entries of its indexes.
 pub struct EntriesAgainstRows;
 
 impl RelationCheck for EntriesAgainstRows {

@@ -99,7 +99,7 @@ If rows of the table were lost (a zeroed page, a cut file), these are their long
 table. Otherwise `VACUUM FULL` of the table gives the room back.",
 };
 
-/// See the module.
+/// Compares TOAST pointers with TOAST values, both ways.
 pub struct ToastValues;
 
 impl RelationCheck for ToastValues {

@@ -8,7 +8,7 @@ use pgclinic_model::document::CopyPosition;
 
 use crate::diff::timelines::timeline_at;
 
-/// See the module.
+/// A copy's position in the WAL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Position {
     /// Every change before it was written to the files.

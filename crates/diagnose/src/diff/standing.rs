@@ -8,7 +8,7 @@ use crate::diff::CHECKPOINT_BYTES;
 use crate::diff::judge::Side;
 use crate::diff::timelines::Kinship;
 
-/// See the module.
+/// How the checkpoints of two copies compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// Both are the folder of one server as it left it: equal to the byte.

@@ -34,7 +34,7 @@ struct Model {
     is_told: bool,
 }
 
-/// See the module.
+/// Sorts out the pages of one file that need not be kept.
 pub(super) struct FileSieve {
     shape: Shape,
     files: ForkFiles,

@@ -9,7 +9,7 @@ use pgclinic_model::document::Figure;
 use super::{Measure, PageAt, Sums, Whole, number};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures which ranges of its table a BRIN index has summed up.
 pub struct BrinLayout;
 
 const PAGES_PER_RANGE: u8 = 0;

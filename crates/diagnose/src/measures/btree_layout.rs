@@ -13,7 +13,7 @@ use super::percent::{percent, rest_percent};
 use super::{LeafLook, Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures levels, density and fragmentation of a B-tree, as `pgstatindex` does.
 pub struct BtreeLayout;
 
 const VERSION: u8 = 0;

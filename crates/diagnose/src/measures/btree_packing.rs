@@ -13,7 +13,7 @@ use super::percent::percent;
 use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures what deduplication and REINDEX save in a B-tree.
 pub struct BtreePacking;
 
 const KEYS: u8 = 0;

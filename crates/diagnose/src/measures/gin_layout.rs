@@ -12,7 +12,7 @@ use super::percent::percent;
 use super::{Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures the pages of a GIN index, as `pgstatginindex` does.
 pub struct GinLayout;
 
 const VERSION: u8 = 0;

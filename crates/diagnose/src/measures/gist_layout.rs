@@ -10,7 +10,7 @@ use super::percent::percent;
 use super::{Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures the pages of a GiST index.
 pub struct GistLayout;
 
 const INNER: u8 = 0;

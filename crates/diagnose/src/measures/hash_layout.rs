@@ -10,7 +10,7 @@ use pgclinic_model::document::Figure;
 use super::{Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures the pages of a hash index, as `pgstathashindex` does.
 pub struct HashLayout;
 
 const BUCKETS: u8 = 0;

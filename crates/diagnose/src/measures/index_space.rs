@@ -15,7 +15,7 @@ use super::percent::percent;
 use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures items and free space of an index, as `pgstattuple` does.
 pub struct IndexSpace;
 
 const LIVE: u8 = 0;

@@ -10,7 +10,7 @@ use pgclinic_model::document::Figure;
 use super::{Measure, PageAt, Sums, Whole, number, round_down};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures the ages of rows by page.
 pub struct RowAges;
 
 const FROZEN_PAGES: u8 = 0;

@@ -10,7 +10,7 @@ use super::percent::percent;
 use super::{Measure, PageAt, Sums, Whole, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures the pages and tuples of an SP-GiST index.
 pub struct SpgistLayout;
 
 const INNER_PAGES: u8 = 0;

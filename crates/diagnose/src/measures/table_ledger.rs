@@ -8,7 +8,7 @@ use pgclinic_model::document::Figure;
 use super::{HeapLook, Measure, PageAt, Sums, Whole, bytes, number};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures what every byte of a table is used for.
 pub struct TableLedger;
 
 const HEADERS: u8 = 0;

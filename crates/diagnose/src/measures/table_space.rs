@@ -14,7 +14,7 @@ use super::percent::percent;
 use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
 use crate::check::ForkCx;
 
-/// See the module.
+/// Measures live rows, dead rows and free space, as `pgstattuple` does.
 pub struct TableSpace;
 
 const LIVE: u8 = 0;

@@ -10,7 +10,7 @@ use pgclinic_model::{FigureKind, Unit};
 use super::percent::percent;
 use super::{ColumnAt, ColumnMeasure, StoredValue, Sums, bytes, number, of, round_down, share};
 
-/// See the module.
+/// Measures where and how the TOASTed values of a column are stored.
 pub struct ToastMakeUp;
 
 /// What a row may be long before values are packed or moved out: `TOAST_TUPLE_TARGET` of 8 kB pages.

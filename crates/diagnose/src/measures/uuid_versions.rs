@@ -7,7 +7,7 @@ use pgclinic_model::{FigureKind, Unit};
 
 use super::{ColumnAt, ColumnMeasure, StoredValue, Sums, number, of};
 
-/// See the module.
+/// Measures the versions and times of the UUIDs of a column.
 pub struct UuidVersions;
 
 /// `uuid` in `pg_type`.

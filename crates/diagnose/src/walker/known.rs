@@ -30,7 +30,7 @@ const STEPS_MAX: usize = 16;
 const LEFT_OPEN: &str =
     "an earlier run left it open, and only one without --since makes up for it: ";
 
-/// See the module.
+/// The findings of an earlier run, and the places that are checked again because of them.
 #[derive(Debug)]
 pub(crate) struct Known {
     /// Where its run began.

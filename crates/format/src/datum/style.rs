@@ -113,7 +113,7 @@ impl MoneyFormat {
 /// object. Roles, also those of an `aclitem`, stand under `regrole`. An object without a name is printed as its number.
 pub type ObjectNames = BTreeMap<u32, HashMap<u32, Vec<u8>>>;
 
-/// See the module.
+/// How values are printed, by the settings of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Style {
     /// `DateStyle`.

@@ -23,7 +23,7 @@ const LZ4_MORE: usize = 15;
 /// Takes raw bytes.
 type Give<'g> = dyn FnMut(&[u8]) + 'g;
 
-/// See the module.
+/// A decompressor of one value that takes and gives it in portions.
 pub struct Unpacker {
     way: Way,
     /// Bytes that did not come yet.

@@ -24,7 +24,7 @@ pub(super) struct Kind {
     pub(super) abbreviation: Cow<'static, str>,
 }
 
-/// See the module.
+/// A time zone: its offsets from UTC at every moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Zone {
     /// Moments in seconds since 1970, rising, each with what holds from then on.

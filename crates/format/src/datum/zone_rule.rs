@@ -32,7 +32,7 @@ struct Change {
     time: i64,
 }
 
-/// See the module.
+/// When standard and summer time hold in any year, as a POSIX rule says it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rule {
     pub(super) standard: Kind,

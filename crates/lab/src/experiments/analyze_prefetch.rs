@@ -14,7 +14,7 @@ use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
 use crate::need::Need;
 
-/// See the module's head.
+/// The experiment that runs ANALYZE with several `maintenance_io_concurrency`.
 #[derive(Debug, Clone)]
 pub struct AnalyzePrefetch {
     shape: Option<TableShape>,

@@ -32,7 +32,7 @@ const SCATTERED: [&str; 2] = ["bitmap", "analyze"];
 const ROW_BYTES: u64 = 1_024;
 const FILLER_BYTES: u64 = 950;
 
-/// See the module.
+/// The experiment that reads with each `io_method` and several concurrencies.
 #[derive(Debug, Clone)]
 pub struct AsyncIo {
     shape: Option<TableShape>,

@@ -47,7 +47,7 @@ const BUFFERS_SHIPPED: &str = "128MB";
 const CREATE_DROP: &str = "create-drop";
 const NO_TRUNCATE: &str = "no-truncate";
 
-/// See the module.
+/// The experiment that makes and drops tables and measures the catalogs.
 #[derive(Debug, Clone)]
 pub struct CatalogChurn {
     /// A person's own cycle.

@@ -24,7 +24,7 @@ const ROW_BYTES: u64 = 160;
 /// What of it is the filler.
 const FILLER_BYTES: u64 = 68;
 
-/// See the module.
+/// The experiment that runs one load with data checksums and without.
 #[derive(Debug, Clone)]
 pub struct ChecksumCost {
     shape: Option<TableShape>,

@@ -24,7 +24,7 @@ const HUGE_PAGES: u64 = 80;
 /// The arm whose sessions have read all shared buffers.
 const READ_ALL: &str = "all-buffers";
 
-/// See the module.
+/// The experiment that counts the private memory of many backends.
 pub struct ConnectionMemory;
 
 impl Experiment for ConnectionMemory {

@@ -22,7 +22,7 @@ const LIVE_ROWS: u64 = 1_000;
 /// `unique_violation`.
 const UNIQUE_VIOLATION: &str = "23505";
 
-/// See the module.
+/// The experiment that inserts rows whose keys are there already.
 #[derive(Debug, Clone)]
 pub struct DuplicateInserts {
     shape: Option<TableShape>,

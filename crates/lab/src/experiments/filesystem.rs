@@ -32,7 +32,7 @@ const TPC_B: &str = "\\set aid random(1, :accounts * :scale)\n\
     INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n\
     END;\n";
 
-/// See the module.
+/// The experiment that runs one load on each of the prepared directories.
 #[derive(Debug, Clone)]
 pub struct Filesystem {
     /// Share of its bytes that data keeps when it is compressed, as learned from a table.

@@ -32,7 +32,7 @@ const READINGS: u32 = 40;
 /// Readings at the start that are left out of the slope: caches fill up once.
 const SETTLING: usize = 10;
 
-/// See the module.
+/// The experiment that watches the memory of a session that compiles its queries.
 pub struct JitMemory;
 
 impl Experiment for JitMemory {

@@ -20,7 +20,7 @@ use crate::need::Need;
 
 mod archive;
 
-/// See the module's head.
+/// The experiment that dumps large objects with several majors of `pg_dump`.
 #[derive(Debug, Clone)]
 pub struct LargeObjectDump {
     /// Number and size of a person's own objects.

@@ -25,7 +25,7 @@ const RUNNING: &str = "running";
 /// Published as the number of clients up to which the releases are equal.
 const EQUAL_UP_TO: &str = "128";
 
-/// See the module.
+/// The experiment that lets many clients take transaction numbers at once.
 pub struct LockContention;
 
 impl Experiment for LockContention {

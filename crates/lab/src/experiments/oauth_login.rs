@@ -31,7 +31,7 @@ mod verdict;
 use situations::{SITUATIONS, Situation, situation};
 use stage::{Answer, Stage};
 
-/// See the module's head.
+/// The experiment that tries logins against an OAuth provider of its own.
 #[derive(Debug)]
 pub struct OauthLogin;
 

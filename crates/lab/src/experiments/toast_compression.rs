@@ -43,7 +43,7 @@ const SESSIONS: &str = "sessions";
 /// How a document is packed (`pg_column_compression`, from 14 on), with the number of documents.
 const PACKED: &str = "SELECT coalesce(pg_column_compression(body), 'none'), count(*) FROM document GROUP BY 1 ORDER BY 1";
 
-/// See the module.
+/// The experiment that stores the same values under each compression method.
 #[derive(Debug, Clone)]
 pub struct ToastCompression {
     shape: Option<TableShape>,

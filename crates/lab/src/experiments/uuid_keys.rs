@@ -17,7 +17,7 @@ use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
 use crate::need::Need;
 
-/// See the module.
+/// The experiment that fills tables by random, ordered and counted keys.
 #[derive(Debug, Clone)]
 pub struct UuidKeys {
     shape: Option<TableShape>,

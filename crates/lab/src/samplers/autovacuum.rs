@@ -13,7 +13,7 @@ const SQL: &str =
 /// Flags that are told one by one.
 const FLAGS_MAX: usize = 20;
 
-/// See the module.
+/// Samples the autovacuum workers.
 pub struct Autovacuum;
 
 #[derive(Default)]

@@ -14,7 +14,7 @@ const BEFORE_17: &str = "SELECT checkpoints_timed, checkpoints_req, buffers_chec
 const SINCE_17: &str = "SELECT num_timed, num_requested, buffers_written, checkpoint_lsn \
     FROM pg_stat_checkpointer, pg_control_checkpoint()";
 
-/// See the module.
+/// Samples the number of checkpoints.
 pub struct Checkpoints;
 
 struct Seen {

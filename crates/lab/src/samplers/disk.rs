@@ -13,7 +13,7 @@ use super::{Place, Sampled, Sampler, Sampling, Trouble};
 /// Bytes of a sector in the kernel's counters, whatever the disk has.
 const SECTOR_BYTES: f64 = 512.0;
 
-/// See the module.
+/// Samples the disk below the data directory.
 pub struct Disk;
 
 struct Seen {

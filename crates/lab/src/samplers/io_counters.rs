@@ -16,7 +16,7 @@ const COLUMNS: [&str; 6] = [
     "read_bytes",
 ];
 
-/// See the module.
+/// Samples reads and writes by who made them.
 pub struct IoCounters;
 
 struct Seen {

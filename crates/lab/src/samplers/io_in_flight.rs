@@ -18,7 +18,7 @@ const IN_FLIGHT: &str = "SUBMITTED";
 
 const SQL: &str = "SELECT state, count(*) FROM pg_aios GROUP BY 1";
 
-/// See the module.
+/// Samples the I/O requests that are under way.
 pub struct IoInFlight;
 
 /// Requests by state, over the looks of one burst.

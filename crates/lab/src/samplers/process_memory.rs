@@ -42,7 +42,7 @@ pub fn memory_of(pid: u32) -> std::io::Result<Memory> {
 const SQL: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' \
     AND pid <> pg_backend_pid() ORDER BY backend_start, pid LIMIT 8";
 
-/// See the module.
+/// Samples the memory of client backends.
 pub struct ProcessMemory;
 
 #[derive(Default)]

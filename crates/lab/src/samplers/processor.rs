@@ -14,7 +14,7 @@ const FIELDS: [&str; 8] = [
     "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
 ];
 
-/// See the module.
+/// Samples the processors, steal time included.
 pub struct Processor;
 
 #[derive(Default)]

@@ -11,7 +11,7 @@ const SQL: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'runnin
     FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() \
     AND backend_type IN ('client backend', 'parallel worker') GROUP BY 1";
 
-/// See the module.
+/// Samples the wait events of sessions.
 pub struct WaitEvents;
 
 #[derive(Default)]

@@ -10,7 +10,7 @@ use super::{Place, Sampled, Sampler, Sampling, Trouble, number};
 const POSITION: &str = "SELECT pg_current_wal_insert_lsn() - '0/0'";
 const COUNTED: &str = "SELECT pg_current_wal_insert_lsn() - '0/0', wal_records, wal_fpi, wal_buffers_full FROM pg_stat_wal";
 
-/// See the module.
+/// Samples the bytes of WAL.
 pub struct Wal;
 
 struct Seen {

@@ -11,7 +11,7 @@ use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
-/// See the module.
+/// The format `binary`.
 pub struct CopyBinary;
 
 impl Form for CopyBinary {

@@ -10,7 +10,7 @@ use crate::values::Row;
 /// Bytes that are looked at together.
 const BLOCK: usize = 32;
 
-/// See the module.
+/// The format `copy`.
 pub struct CopyText;
 
 impl Form for CopyText {

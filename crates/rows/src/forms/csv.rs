@@ -7,7 +7,7 @@ use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
-/// See the module.
+/// The format `csv`.
 pub struct Csv;
 
 impl Form for Csv {

@@ -7,7 +7,7 @@ use crate::shape::{Column, Table};
 use crate::texts::Texts;
 use crate::values::Row;
 
-/// See the module.
+/// The format `sql`.
 pub struct Inserts;
 
 impl Form for Inserts {

@@ -10,7 +10,7 @@ use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
-/// See the module.
+/// The format `jsonl`.
 pub struct JsonLines;
 
 impl Form for JsonLines {

@@ -7,7 +7,7 @@ use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
-/// See the module.
+/// The format `parquet`.
 pub struct Parquet;
 
 impl Form for Parquet {

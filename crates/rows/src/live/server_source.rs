@@ -24,7 +24,7 @@ const FUNCTIONS: [&str; 3] = [
     "pg_catalog.pg_stat_file(text,boolean)",
 ];
 
-/// See the module.
+/// A running server's files, as a source.
 pub struct ServerSource {
     spec: SourceSpec,
     target: Target,

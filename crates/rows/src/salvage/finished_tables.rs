@@ -44,7 +44,7 @@ impl FinishedTable {
     }
 }
 
-/// See the module.
+/// The tables of a directory that an earlier run wrote whole.
 pub(crate) struct FinishedTables<'a> {
     folder: &'a Folder,
     /// Those of an earlier run.

@@ -19,7 +19,7 @@ use crate::values::{ChunkReader, FaultKind, Partial, Row};
 /// By column, why its value does not stand in its row as it was; nothing where it does.
 pub(super) type Fates = BTreeMap<usize, Option<String>>;
 
-/// See the module.
+/// A row that is sent to a server chunk by chunk.
 pub(super) struct LargeRow<'r, 'c> {
     pub(super) crew: &'c Crew<'c>,
     pub(super) table: usize,

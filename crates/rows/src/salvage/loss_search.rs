@@ -17,7 +17,7 @@ const NO_INDEX: &str = "they have no B-tree index with all their rows";
 const EARLIER: &str =
     "the write-ahead log was applied to tables alone, and it changes their indexes";
 
-/// See the module.
+/// The search for rows that a witness knows and the output lacks.
 pub(super) struct LossSearch<'a> {
     pub(super) witnesses: Witnesses<'a>,
     pub(super) search: Search<'a>,

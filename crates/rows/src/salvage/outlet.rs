@@ -78,7 +78,7 @@ impl RowTaker for InTurn<'_> {
     }
 }
 
-/// See the module.
+/// The destination of what the threads of a salvage print.
 pub(super) enum Outlet<'a> {
     Files(Lines<'a>),
     Server(Loads<'a>),

@@ -60,7 +60,7 @@ impl Open {
     }
 }
 
-/// See the module.
+/// Salvages a cluster whose server runs, from its files alone.
 pub(super) fn salvage(
     cluster: &Cluster,
     folder: Option<Folder>,

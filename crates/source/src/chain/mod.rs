@@ -37,7 +37,7 @@ pub struct ChainShape {
     pub segment_blocks: u32,
 }
 
-/// See the module.
+/// A full backup with the incremental ones on top of it, as one source.
 pub struct BackupChain {
     spec: SourceSpec,
     links: Vec<Arc<dyn Source>>,

@@ -66,7 +66,7 @@ struct Run {
     from: Option<(usize, u64)>,
 }
 
-/// See the module.
+/// For each block of a file, the backup of the chain that has it newest.
 #[derive(Debug)]
 pub(super) struct Resolved {
     givers: Vec<Giver>,

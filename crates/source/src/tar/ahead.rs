@@ -15,7 +15,7 @@ struct Step {
     len: usize,
 }
 
-/// See the module.
+/// What a thread has unpacked ahead of its reader.
 pub(super) struct Ahead {
     ready: Receiver<io::Result<Step>>,
     /// Memory that goes back to be filled again.

@@ -11,7 +11,7 @@ use super::looked::Looked;
 /// The first bytes of a member: its magic, and the only method there is.
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
-/// See the module.
+/// A reader of members of gzip that compares each with its checksum and length.
 pub(super) struct Gzip<R>(Option<GzDecoder<Looked<R>>>);
 
 impl<R: BufRead> Gzip<R> {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 /// Bytes that can be looked at: as many as tell what a frame is.
 const HEAD_BYTES: usize = 4;
 
-/// See the module.
+/// A reader that shows its next bytes before they are taken.
 pub(super) struct Looked<R> {
     inner: R,
     head: [u8; HEAD_BYTES],

@@ -30,7 +30,7 @@ pub(super) fn is_skipped(magic: &[u8]) -> bool {
     matches!(magic, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// See the module.
+/// A reader of frames of LZ4, old and new.
 pub(super) struct Lz4<R: Read> {
     frames: FrameDecoder<Looked<R>>,
     at: At,

@@ -46,7 +46,7 @@ pub use tape::Step;
 /// Files that lie beside `base.tar` and belong to the backup.
 const BESIDE: [&str; 1] = ["backup_manifest"];
 
-/// See the module.
+/// A base backup that consists of tar archives, as a source.
 pub struct TarBackup {
     spec: SourceSpec,
     archives: Vec<Bytes>,

@@ -8,7 +8,7 @@ use super::stream::Archives;
 use super::{open_file, parts_beside, stem_of};
 use crate::{Result, SourceError, SourceErrorKind};
 
-/// See the module.
+/// The packed archives of a backup, unpacked one after the other.
 pub struct PackedArchives {
     /// Paths with what their names are below, the next one last.
     left: Vec<(PathBuf, String)>,

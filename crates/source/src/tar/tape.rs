@@ -14,7 +14,7 @@ const STEP: usize = 256 << 10;
 /// Told how many bytes more were unpacked; may stop it.
 pub type Step<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
 
-/// See the module.
+/// An archive that is read once from its beginning to its end.
 pub(crate) struct Tape<'a> {
     origin: Origin<'a>,
     at: u64,

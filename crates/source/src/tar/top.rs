@@ -30,7 +30,7 @@ const OWN: [&str; 19] = [
     "pg_xact",
 ];
 
-/// See the module.
+/// The directory inside an archive that holds the data directory, if there is one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Top {
     folder: Option<String>,

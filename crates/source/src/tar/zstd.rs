@@ -21,7 +21,7 @@ const WINDOW_LOG_MAX: u32 = if cfg!(target_pointer_width = "64") {
     30
 };
 
-/// See the module.
+/// A reader of frames of zstd that compares each with its checksum.
 pub(super) struct Zstd<R> {
     packed: R,
     decoder: Decoder<'static>,

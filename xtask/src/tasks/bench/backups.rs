@@ -1,5 +1,5 @@
-//! What passes by once, beside what does nothing with it: archives and their decompressors, a running server and
-//! `pg_basebackup`, two copies and reading both.
+//! What passes by once, beside what does nothing with it: archives and their decompressors, a
+//! running server and `pg_basebackup`, two copies and reading both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::task::Outcome;
 /// With which the server gives backups.
 const SETTINGS: &[&str] = &["wal_level=replica", "max_wal_senders=4", "autovacuum=off"];
 
-/// A packing as `pg_basebackup` names it, the end of the archive's name, and the program that unpacks it.
+/// A packing as `pg_basebackup` names it, the end of the archive's name, and the program that
+/// unpacks it.
 const PACKINGS: [(&str, &str, &str); 3] = [
     ("gzip:1", "gz", "gzip"),
     ("lz4", "lz4", "lz4"),

@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn the_usual_cluster_has_ten_million_rows_and_400_mb_of_long_values() {
         const { assert!(2 * ROWS_PER_GIB >= 10_000_000) };
-        // A value of 2,048 bytes is cut in two, and the pages of the pieces take a third more than the bytes.
+        // A value of 2,048 bytes is cut in two, and the pages of the pieces take a third more than
+        // the bytes.
         const { assert!(2 * DOCS_PER_GIB * 2048 * 4 / 3 >= 400_000_000) };
     }
 }

@@ -1,4 +1,5 @@
-//! `pgclinic lab load` beside `pgbench`, on one server, in turns: how much of the rate is the generator's own doing.
+//! `pgclinic lab load` beside `pgbench`, on one server, in turns: how much of the rate is the
+//! generator's own doing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! `pgclinic measure` beside `pgstattuple` and `pgstatindex` over all relations of the same cluster, and a sample of it.
+//! `pgclinic measure` beside `pgstattuple` and `pgstatindex` over all relations of the same
+//! cluster, and a sample of it.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! Side-by-side measurements on real files. Figures go to `docs/benchmarks.md` with the commands that made them.
+//! Side-by-side measurements on real files. Figures go to `docs/benchmarks.md` with the commands
+//! that made them.
 
 use crate::args::Args;
 use crate::task::{Outcome, Task};

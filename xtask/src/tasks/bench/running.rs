@@ -1,5 +1,5 @@
-//! `pgclinic check` on the data directory of a server at work: its speed beside that on the stopped one, and what the server
-//! loses by it.
+//! `pgclinic check` on the data directory of a server at work: its speed beside that on the stopped
+//! one, and what the server loses by it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::postgres::{self, Server, Tools};
 use crate::shell;
 use crate::task::Outcome;
 
-/// The load fits in them, so that what the check reads takes nothing from it but time of disk and processors.
+/// The load fits in them, so that what the check reads takes nothing from it but time of disk and
+/// processors.
 const SETTINGS: &[&str] = &["shared_buffers=512MB", "max_wal_size=4GB", "autovacuum=off"];
 /// Some 300 MB.
 const SCALE: &str = "20";
@@ -96,7 +97,8 @@ impl Window {
     }
 }
 
-/// Two windows beside a check, and one before and one behind them alone: how fast a shared machine is changes within minutes.
+/// Two windows beside a check, and one before and one behind them alone: how fast a shared machine
+/// is changes within minutes.
 struct Turn {
     alone: Window,
     beside: Window,
@@ -135,7 +137,8 @@ impl Bench {
         command
     }
 
-    /// Transactions a second beside checks from the disk, and beside such at a limited rate, of those without a check.
+    /// Transactions a second beside checks from the disk, and beside such at a limited rate, of
+    /// those without a check.
     fn throughput(&self) -> Result<String, String> {
         let alone = measure::run(&mut self.check("pages", &[]), Cache::Cold)?;
         let disk = bytes_below(&self.cluster)? as f64 / alone.seconds;
@@ -251,8 +254,8 @@ impl Bench {
     }
 }
 
-/// A check that is stopped by signal between its windows, so that its start is not measured in each of them. Where it comes to its
-/// end another one begins.
+/// A check that is stopped by signal between its windows, so that its start is not measured in each
+/// of them. Where it comes to its end another one begins.
 struct Paused<'a> {
     bench: &'a Bench,
     more: &'a [&'a str],

@@ -1,4 +1,5 @@
-//! `pgclinic salvage` beside `pg_dump`, on the same tables, both into files that are not forced to the disk.
+//! `pgclinic salvage` beside `pg_dump`, on the same tables, both into files that are not forced to
+//! the disk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

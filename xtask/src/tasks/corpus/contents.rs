@@ -1,5 +1,5 @@
-//! The contents of the drill's clusters (`crates/servers/src/fill/*.sql`), run by `psql` on any server: a batch that this
-//! server cannot run fails, and the others stand.
+//! The contents of the drill's clusters (`crates/servers/src/fill/*.sql`), run by `psql` on any
+//! server: a batch that this server cannot run fails, and the others stand.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Debian's source package of PostgreSQL 15, for its test suites: fetched and unpacked once, its test library built.
+//! Debian's source package of PostgreSQL 15, for its test suites: fetched and unpacked once, its
+//! test library built.
 //!
 //! apt works in folders of its own here, so that the machine's package lists stay as they are.
 

@@ -1,4 +1,5 @@
-//! Odd but legal clusters, made once and kept in a cache; `pgclinic check` must have nothing to say about any of them.
+//! Odd but legal clusters, made once and kept in a cache; `pgclinic check` must have nothing to say
+//! about any of them.
 //!
 //! ```text
 //! recipe ──► CACHE/corpus/RECIPE/CLUSTER ──► pgclinic check at every level ──► nothing above a note
@@ -112,7 +113,8 @@ fn build() -> Result<PathBuf, String> {
     Ok(repository::target().join("release/pgclinic"))
 }
 
-/// Makes the recipe's clusters where they are missing, checks each, and gives the number of complaints.
+/// Makes the recipe's clusters where they are missing, checks each, and gives the number of
+/// complaints.
 fn visit(
     shop: &Workshop,
     recipe: &Recipe,

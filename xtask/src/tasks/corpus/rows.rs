@@ -1,5 +1,5 @@
-//! The rows of a stopped cluster: what `pgclinic salvage` writes is what its server's `COPY … TO` gives, and so is what a new
-//! server holds that they were loaded into.
+//! The rows of a stopped cluster: what `pgclinic salvage` writes is what its server's `COPY … TO`
+//! gives, and so is what a new server holds that they were loaded into.
 //!
 //! ```text
 //! cluster ─┬─► a copy with a server ─► COPY … TO ───────────────┐
@@ -26,7 +26,8 @@ const DATABASES: &str = "SELECT coalesce(json_agg(datname ORDER BY datname), '[]
 
 /// The tables and materialised views that people made: as SQL names them, and by schema and name.
 ///
-/// Columns stand in their order: a table that inherits has its own behind the others when it is made anew.
+/// Columns stand in their order: a table that inherits has its own behind the others when it is
+/// made anew.
 const TABLES: &str = "SELECT coalesce(json_agg(json_build_array(CASE relkind WHEN 'm' THEN '(SELECT * FROM ' || own || ')' \
      ELSE own || coalesce(' (' || columns || ')', '') END, nspname, relname) ORDER BY own), '[]') \
      FROM (SELECT *, quote_ident(nspname) || '.' || quote_ident(relname) AS own, \

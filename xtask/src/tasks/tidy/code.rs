@@ -4,18 +4,22 @@ use crate::repository::Tree;
 
 /// The lines of a file that ship: `(number from 1, text before any comment)`.
 ///
-/// Tests stand at a file's end here, so everything after `#[cfg(test)]` before a module is left out.
+/// Tests stand at a file's end here, so everything after `#[cfg(test)]` before a module is left
+/// out.
 pub(super) fn shipped(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines: Vec<&str> = text.lines().collect();
-    let tests = lines
-        .windows(2)
-        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "));
-    let count = tests.unwrap_or(lines.len());
-    lines
-        .into_iter()
-        .take(count)
-        .enumerate()
-        .map(|(at, line)| (at + 1, without_comment(line)))
+    let lines = without_tests(text).lines().enumerate();
+    lines.map(|(at, line)| (at + 1, without_comment(line)))
+}
+
+/// The text up to the module of its tests.
+pub(super) fn without_tests(text: &str) -> &str {
+    const TESTS: &str = "#[cfg(test)]\nmod ";
+    let end = match text.find(&format!("\n{TESTS}")) {
+        Some(at) => at + 1,
+        None if text.starts_with(TESTS) => 0,
+        None => text.len(),
+    };
+    text.get(..end).unwrap_or(text)
 }
 
 /// Is the file for tests and trials only, and never part of a program?

@@ -5,10 +5,11 @@ use crate::repository::Tree;
 use crate::task::{Outcome, Task};
 
 mod code;
+mod literals;
 
 pub(crate) const TASK: Task = Task {
     name: "tidy",
-    summary: "looks for what breaks the rules of the house",
+    summary: "looks for what breaks the rules of the house; --list NAME shows what a ceiling counts, --lower writes ceilings that fell, --wrap PATH wraps wide comments below it",
     in_ci: Some(&[]),
     run,
 };
@@ -50,16 +51,34 @@ impl Complaint {
     }
 }
 
+/// A habit that is being given up: its places are counted, and `ceilings.txt` says how many there
+/// may be.
+struct Count {
+    /// What is gained where the last one goes.
+    why: &'static str,
+    /// The places by what they are called in `ceilings.txt`.
+    places: fn(&Tree) -> Vec<(String, Vec<Complaint>)>,
+}
+
 macro_rules! registry {
-    ($static:ident: [$($name:ident,)*]) => {
+    ($static:ident: [$type:ident] = $item:ident of [$($name:ident,)*]) => {
         $(mod $name;)*
-        static $static: &[Rule] = &[$($name::RULE,)*];
+        static $static: &[$type] = &[$($name::$item,)*];
     };
 }
 
 registry! {
-    RULES: [
+    COUNTS: [Count] = COUNT of [
+        comment_width,
+        forbidden_words,
+        module_only_docs,
+    ]
+}
+
+registry! {
+    RULES: [Rule] = RULE of [
         arrows_go_down,
+        ceilings,
         decision_notes,
         file_length,
         leftovers,
@@ -74,7 +93,22 @@ registry! {
 }
 
 fn run(words: &[String]) -> Outcome {
-    Args::new(words).finish()?;
+    let mut args = Args::new(words);
+    let listed = args.value("--list")?;
+    let lowers = args.flag("--lower");
+    let wraps = args.value("--wrap")?;
+    args.finish()?;
+    if let Some(start) = wraps {
+        comment_width::wrap_below(&Tree::read()?, &start)?;
+    }
+    let tree = Tree::read()?;
+    if let Some(name) = listed {
+        print!("{}", ceilings::listed(&tree, &name)?);
+        return Ok(());
+    }
+    if lowers {
+        ceilings::lower(&tree)?;
+    }
     let complaints = complaints(&Tree::read()?);
     if complaints.is_empty() {
         Ok(())

@@ -1,4 +1,5 @@
-//! Only programs print, exit, and read the environment and the clock; elsewhere these are parameters.
+//! Only programs print, exit, and read the environment and the clock; elsewhere these are
+//! parameters.
 
 use super::code::crate_lines;
 use super::{Complaint, Rule};

@@ -22,7 +22,8 @@ fn check(tree: &Tree) -> Vec<Complaint> {
         .collect()
 }
 
-/// The folder whose module must name this file, and the name; `None` for the root of a crate, a test or an example.
+/// The folder whose module must name this file, and the name; `None` for the root of a crate, a
+/// test or an example.
 fn module(path: &str) -> Option<(&str, &str)> {
     let (folder, file) = path.rsplit_once('/')?;
     let in_source = folder.ends_with("/src") || folder.contains("/src/");

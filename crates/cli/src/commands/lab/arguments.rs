@@ -53,34 +53,45 @@ pub(super) struct PlanArgs {
     /// How often each cell is run
     #[arg(long, value_name = "N")]
     blocks: Option<u32>,
-    /// Only these arms; the first that is left is the baseline
+    /// Only these arms; the first left is the baseline
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     arm: Vec<String>,
-    /// Compare these folders, for experiments whose arms are folders, such as file systems; a name in front, as in
-    /// zfs-noatime-lz4=/tank/pg, becomes the arm's
+    /// Compare these directories
+    ///
+    /// For experiments whose arms are directories, such as file systems. A name in front, as in
+    /// zfs-noatime-lz4=/tank/pg, becomes the name of the arm.
     #[arg(long, value_name = "[NAME=]DIR", value_parser = PreparedFolder::parse)]
     folder: Vec<PreparedFolder>,
     /// Only these values of an axis: rows=1000,100000
     #[arg(long, value_name = "AXIS=VALUE,…", value_parser = axis_values)]
     only: Vec<(String, Vec<String>)>,
-    /// Data of the shape of a table in this data directory, whose server may be at work, or base backup: its columns, sizes, nulls,
-    /// compressibility and order, with values made up; for experiments on the shape of data. How fast it was written is counted in its WAL, for
-    /// catalog-churn and for a load with rate = "learned"
+    /// Make data of the shape of a table in this cluster
+    ///
+    /// A data directory, whose server may be running, or a base backup. Columns, sizes, nulls,
+    /// compressibility and order are those of the table; values are made up. For experiments on the
+    /// shape of data. How fast the table was written is counted in its WAL, for catalog-churn and
+    /// for a load with rate = "learned".
     #[arg(long, value_name = "PGDATA", requires = "relation")]
     learn_from: Option<PathBuf>,
     /// With --learn-from: the table, as schema.name
     #[arg(long, value_name = "NAME", requires = "learn_from")]
     relation: Option<String>,
-    /// With --learn-from: its database, where more than one has such a table
+    /// With --learn-from: the table's database
+    ///
+    /// Needed where several databases have such a table.
     #[arg(long, value_name = "NAME", requires = "learn_from")]
     database: Option<String>,
-    /// Statements of your own as the cycle of catalog-churn
+    /// Your own statements as the cycle of catalog-churn
     #[arg(long, value_name = "FILE.sql")]
     ddl: Option<PathBuf>,
-    /// Project the growth of catalog-churn over this table: lines of a label, a comma and a number of cycles
+    /// Project the growth of catalog-churn over this table
+    ///
+    /// Each line holds a label, a comma and a number of cycles.
     #[arg(long, value_name = "FILE.csv")]
     traffic: Option<PathBuf>,
-    /// Take what fits in this time, and spend what is left of it where the decision is uncertain
+    /// Take what fits in this time
+    ///
+    /// Time that is left is spent where the decision is uncertain.
     #[arg(long, value_name = "N", value_parser = minutes)]
     minutes: Option<f64>,
     /// Take what fits in this much disk, such as 20GB
@@ -135,10 +146,14 @@ impl PlanArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Decision")]
 pub(super) struct JudgeArgs {
-    /// Differences below this many percent do not matter: where that is proved, sides are equivalent
+    /// Smallest difference that matters
+    ///
+    /// In percent. Where a difference is proved to be smaller, the sides are equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
     margin: f64,
-    /// All decisions of a page together are right in at least so many percent of cases
+    /// Share of decisions that are right
+    ///
+    /// In percent: all decisions of a page together are right in at least this share of cases.
     #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = confidence)]
     confidence: f64,
 }
@@ -166,28 +181,45 @@ impl JudgeArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Servers")]
 pub(super) struct SiteArgs {
-    /// Use the PostgreSQL in this folder; given more than once, an arm takes the first whose version fits
+    /// Use the PostgreSQL in this directory
+    ///
+    /// Given more than once, an arm takes the first whose version fits.
     #[arg(long, value_name = "DIR")]
     server: Vec<PathBuf>,
-    /// PostgreSQL's major for arms that name no version; the newest installed one, else 18 is fetched
+    /// PostgreSQL's major for arms that name no version
+    ///
+    /// By default the newest installed one, else 18 is fetched.
     #[arg(long, value_name = "N")]
     pg: Option<u16>,
-    /// Run servers as this user, when started as root; postgres, else nobody
+    /// Run servers as this user when started as root
+    ///
+    /// By default postgres, else nobody.
     #[arg(long, value_name = "USER")]
     run_as: Option<String>,
-    /// Put data directories below this folder, to measure its disk; pgclinic's cache folder
+    /// Put data directories below this one
+    ///
+    /// To measure its disk. By default pgclinic's cache directory.
     #[arg(long, value_name = "DIR")]
     data_folder: Option<PathBuf>,
-    /// Put data directories on a disk on which each request waits this long, as 2ms; made for the run, needs root
+    /// Delay each disk request, as in 2ms; needs root
+    ///
+    /// Data directories lie on a disk that is made for the run, on which each request waits this
+    /// long.
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     slow_disk: Option<Duration>,
-    /// Run on this server instead of starting one: in schemas of its own, with nothing restarted
+    /// Run on this server instead of starting one
+    ///
+    /// The run keeps to schemas of its own, and nothing is restarted.
     #[arg(long, value_name = "URL", value_parser = Target::from_url, conflicts_with_all = ["server", "pg", "data_folder", "slow_disk"])]
     url: Option<Target>,
-    /// With --url: the server may suffer, for experiments that do more than work in a schema of their own
+    /// With --url: the server may suffer
+    ///
+    /// For experiments that do more than work in a schema of their own.
     #[arg(long, requires = "url")]
     this_is_not_production: bool,
-    /// Who makes the load, for experiments that have one; the laboratory's own clients
+    /// Load driver
+    ///
+    /// For experiments that have a load. By default the laboratory's own clients.
     #[arg(long, value_enum, value_name = "DRIVER")]
     driver: Option<DriverName>,
 }

@@ -40,11 +40,13 @@ impl From<GroupName> for Group {
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A folder of `lab run` or `lab merge`: what there was before
+    /// A directory of `lab run` or `lab merge`: what there was before
     before: PathBuf,
     /// Another one of the same experiment: what there is now
     after: PathBuf,
-    /// Kinds of difference that are known not to matter; more than one difference is refused otherwise
+    /// Allowed differences
+    ///
+    /// Kinds of difference that are known not to matter. More than one other difference is refused.
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     allow: Vec<GroupName>,
     #[command(flatten)]

@@ -10,9 +10,9 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// All that is known of this one
+    /// Everything about this experiment
     name: Option<String>,
-    /// What is watched beside a load, how often, and what watching costs
+    /// What is watched beside a load, and what that costs
     #[arg(long, conflicts_with = "name")]
     samplers: bool,
 }

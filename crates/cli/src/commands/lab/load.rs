@@ -16,18 +16,24 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The script, as pgbench writes them: \set with whole numbers and random(), SQL with :variables
+    /// A pgbench script
+    ///
+    /// It has \set with whole numbers and random(), and SQL with :variables.
     script: PathBuf,
-    /// The server: postgres://user:password@host:5432/database or postgres:///database?host=/socket/folder
+    /// The server's URL
+    ///
+    /// postgres://user:password@host:5432/database, or postgres:///database?host=/socket/directory.
     #[arg(long)]
     url: String,
     /// Connections, each a client of its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     clients: u32,
-    /// Threads that drive the clients; as many as there are cores
+    /// Threads that drive the clients
+    ///
+    /// By default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
-    /// How long, from the moment when all are connected
+    /// Seconds, from when all are connected
     #[arg(
         long,
         value_name = "N",
@@ -35,28 +41,32 @@ pub(super) struct Arguments {
         conflicts_with = "rounds"
     )]
     seconds: f64,
-    /// So many rounds of each client instead
+    /// Rounds of each client, instead of --seconds
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
-    /// How SQL is sent
-    #[arg(long, value_enum, default_value_t = ProtocolName::Prepared)]
+    /// Mode
+    ///
+    /// How SQL is sent.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = ProtocolName::Prepared)]
     protocol: ProtocolName,
-    /// Open loop: so many rounds fall due each second, whatever the server does
+    /// Open loop: rounds that fall due each second
+    ///
+    /// They fall due whatever the server does.
     #[arg(long, value_name = "N", conflicts_with = "think_ms")]
     rate: Option<f64>,
-    /// Closed loop: a pause after each round
+    /// Closed loop: milliseconds of pause after a round
     #[arg(long, value_name = "N")]
     think_ms: Option<u64>,
-    /// A variable that holds before the script begins
+    /// A variable that is set before the script begins
     #[arg(long, value_name = "NAME=N", value_parser = variable)]
     define: Vec<(String, i64)>,
-    /// The same seed gives each client the same random numbers
+    /// Seed of the clients' random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Who makes the load
+    /// Load driver
     #[arg(long, value_enum, value_name = "DRIVER", default_value_t = DriverName::BuiltIn)]
     driver: DriverName,
-    /// Form of the answer
+    /// Format
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }

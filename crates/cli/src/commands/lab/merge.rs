@@ -16,10 +16,12 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Folders of `lab run` or `lab merge` with the same plan
-    #[arg(required = true, num_args = 2..)]
+    /// Directories of `lab run` or `lab merge` with the same plan
+    #[arg(required = true, num_args = 2.., value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Where copies of the raw files and the page go; a new or empty folder
+    /// New or empty directory for raw files and page
+    ///
+    /// The raw files are copied there.
     #[arg(long, value_name = "DIR")]
     into: PathBuf,
     #[command(flatten)]

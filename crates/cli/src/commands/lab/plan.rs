@@ -16,8 +16,10 @@ pub(super) struct Arguments {
     plan: PlanArgs,
     #[command(flatten)]
     site: SiteArgs,
-    /// The plan as JSON, with every run in its order and what would be skipped
-    #[arg(long)]
+    /// Print the plan as JSON
+    ///
+    /// With every run in its order, and what would be skipped.
+    #[arg(long, help_heading = "Output")]
     json: bool,
 }
 

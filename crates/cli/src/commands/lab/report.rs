@@ -17,7 +17,9 @@ use crate::world::World;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A folder of `lab run` or `lab merge`; an HTML page links to raw files when it is written into it
+    /// A directory of `lab run` or `lab merge`
+    ///
+    /// An HTML page links to raw files when it is written into that directory.
     folder: PathBuf,
     #[command(flatten)]
     judge: JudgeArgs,

@@ -21,7 +21,9 @@ use crate::world::World;
 pub(super) struct Arguments {
     /// The experiment, or a file of your own
     name: String,
-    /// Where plan, journal and results go; pgclinic-lab/NAME-HASH
+    /// Where plan, journal and results go
+    ///
+    /// By default pgclinic-lab/NAME-HASH.
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
     #[command(flatten)]
@@ -32,18 +34,21 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Args)]
 pub(super) struct ResumeArguments {
-    /// A folder that `lab run` has begun
+    /// A directory that `lab run` has begun
     folder: PathBuf,
     #[command(flatten)]
     work: WorkArgs,
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Runs")]
 struct WorkArgs {
     /// Run again what failed, gave nothing or was skipped
     #[arg(long)]
     again: bool,
-    /// How long a run whose metric is time waits for a calm machine, in seconds; then it is made all the same and says so
+    /// Seconds to wait for a calm machine
+    ///
+    /// For runs whose metric is time. After that the run is made all the same, and says so.
     #[arg(long, value_name = "N", default_value_t = 20)]
     wait_for_calm: u64,
     #[command(flatten)]

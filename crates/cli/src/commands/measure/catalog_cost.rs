@@ -33,19 +33,25 @@ pub(super) struct Arguments {
     /// A script that creates tables
     #[arg(value_name = "DDL.sql")]
     script: PathBuf,
-    /// Lines of a label, a comma and how often the script runs: what that makes of the catalogs
+    /// Project the catalogs over this table of traffic
+    ///
+    /// Each line holds a label, a comma and how often the script runs.
     #[arg(long, value_name = "FILE")]
     traffic: Option<PathBuf>,
-    /// Project with the rows a page of this stopped cluster's catalogs
+    /// Take rows a page from this cluster's catalogs
+    ///
+    /// The cluster is stopped.
     #[arg(long, value_name = "TARGET", conflicts_with = "rows_per_page")]
     like: Option<PathBuf>,
-    /// Project with so many rows on a page of every catalog
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Take this number of rows a page for every catalog
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rows_per_page: Option<u32>,
-    /// Run the script on this major, 13 to 18; the newest that is installed, else it is fetched
+    /// Run the script on this major, 13 to 18
+    ///
+    /// By default the newest installed one, else it is fetched.
     #[arg(long, value_name = "MAJOR")]
     major: Option<u16>,
-    /// The user that the server runs as
+    /// Run the server as this user when started as root
     #[arg(long, value_name = "USER")]
     run_as: Option<String>,
     #[command(flatten)]

@@ -23,13 +23,20 @@ const ZONE_BYTES_MAX: u64 = 1 << 16;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Text of values, as a server's settings of these names")]
 pub(super) struct TextArgs {
-    /// ISO, SQL, Postgres or German; with DMY or MDY, as in 'SQL, DMY'
+    /// ISO, SQL, Postgres or German
+    ///
+    /// With DMY or MDY, as in 'SQL, DMY'.
     #[arg(long, value_name = "STYLE", default_value = "ISO")]
     date_style: String,
-    /// postgres, postgres_verbose, sql_standard or iso_8601
+    /// Style of intervals
+    ///
+    /// postgres, postgres_verbose, sql_standard or iso_8601.
     #[arg(long, value_name = "STYLE", default_value = "postgres")]
     interval_style: String,
-    /// A name of the time zone database, hours east of Greenwich, or a rule such as EST5EDT,M3.2.0,M11.1.0
+    /// Name, hours east, or POSIX rule
+    ///
+    /// A name of the time zone database, hours east of Greenwich, or a rule such as
+    /// EST5EDT,M3.2.0,M11.1.0.
     #[arg(
         long,
         value_name = "ZONE",
@@ -38,20 +45,25 @@ pub(super) struct TextArgs {
     )]
     time_zone: String,
     /// hex or escape
-    #[arg(long, value_name = "FORM", default_value = "hex")]
+    #[arg(long, value_name = "FORMAT", default_value = "hex")]
     bytea_output: String,
-    /// -15 to 3; from 1 on floating point numbers are the shortest that read back as the same
+    /// -15 to 3
+    ///
+    /// From 1 on, floating-point numbers are the shortest that read back as the same.
     #[arg(
         long,
-        value_name = "DIGITS",
+        value_name = "N",
         default_value_t = 1,
         allow_hyphen_values = true
     )]
     extra_float_digits: i8,
-    /// A locale of this machine, for money
+    /// Locale of this machine, for money
     #[arg(long, value_name = "LOCALE", default_value = "C")]
     lc_monetary: String,
-    /// Schemas, separated by commas, whose objects are named without their schema in values of type regclass and its kin
+    /// Schemas left out of names
+    ///
+    /// Separated by commas. Objects in them are named without their schema, in values of type
+    /// regclass and its kin.
     #[arg(long, value_name = "SCHEMAS", default_value = "public")]
     search_path: String,
 }

@@ -11,7 +11,7 @@ const SLOTS: usize = 128;
 /// A block's number and its bytes.
 type Kept = Option<(u64, Vec<u8>)>;
 
-/// See the module.
+/// A bounded number of unpacked blocks, each in the one slot that it may use.
 pub(super) struct Cache {
     slots: Vec<Mutex<Kept>>,
 }

@@ -60,7 +60,7 @@ struct Group {
     codes: [u16; GROUP_BLOCKS],
 }
 
-/// See the module.
+/// The place and form of each block in the file of a store.
 #[derive(Default, Debug)]
 pub(super) struct Index {
     groups: Vec<Group>,

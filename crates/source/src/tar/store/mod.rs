@@ -37,7 +37,8 @@ const PACKED_MAX: usize = BLOCK - BLOCK / 16;
 /// something in them take more.
 const COUNTED_MIN: u64 = BLOCK as u64 / 32;
 
-/// See the module. Writing needs it alone, reading is for any number of threads.
+/// Compressed blocks that are read at any place. Writing needs it alone, reading is for any number
+/// of threads.
 pub(crate) struct BlockStore {
     /// Without a name, so that it is gone when it is closed.
     file: File,

@@ -1,4 +1,5 @@
-//! Blocks of other sizes and segments of a few blocks, by servers compiled once from Debian's source.
+//! Blocks of other sizes and segments of a few blocks, by servers compiled once from Debian's
+//! source.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

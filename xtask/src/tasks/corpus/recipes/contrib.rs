@@ -70,7 +70,8 @@ fn run(
         output: folder.join("results").join(&name),
         arguments,
     };
-    // A module that is not installed (plpython, sepgsql) cannot be loaded, and its suite ends there.
+    // A module that is not installed (plpython, sepgsql) cannot be loaded, and its suite ends
+    // there.
     let _ = suite.run(server);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! What the isolation suite leaves behind: sessions that meet in every order that PostgreSQL's authors thought of.
+//! What the isolation suite leaves behind: sessions that meet in every order that PostgreSQL's
+//! authors thought of.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The regression SQL of 15 on every other major: what fails there is no matter, what is left behind is odd enough.
+//! The regression SQL of 15 on every other major: what fails there is no matter, what is left
+//! behind is odd enough.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! A base backup that was taken under load and never started, and a standby that replayed beside its primary.
+//! A base backup that was taken under load and never started, and a standby that replayed beside
+//! its primary.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Clusters that `pg_upgrade` carried from major to major: 13 to 15 to 16.2 to 17 to 18.
 //!
-//! There is a `pg_upgrade` in Debian's 15, in trixie's 17 and in two Python wheels with whole servers (16.2, 18.6). The
-//! fetched 13 lacks the two programs that read the control file; those of 15 do, as the file is the same from 13 to 16.
+//! There is a `pg_upgrade` in Debian's 15, in trixie's 17 and in two Python wheels with whole
+//! servers (16.2, 18.6). The fetched 13 lacks the two programs that read the control file; those of
+//! 15 do, as the file is the same from 13 to 16.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

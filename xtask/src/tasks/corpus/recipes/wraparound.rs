@@ -1,4 +1,5 @@
-//! Transaction and multixact numbers that pass the end of their 32 bits, as they do on a busy server after some years.
+//! Transaction and multixact numbers that pass the end of their 32 bits, as they do on a busy
+//! server after some years.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +20,8 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 const SETTINGS: &[&str] = &["fsync=off", "autovacuum=off", "log_min_messages=fatal"];
 
-/// Where the next numbers are set: no step is longer than half of the circle, and everything is frozen before each.
+/// Where the next numbers are set: no step is longer than half of the circle, and everything is
+/// frozen before each.
 const STEPS: [u64; 3] = [1_800_000_000, 3_600_000_000, 4_294_966_000];
 
 /// A file of a status log, in bytes, and the transactions in one of `pg_xact`.
@@ -84,7 +86,8 @@ fn freeze(tools: &Tools, cluster: &Path) -> Outcome {
     server.stop()
 }
 
-/// Sets the next transaction and multixact, and makes the status files in which they fall, as the manual says.
+/// Sets the next transaction and multixact, and makes the status files in which they fall, as the
+/// manual says.
 fn jump(tools: &Tools, cluster: &Path, next: u64) -> Outcome {
     let oldest = oldest_multi(tools, cluster)?;
     let mut reset = tools.command("pg_resetwal");

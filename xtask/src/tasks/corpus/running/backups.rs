@@ -1,4 +1,5 @@
-//! Backups that are taken under the load: whole ones in folders and archives, and a chain of increments where the server makes them.
+//! Backups that are taken under the load: whole ones in folders and archives, and a chain of
+//! increments where the server makes them.
 
 use std::path::Path;
 
@@ -38,7 +39,8 @@ const FORMS: [Form; 4] = [
 
 const CHAIN: &str = "chain under load";
 
-/// Whether the servers of these programs make incremental backups: they do since 17, which brought this program.
+/// Whether the servers of these programs make incremental backups: they do since 17, which brought
+/// this program.
 pub(super) fn has_increments(tools: &Tools) -> bool {
     tools.has("pg_combinebackup")
 }

@@ -1,5 +1,5 @@
-//! A server at work all the time, and `pgclinic check` again and again on everything that people have of it: silent at every level,
-//! until a page is overwritten in its file.
+//! A server at work all the time, and `pgclinic check` again and again on everything that people
+//! have of it: silent at every level, until a page is overwritten in its file.
 //!
 //! ```text
 //! pgbench, DDL, VACUUM ──► server ──► data directory, stream over the network

@@ -1,4 +1,5 @@
-//! Databases of several encodings, locales and providers in one cluster, with text in every index that takes it.
+//! Databases of several encodings, locales and providers in one cluster, with text in every index
+//! that takes it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! pgbench and a rougher load with DDL, VACUUM and concurrent index builds beside it: stopped cleanly, and killed.
+//! pgbench and a rougher load with DDL, VACUUM and concurrent index builds beside it: stopped
+//! cleanly, and killed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
