@@ -70,7 +70,7 @@ fn list() -> String {
     });
     let messages = SERVER_MESSAGES
         .iter()
-        .map(|message| format!("{:32} message\n", message.name()));
+        .map(|message| format!("{:32} message\n", message.name));
     rules.chain(messages).collect()
 }
 
@@ -82,11 +82,7 @@ fn explained(
 ) -> Result<(String, Exit), Failure> {
     if let Some(family) = message_named(text) {
         return Ok((
-            format!(
-                "{FIRST_LINE}\n\n# {}\n\n{}\n",
-                family.name(),
-                family.meaning()
-            ),
+            format!("{FIRST_LINE}\n\n# {}\n\n{}\n", family.name, family.meaning),
             Exit::Healthy,
         ));
     }

@@ -1,6 +1,6 @@
 //! What `pgclinic explain` prints. The first line is always to take a copy.
 
-use super::message::Match;
+use super::message::{Match, ServerMessage};
 use super::names::Names;
 use super::resolved::Resolved;
 use crate::document::Kind;
@@ -25,7 +25,7 @@ pub fn render(found: &Match, resolved: Option<&Resolved>) -> String {
     }
     lines.extend([
         String::new(),
-        message.meaning().to_owned(),
+        message.meaning.to_owned(),
         String::new(),
         "Next steps:".into(),
         String::new(),
@@ -41,14 +41,13 @@ pub fn render(found: &Match, resolved: Option<&Resolved>) -> String {
 }
 
 fn title(found: &Match) -> String {
-    let states = found.message.sqlstates();
-    match states {
-        [] => format!("# {}", found.message.name()),
-        states => format!(
-            "# {} (SQLSTATE {})",
-            found.message.name(),
-            states.join(", ")
-        ),
+    let ServerMessage {
+        name, sqlstates, ..
+    } = found.message;
+    if sqlstates.is_empty() {
+        format!("# {name}")
+    } else {
+        format!("# {name} (SQLSTATE {})", sqlstates.join(", "))
     }
 }
 
