@@ -7,28 +7,11 @@ use crate::check::ClusterCheck;
 use crate::document::{Kind, Level};
 use crate::findings::{Draft, Findings};
 use crate::places::file_place;
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 
 /// The rule.
-pub static CONTROL_FILE_CHECKSUM: Rule = Rule {
-    name: "control-file-checksum",
-    severity: Severity::Damage,
-    summary: "the control file does not fit its checksum",
-    explain: "\
-`global/pg_control` ends with a checksum over its own bytes, whether or not the cluster has data checksums. \
-It does not fit: some of the bytes are not what the server wrote.
-
-The server does not start: `incorrect checksum in control file`. `pg_controldata` still prints the values, \
-with a warning.
-
-Causes: a torn or lost write of this one sector, a flipped bit, an edit by hand, or a copy that was taken \
-while the server wrote the file. (A base backup of a running server needs care with this very file.)
-
-None of the values is certain now, also not whether the cluster was shut down in good order; so all that \
-depends on them was checked with the usual values, or not at all. Copy the data directory. Restore the file \
-with the whole backup and its WAL. If only a value that can be recognised is wrong, an expert may set it \
-right on a copy; `pg_resetwal` is the last way, again on a copy, and only to dump the data.",
-};
+pub static CONTROL_FILE_CHECKSUM: Rule =
+    Rule::from_page(include_str!("../../rules/control-file-checksum.md"));
 
 /// See [`CONTROL_FILE_CHECKSUM`].
 pub struct ControlFileChecksum;

@@ -8,27 +8,10 @@ use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 
 /// The rule.
-pub static EMPTY_SEQUENCE: Rule = Rule {
-    name: "empty-sequence",
-    severity: Severity::Damage,
-    summary: "a sequence has no page",
-    explain: "\
-A sequence is one page with one row that holds its last value. The file of this one has no whole block.
-
-`nextval` and `setval` fail with `could not read block … in file \"…\": read only 0 of … bytes`, and so do \
-inserts into every table whose column takes its default from it. `pg_dump` reads sequences, so it fails \
-as well.
-
-The file was emptied or cut, or an empty one was created in place of a lost one. In the `init` fork of an \
-unlogged sequence the same does harm only after the next crash.
-
-Only the position of the sequence is lost, and it can be found again: look for the highest number in the \
-columns that use it. Take a copy, note the definition in `pg_sequence`, then drop the sequence and create \
-it again with a start value above that number, or put the file back from a backup and call `setval`.",
-};
+pub static EMPTY_SEQUENCE: Rule = Rule::from_page(include_str!("../../rules/empty-sequence.md"));
 
 /// See [`EMPTY_SEQUENCE`].
 pub struct EmptySequence;

@@ -7,26 +7,11 @@ use pgclinic_format::{Fork, Page};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 
 /// The rule.
-pub const FIRST_PAGE_ZEROED: Rule = Rule {
-    name: "first-page-zeroed",
-    severity: Severity::Damage,
-    summary: "block 0 of an index or a sequence is all zero",
-    explain: "\
-A page of zeros is legal in a table: it is what a table grows by. It is never legal as the first page of an \
-index or a sequence: there stands the meta page, the root of a GiST index, or the only row of the sequence, \
-and all of them are written when the relation is made.
-
-The server says `index \"…\" contains unexpected zero page at block 0` for a btree, hash or GiST index, and \
-`bad magic number in sequence \"…\": 0` for a sequence. The planner looks at the meta page of a btree, so \
-even statements that would not use the index fail. `pg_checksums` counts the page as new and says nothing.
-
-The page was overwritten with zeros, or a write to it was lost and the file was extended over it. No row of \
-a table is at risk: make the index again with `REINDEX INDEX`, after the pages of its table were checked. \
-The position of a sequence is found again as the highest number in the columns that use it.",
-};
+pub const FIRST_PAGE_ZEROED: Rule =
+    Rule::from_page(include_str!("../../rules/first-page-zeroed.md"));
 
 /// See [`FIRST_PAGE_ZEROED`].
 pub struct FirstPageZeroed;

@@ -10,7 +10,7 @@ use crate::check::ClusterCheck;
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::multixact_walk::{Membership, for_each_membership};
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 use crate::status_limits::{StatusLimits, status_limits};
 use crate::status_pages::StatusPages;
 
@@ -22,26 +22,8 @@ const FIRST_UPDATE: u8 = 4;
 const UNWRITTEN_MAX: u32 = 3;
 
 /// The rule.
-pub static MULTIXACT_MEMBER_IMPOSSIBLE: Rule = Rule {
-    name: "multixact-member-impossible",
-    severity: Severity::Damage,
-    summary: "a member of a multixact is one that no server writes",
-    explain: "\
-`pg_multixact/members` holds for each multixact the transactions that share a row and what each of them does to \
-it: one of four locks, or one of two kinds of change. Only one member can change the row, every member is a \
-transaction that was given out, and what it does is a number from 0 to 5. Here one of these is not so, or all \
-members on a page are zeros.
-
-Queries that meet such a row may fail with `could not access status of transaction …` or `unrecognized multixact \
-status`; most often they say nothing, take the wrong transaction for the one that changed the row, and show a \
-deleted version or hide a living one.
-
-Usual causes: a lost or misplaced write, a flipped bit, zeros from a file system after a power failure.
-
-Copy the data directory. Take the file from a backup or a standby of this cluster: what stands in it never \
-changes later. Without one, compare the rows that carry the multixact (`xmax`) with what you know of them; \
-`pg_surgery` can freeze or kill a row (14 and later).",
-};
+pub static MULTIXACT_MEMBER_IMPOSSIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-member-impossible.md"));
 
 /// See [`MULTIXACT_MEMBER_IMPOSSIBLE`].
 pub struct MultixactMemberImpossible;

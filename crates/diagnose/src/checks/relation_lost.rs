@@ -9,15 +9,10 @@ use crate::document::{Kind, Level, NotChecked, Place};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{default_home, is_remade, is_settled};
 use crate::places::{fork_place, kind_of};
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 
 /// The rule.
-pub static RELATION_LOST: Rule = Rule {
-    name: "relation-lost",
-    severity: Severity::Damage,
-    summary: "a relation whose row in pg_class is lost",
-    explain: include_str!("relation_lost.md").trim_ascii_end(),
-};
+pub static RELATION_LOST: Rule = Rule::from_page(include_str!("../../rules/relation-lost.md"));
 
 /// See [`RELATION_LOST`].
 pub struct RelationLost;

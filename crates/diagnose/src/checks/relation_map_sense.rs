@@ -12,7 +12,7 @@ use crate::check::ClusterCheck;
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
 use crate::inventory::is_settled;
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 
 /// Mapped in every database of 13 to 18: the four nailed catalogs and their indexes.
 const NEEDED_IN_DATABASE: &[Oid] = &[
@@ -25,26 +25,8 @@ const NEEDED_IN_GLOBAL: &[Oid] = &[
 ];
 
 /// The rule.
-pub static RELATION_MAP_SENSE: Rule = Rule {
-    name: "relation-map-sense",
-    severity: Severity::Damage,
-    summary: "a relation map names no file, or lacks a catalog",
-    explain: "\
-`pg_filenode.map` in `global` and in the folder of every database tells in which files `pg_class` and a few \
-other catalogs are. Its checksum is right, but its entries cannot be: it claims more entries than it has \
-room for, names a catalog or a file twice, leaves out a catalog that every database has, or names a file \
-that is not there.
-
-The server believes a map with a right checksum. It then says `could not find relation mapping for \
-relation …` or `could not open file …`, often before anybody can connect; or reads one catalog in place of \
-another.
-
-Causes: the map of another database or another day was put here, somebody edited it, or the catalog's file \
-was removed. In the last case the map is right, and the file is what is missing.
-
-Copy the folder first. Compare with a standby or a backup of the same moment, and put map and files back \
-together: each map fits only the files of its own day.",
-};
+pub static RELATION_MAP_SENSE: Rule =
+    Rule::from_page(include_str!("../../rules/relation-map-sense.md"));
 
 /// See [`RELATION_MAP_SENSE`].
 pub struct RelationMapSense;

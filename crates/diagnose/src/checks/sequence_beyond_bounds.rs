@@ -12,27 +12,11 @@ use crate::document::Level;
 use crate::findings::Findings;
 use crate::inventory::catalogs_are_sure;
 use crate::relation_check::{RelationCheck, RelationCx};
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 
 /// The rule.
-pub static SEQUENCE_BEYOND_BOUNDS: Rule = Rule {
-    name: "sequence-beyond-bounds",
-    severity: Severity::Damage,
-    summary: "a sequence stands at a number outside of its bounds",
-    explain: "\
-`pg_sequence` gives every sequence a least and a greatest number, and the server lets no statement set the \
-sequence to a number outside of them. The last value in the sequence's own file is outside.
-
-There is no message when the sequence is read. `nextval` goes on from there: it ends with `nextval: reached \
-maximum value of sequence …`, begins anew from the other end if the sequence may cycle, or hands out numbers that \
-no column of its type can hold. Numbers that come a second time end in duplicate key errors, or in duplicates \
-where no unique index stops them.
-
-The bytes of the row were overwritten, the file is that of another sequence, or somebody edited `pg_sequence`.
-
-No row of a table is touched. Copy the cluster, find the largest key in use (`SELECT max(id) FROM …`), and set the \
-sequence with `setval` a little above it.",
-};
+pub static SEQUENCE_BEYOND_BOUNDS: Rule =
+    Rule::from_page(include_str!("../../rules/sequence-beyond-bounds.md"));
 
 /// See [`SEQUENCE_BEYOND_BOUNDS`].
 pub struct SequenceBeyondBounds;

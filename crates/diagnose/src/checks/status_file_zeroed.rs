@@ -11,7 +11,7 @@ use pgclinic_format::slru::xact_status;
 use crate::check::ClusterCheck;
 use crate::document::Level;
 use crate::findings::{Draft, Findings};
-use crate::rule::{Rule, Severity};
+use crate::rule::Rule;
 use crate::status_limits::{StatusLimits, status_limits};
 use crate::status_pages::StatusPages;
 
@@ -21,26 +21,8 @@ const SECTOR_BYTES: usize = 512;
 const PER_BYTE: usize = 4;
 
 /// The rule.
-pub static STATUS_FILE_ZEROED: Rule = Rule {
-    name: "status-file-zeroed",
-    severity: Severity::Damage,
-    summary: "the status of transactions was overwritten with zeros",
-    explain: "\
-In `pg_xact` two bits of 0 mean that a transaction is still running; after a restart such a transaction counts as \
-rolled back. Here a whole sector or page holds nothing but zeros, it begins just where a sector of the disk \
-begins, and the transaction before it has a known end. Transactions do not end in that way: something wrote zeros \
-over the file.
-
-The server says nothing. Rows that these transactions wrote disappear from every query unless their hint bits \
-were set before, and rows that they deleted come back. Whatever reads such a row first sets hint bits that make \
-the loss lasting, and the next `VACUUM` removes the rows.
-
-Usual causes: a file system or a disk that lost writes in a power failure, a sparse copy, a file that was made of \
-zeros to silence `could not access status of transaction …`.
-
-Stop the server at once, and copy the data directory. Take the file from a backup or a standby of this cluster: \
-files that are full are the same everywhere. Then check the tables for rows that were marked in the meantime.",
-};
+pub static STATUS_FILE_ZEROED: Rule =
+    Rule::from_page(include_str!("../../rules/status-file-zeroed.md"));
 
 /// See [`STATUS_FILE_ZEROED`].
 pub struct StatusFileZeroed;
