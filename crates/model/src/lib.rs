@@ -14,5 +14,5 @@ mod selection;
 pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
 pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
 pub use progress::Progress;
-pub use rule::{Rule, Severity};
+pub use rule::{Rule, SECTIONS, Severity};
 pub use selection::{Glob, Selection};

@@ -1,4 +1,7 @@
 //! A rule: one way in which bytes can be wrong, with its name and its page of the manual.
+//!
+//! The page is `rules/<name>.md` of the crate that finds it. Its front matter has name, severity and summary, each on one
+//! line and in this order; below stand the [`SECTIONS`], one line a paragraph. It is read when the program is compiled.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +37,78 @@ pub struct Rule {
     pub severity: Severity,
     /// One line for lists.
     pub summary: &'static str,
-    /// The manual, in Markdown: what was seen, what usually causes it, what is at risk, what to do.
+    /// The manual, in Markdown, in [`SECTIONS`].
     pub explain: &'static str,
+}
+
+/// The sections of every page, in this order.
+pub const SECTIONS: [&str; 5] = [
+    "What it does",
+    "Why it matters",
+    "Example",
+    "What the server and amcheck say",
+    "What to do",
+];
+
+impl Rule {
+    /// The rule of a page, for `include_str!`: a page that is not written as the module says does not compile.
+    pub const fn from_page(page: &'static str) -> Rule {
+        let (name, page) = line(after("---\nname: ", page));
+        let (severity, page) = line(after("severity: ", page));
+        let (summary, page) = line(after("summary: ", page));
+        Rule {
+            name,
+            severity: match severity.as_bytes() {
+                b"damage" => Severity::Damage,
+                b"warning" => Severity::Warning,
+                b"note" => Severity::Note,
+                _ => panic!("a severity is damage, warning or note"),
+            },
+            summary,
+            explain: after("---\n\n", page).trim_ascii_end(),
+        }
+    }
+}
+
+/// The rest of a text that begins with `head`.
+const fn after(head: &str, text: &'static str) -> &'static str {
+    let (start, rest) = text.split_at(head.len());
+    let (mut found, mut wanted) = (start.as_bytes(), head.as_bytes());
+    while let ([byte, more @ ..], [other, others @ ..]) = (found, wanted) {
+        assert!(
+            *byte == *other,
+            "a page has name, severity and summary, then an empty line"
+        );
+        (found, wanted) = (more, others);
+    }
+    rest
+}
+
+/// The first line of a text, and what follows it.
+const fn line(text: &'static str) -> (&'static str, &'static str) {
+    let mut rest = text.as_bytes();
+    while let [byte, more @ ..] = rest {
+        if *byte == b'\n' {
+            let (line, _) = text.split_at(text.len() - rest.len());
+            let (_, rest) = text.split_at(text.len() - more.len());
+            return (line, rest);
+        }
+        rest = more;
+    }
+    panic!("a page does not end within its front matter")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_becomes_a_rule() {
+        const RULE: Rule = Rule::from_page(
+            "---\nname: a-b\nseverity: note\nsummary: a is `b`\n---\n\n## What it does\n\nä\n",
+        );
+        assert_eq!((RULE.name, RULE.severity), ("a-b", Severity::Note));
+        assert_eq!(RULE.summary, "a is `b`");
+        assert_eq!(RULE.explain, "## What it does\n\nä");
+    }
 }

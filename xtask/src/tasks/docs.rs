@@ -1,8 +1,7 @@
-//! The pages in `docs/rules/` and `docs/guide/articles.md`, which the program writes from its
+//! `docs/rules/README.md` and `docs/guide/articles.md`, which the program writes from its
 //! registers.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::args::Args;
 use crate::shell::at;
@@ -11,12 +10,16 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/ and docs/guide/articles.md from their registers; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
+    summary: "writes docs/rules/README.md and docs/guide/articles.md from their registers; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
     in_ci: Some(&["--check"]),
     run,
 };
 
-type Pages = BTreeMap<String, String>;
+/// A page that is generated: the option of `generate-docs` that writes it, and where it is kept.
+const PAGES: [(&str, &str); 2] = [
+    ("--rules", "docs/rules/README.md"),
+    ("--articles", "docs/guide/articles.md"),
+];
 
 fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
@@ -24,107 +27,50 @@ fn run(words: &[String]) -> Outcome {
     let program = args.value("--pgclinic")?;
     args.finish()?;
 
-    let kept = repository::root().join("docs/rules");
-    let kept_articles = repository::root().join("docs/guide/articles.md");
-    let (fresh, articles) = generate(program.as_deref())?;
-    let mut stale = differences(&read(&kept)?, &fresh);
-    if std::fs::read_to_string(&kept_articles).ok().as_ref() != Some(&articles) {
-        stale.push("  articles.md differs".to_owned());
+    let fresh = generate(program.as_deref())?;
+    let root = repository::root();
+    let stale = fresh.iter().filter(|(kept, text)| {
+        let now = std::fs::read_to_string(root.join(kept));
+        now.ok().as_ref() != Some(text)
+    });
+    let stale: Vec<_> = stale.collect();
+    if check && !stale.is_empty() {
+        let names: Vec<&str> = stale.iter().map(|(kept, _)| *kept).collect();
+        let names = names.join(", ");
+        return Err(format!("stale, `cargo xtask docs` writes it: {names}"));
     }
-    if stale.is_empty() {
-        return Ok(());
+    for (kept, text) in stale {
+        let path = root.join(kept);
+        std::fs::write(&path, text).map_err(at(&path))?;
+        println!("{kept}");
     }
-    if check {
-        return Err(format!(
-            "docs is stale; `cargo xtask docs` writes it:\n{}",
-            stale.join("\n")
-        ));
-    }
-    std::fs::write(&kept_articles, articles).map_err(at(&kept_articles))?;
-    write(&kept, &fresh)
+    Ok(())
 }
 
-/// The pages of rules, and the page of articles.
-fn generate(program: Option<&str>) -> Result<(Pages, String), String> {
-    let folder = repository::target().join("generated-rules");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
-    }
-    std::fs::create_dir_all(&folder).map_err(at(&folder))?;
-    let articles = repository::target().join("generated-articles.md");
+/// The path and the text of each page, as the program writes them now.
+fn generate(program: Option<&str>) -> Result<Vec<(&'static str, String)>, String> {
     let mut command = match program {
         Some(program) => shell::command(program, &[]),
         None => shell::command("cargo", &["run", "--quiet", "-p", "pgclinic-cli", "--"]),
     };
     command.arg("generate-docs");
-    shell::run(command.arg(&folder).arg("--articles").arg(&articles))?;
-    let pages = read(&folder)?;
-    if pages.is_empty() {
-        return Err("generate-docs wrote no page".into());
+    let folder = repository::target().join("generated-docs");
+    std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+    for (option, kept) in PAGES {
+        command.arg(option).arg(scratch(kept));
     }
-    let articles = std::fs::read_to_string(&articles).map_err(at(&articles))?;
-    Ok((pages, articles))
-}
-
-fn read(folder: &Path) -> Result<Pages, String> {
-    let mut pages = Pages::new();
-    if !folder.exists() {
-        return Ok(pages);
-    }
-    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
-        let path = entry.map_err(at(folder))?.path();
+    shell::run(&mut command)?;
+    let read = |(_, kept): (_, &'static str)| {
+        let path = scratch(kept);
         let text = std::fs::read_to_string(&path).map_err(at(&path))?;
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        pages.insert(name, text);
-    }
-    Ok(pages)
+        Ok((kept, text))
+    };
+    PAGES.into_iter().map(read).collect()
 }
 
-fn write(folder: &Path, pages: &Pages) -> Outcome {
-    if folder.exists() {
-        std::fs::remove_dir_all(folder).map_err(at(folder))?;
-    }
-    std::fs::create_dir_all(folder).map_err(at(folder))?;
-    for (name, text) in pages {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(at(&path))?;
-    }
-    println!("{} pages in {}", pages.len(), folder.display());
-    Ok(())
-}
-
-fn differences(kept: &Pages, fresh: &Pages) -> Vec<String> {
-    let gone = kept
-        .keys()
-        .filter(|name| !fresh.contains_key(*name))
-        .map(|name| format!("  {name} has no rule"));
-    let other = fresh
-        .iter()
-        .filter(|(name, text)| kept.get(*name) != Some(text));
-    gone.chain(other.map(|(name, _)| format!("  {name} differs")))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_that_went_came_or_changed_are_named() {
-        let pages = |list: &[(&str, &str)]| -> Pages {
-            list.iter()
-                .map(|(name, text)| ((*name).into(), (*text).into()))
-                .collect()
-        };
-        let kept = pages(&[("a.md", "1"), ("b.md", "1"), ("c.md", "1")]);
-        let fresh = pages(&[("b.md", "2"), ("c.md", "1"), ("d.md", "1")]);
-        assert_eq!(
-            differences(&kept, &fresh),
-            ["  a.md has no rule", "  b.md differs", "  d.md differs"]
-        );
-    }
+/// Where the program writes a page before it is compared.
+fn scratch(kept: &str) -> PathBuf {
+    repository::target()
+        .join("generated-docs")
+        .join(kept.replace('/', "-"))
 }

@@ -73,7 +73,7 @@ fn list() -> String {
     });
     let messages = SERVER_MESSAGES
         .iter()
-        .map(|message| format!("{:32} message\n", message.name()));
+        .map(|message| format!("{:32} message\n", message.name));
     rules.chain(messages).collect()
 }
 
@@ -85,11 +85,7 @@ fn explained(
 ) -> Result<(String, Exit), Failure> {
     if let Some(family) = message_named(text) {
         return Ok((
-            format!(
-                "{FIRST_LINE}\n\n# {}\n\n{}\n",
-                family.name(),
-                family.meaning()
-            ),
+            format!("{FIRST_LINE}\n\n# {}\n\n{}\n", family.name, family.meaning),
             Exit::Healthy,
         ));
     }

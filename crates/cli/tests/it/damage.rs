@@ -127,6 +127,26 @@ fn explained(copy: &str, message: &str) {
     assert!(told.out.contains("rows"), "{}", told.out);
 }
 
+/// Pages of rules say by which injury their example is made, so that a reader can make it too.
+#[test]
+fn every_injury_that_the_page_of_a_rule_names_can_be_made() {
+    let injuries = pgclinic(&["injure", "--list"]).exits(0).out;
+    let known: Vec<&str> = injuries
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let mut named = 0;
+    for rule in pgclinic_diagnose::rules() {
+        let Some((_, rest)) = rule.explain.split_once("The injury `") else {
+            continue;
+        };
+        let injury = rest.split('`').next().unwrap_or_default();
+        assert!(known.contains(&injury), "{}: {injury}", rule.name);
+        named += 1;
+    }
+    assert!(named > 100, "{named} pages name an injury");
+}
+
 #[test]
 fn a_wound_from_end_to_end() {
     let original = newest_seed();

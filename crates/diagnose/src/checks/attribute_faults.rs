@@ -3,74 +3,21 @@
 use pgclinic_format::attribute::AttributeFaultKind;
 use pgclinic_format::varlena::{VARTAG_ONDISK, VarlenaFault};
 use pgclinic_format::{AttributeFault, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{StoredTuple, columns_apply, tuples};
 
 /// The rule.
-pub static ATTRIBUTE_BEYOND_TUPLE: Rule = Rule {
-    name: "attribute-beyond-tuple",
-    severity: Severity::Damage,
-    summary: "a value begins or ends behind the end of its row",
-    explain: "\
-Values stand in a row one after the other, by the types of the columns. Walking over this row, a value of \
-fixed width ends behind the last byte of the row, or a C string has no end.
-
-The server does not test where a row ends while it takes it apart, so it reads on into the next row: the \
-answer has values from elsewhere, or the server stops with `invalid memory alloc request size`, or \
-crashes. `amcheck` says `attribute with length … ends at offset … beyond total tuple length`.
-
-The value that is told here is often innocent: what is wrong may be a length further to the left, the \
-number of attributes, a bit in the bitmap of nulls, or the length in the line pointer. If every row of the \
-page has it, the page belongs to another table.
-
-Columns to the left of this one can mostly be rescued. Copy the cluster first, then take the page from a \
-backup or a standby whose copy is sound; or dump the table without the row, by its `ctid`.",
-};
+pub static ATTRIBUTE_BEYOND_TUPLE: Rule =
+    Rule::from_page(include_str!("../../rules/attribute-beyond-tuple.md"));
 
 /// The rule.
-pub static VARLENA_LENGTH: Rule = Rule {
-    name: "varlena-length",
-    severity: Severity::Damage,
-    summary: "the length in front of a value is impossible",
-    explain: "\
-Values of variable length, such as `text`, `numeric` and `jsonb`, carry their length in front, in one byte \
-or in four. The length here is more than the row has bytes left, or less than the length field itself \
-needs.
-
-The server believes it. It tries to allocate that much and stops with `ERROR:  invalid memory alloc \
-request size …`, or copies that much and shows other rows' bytes, or crashes. Every query and dump that \
-touches this column of the row fails; those that do not need the column pass.
-
-The length was overwritten, or something to the left of it shifted all that follows: a wrong bitmap of \
-nulls, a wrong `t_hoff`, a page of another table. Text is often still readable behind the wrong length.
-
-Copy the cluster first. Columns to the left can be selected by `ctid`. Take the page from a backup or a \
-standby whose copy is sound; if there is none, set the column of this row to a value known from elsewhere.",
-};
+pub static VARLENA_LENGTH: Rule = Rule::from_page(include_str!("../../rules/varlena-length.md"));
 
 /// The rule.
-pub static VARLENA_TAG: Rule = Rule {
-    name: "varlena-tag",
-    severity: Severity::Damage,
-    summary: "a value begins like a pointer, of a kind that is never stored",
-    explain: "\
-A value whose first byte is 1 is a pointer, and the byte behind it says to what. On disk only one kind \
-exists, tag 18: the value is in the TOAST relation. The other kinds point into the memory of a running \
-server and never reach a file. This value has one of those, or a tag that does not exist at all.
-
-The server does not expect it. It may take bytes of the row for an address in memory and crash, which \
-takes all sessions with it and sends the cluster into recovery, each time the row is read. `amcheck` says \
-`toasted attribute has unexpected TOAST tag …`.
-
-The two bytes were overwritten, or what stands to the left (the bitmap of nulls, `t_hoff`, a length) \
-shifted the walk, so that it looks into the middle of another value.
-
-Keep queries, and autovacuum with ANALYZE, away from the table. Copy the cluster, then take the page from a \
-backup or a standby whose copy is sound.",
-};
+pub static VARLENA_TAG: Rule = Rule::from_page(include_str!("../../rules/varlena-tag.md"));
 
 /// See [`ATTRIBUTE_BEYOND_TUPLE`], [`VARLENA_LENGTH`] and [`VARLENA_TAG`].
 pub struct AttributeFaults;

@@ -1,31 +1,16 @@
 //! A base backup holds a file that its manifest does not name.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::backup_files::{BackupPlaces, for_each_file};
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static BACKUP_FILE_EXTRA: Rule = Rule {
-    name: "backup-file-extra",
-    severity: Severity::Warning,
-    summary: "a base backup holds a file that its manifest does not name",
-    explain: "\
-The manifest names every file that was backed up, but for the WAL and for what restoring writes \
-(`postgresql.auto.conf`, `standby.signal`, `recovery.signal`). This file is not among them.
-
-Most often it is harmless: somebody left a note, a log or the list of a backup program beside the files. It is not, \
-if the file looks like one of a relation: the server takes a further segment for rows of the table, and a file \
-of a number that it is about to use makes `CREATE TABLE` fail or hold somebody else's pages.
-
-Causes: two backups were written into one folder; a server ran on the backup, so that it is none any more; a copy was \
-merged with an older one.
-
-Move the file away unless you know what it is for. If there are many of them, take a new backup.",
-};
+pub static BACKUP_FILE_EXTRA: Rule =
+    Rule::from_page(include_str!("../../rules/backup-file-extra.md"));
 
 /// See [`BACKUP_FILE_EXTRA`].
 pub struct BackupFileExtra;

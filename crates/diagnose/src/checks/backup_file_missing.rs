@@ -1,9 +1,9 @@
 //! A file that the manifest of a base backup names is not there.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::SourceErrorKind;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::backup_files::{BackupPlaces, counts};
 use crate::check::ClusterCheck;
@@ -11,24 +11,8 @@ use crate::checks::backup_manifest::leaves_the_backup;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static BACKUP_FILE_MISSING: Rule = Rule {
-    name: "backup-file-missing",
-    severity: Severity::Damage,
-    summary: "a file that the manifest of a base backup names is not there",
-    explain: "\
-The manifest names every file that was backed up. This one is not there any more, or something that is no regular \
-file has its name.
-
-A server that is started on the backup may not notice for a long time. Where the file was one of a relation, the \
-relation is gone or ends too early: `could not open file \"base/…\"`, or rows that are missing without a word. \
-A missing file of `pg_xact` or `pg_multixact` makes rows unreadable, or their fate wrong.
-
-Causes: the copy of the backup broke off; somebody removed files; a tablespace was not copied along, or its link in \
-`pg_tblspc` leads elsewhere.
-
-Copy the file from where the backup was first written. Where there is no other copy, take a new backup while the \
-cluster still lives.",
-};
+pub static BACKUP_FILE_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/backup-file-missing.md"));
 
 /// See [`BACKUP_FILE_MISSING`].
 pub struct BackupFileMissing;

@@ -1,32 +1,16 @@
 //! `backup_label` cannot be read.
 
+use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::LabelState;
-use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static BACKUP_LABEL: Rule = Rule {
-    name: "backup-label",
-    severity: Severity::Damage,
-    summary: "backup_label cannot be read, or contradicts the name of its first segment",
-    explain: "\
-A base backup holds the file `backup_label`, which says at which position of the WAL its recovery has to begin. \
-The server reads the first two lines strictly. Here they are not as the server writes them, or the position \
-does not lie in the segment that is named beside it.
-
-The server does not start: `invalid data in file \"backup_label\"`. Never remove the file to make it start: \
-recovery would then begin at a later checkpoint, and the cluster would come up with changes missing and with \
-tables and indexes that contradict each other.
-
-Causes: the file was edited, written with other line ends, or cut; it belongs to another backup.
-
-Take the file from the same backup again. Its words are also what `pg_backup_stop()` gave back when the backup \
-ended, and stand in the backup history file `….backup` in the archive.",
-};
+pub static BACKUP_LABEL: Rule = Rule::from_page(include_str!("../../rules/backup-label.md"));
 
 /// See [`BACKUP_LABEL`].
 pub struct BackupLabelCheck;

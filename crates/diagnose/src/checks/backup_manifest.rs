@@ -1,34 +1,17 @@
 //! The manifest of a base backup cannot be used, or belongs to another backup.
 
-use pgclinic_cluster::{Cluster, MANIFEST, ManifestState, file_place};
+use pgclinic_cluster::{Cluster, MANIFEST, ManifestState};
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static BACKUP_MANIFEST: Rule = Rule {
-    name: "backup-manifest",
-    severity: Severity::Damage,
-    summary: "the manifest of a base backup cannot be read, was changed, or belongs to another backup",
-    explain: "\
-Beside the files of a base backup lies `backup_manifest`: a list of all of them with lengths and checksums, and with \
-the stretch of WAL that has to be replayed. Its last line is a checksum of all lines before it. Here the list is no \
-manifest, its last line does not fit the others, it names paths that leave the backup, or it was made for another \
-cluster or another backup.
-
-The server never reads the manifest: a restored backup starts without it. But nothing tells any more whether the \
-files are those that were backed up.
-
-Causes: the manifest was edited, cut or damaged; it was copied beside the files of another backup; two backups were \
-written into the same folder.
-
-Look for the manifest of this very backup in the place that the backup was copied from. `pg_verifybackup` says the \
-same as this check. Where it is gone, take a new backup; the pages of this one are checked all the same.",
-};
+pub static BACKUP_MANIFEST: Rule = Rule::from_page(include_str!("../../rules/backup-manifest.md"));
 
 /// See [`BACKUP_MANIFEST`].
 pub struct BackupManifestCheck;

@@ -11,8 +11,8 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{
     Attribute, Attributes, BlockNo, ColumnLayout, HeapTuple, Page, Varlena, varlena,
 };
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::brin::{Cover, Map, Stored, payload};
 use crate::check::ForkCx;
@@ -21,25 +21,8 @@ use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 use crate::tuples::tuples;
 
 /// The rule.
-pub static BRIN_SUMMARY_MISSES_ROW: Rule = Rule {
-    name: "brin-summary-misses-row",
-    severity: Severity::Damage,
-    summary: "a summary of a BRIN index does not cover a row of its range",
-    explain: "\
-A BRIN index keeps for each range of pages of the table a summary of the values there: the lowest and the \
-highest, a box or network around all, bits that their hashes set, and whether there are nulls. A query reads \
-only the ranges whose summary fits. Here a live row has a value, or a null, that the summary of its range \
-leaves out.
-
-Queries that use the index do not find the row. Nothing says so.
-
-Usual causes are a damaged page of the index, or of the table; pages from different moments; a bug of the \
-server that made the summary: before the minor releases of May 2023, nulls could be forgotten, and an order \
-of text that changed with a library makes old summaries wrong.
-
-Compare the row with a backup to see whether it is right. If it is, `REINDEX` the index, or call \
-`brin_desummarize_range` and `brin_summarize_range` for the range.",
-};
+pub static BRIN_SUMMARY_MISSES_ROW: Rule =
+    Rule::from_page(include_str!("../../rules/brin-summary-misses-row.md"));
 
 /// See [`BRIN_SUMMARY_MISSES_ROW`].
 pub struct BrinCover;

@@ -9,8 +9,8 @@ use pgclinic_format::brin::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::brin::{Map, Stored};
 use crate::findings::{Draft, Findings};
@@ -18,76 +18,17 @@ use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 
 /// A page of the map where summaries should be, or the other way round.
-pub static BRIN_PAGE_TYPE: Rule = Rule {
-    name: "brin-page-type",
-    severity: Severity::Damage,
-    summary: "a page of a BRIN index is of a type that does not belong into its block",
-    explain: "\
-In a BRIN index the map from ranges to summaries stands in block 1 and the blocks behind it, up to the last \
-one that the meta page names; all other pages hold summaries. Here a block of the map is no page of the \
-map, or a page of the map stands behind it.
-
-For a page of summaries that the map should grow into, the server says `unexpected page type … in BRIN \
-index`; for others it reads what stands there as places of summaries, and either never ends, misses rows, \
-or finds the ranges not summarised and reads them whole.
-
-The usual causes are a damaged page, a page of another moment, or a damaged meta page.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static BRIN_PAGE_TYPE: Rule = Rule::from_page(include_str!("../../rules/brin-page-type.md"));
 
 /// The map leads to something that is not the summary of the range.
-pub static BRIN_MAP_ENTRY: Rule = Rule {
-    name: "brin-map-entry",
-    severity: Severity::Damage,
-    summary: "the map of a BRIN index does not lead to the summary of a range",
-    explain: "\
-The map of a BRIN index says for each range of pages of the table where its summary stands. Here that place \
-holds none, the summary of another range, or is no page of summaries.
-
-A query that uses the index says `corrupted BRIN index: inconsistent range map`, and so does an insert into \
-this range, or both wait for each other's end for ever. Where the place is behind the last entry of the \
-page, the range counts as not summarised.
-
-The usual causes are a damaged page, or pages from different moments.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static BRIN_MAP_ENTRY: Rule = Rule::from_page(include_str!("../../rules/brin-map-entry.md"));
 
 /// A summary that cannot be read.
-pub static BRIN_SUMMARY: Rule = Rule {
-    name: "brin-summary",
-    severity: Severity::Damage,
-    summary: "a summary of a BRIN index cannot be read",
-    explain: "\
-A summary of a BRIN index begins with the first block of its range, marks for nulls, and the values that \
-its operator class keeps of each column. Here it belongs to no range that there can be, its header and its \
-values do not fit together, or a value ends outside it.
-
-The server trusts what stands there: queries miss rows or crash the session.
-
-The usual cause is a damaged page.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static BRIN_SUMMARY: Rule = Rule::from_page(include_str!("../../rules/brin-summary.md"));
 
 /// A summary that the map does not lead to.
-pub static BRIN_SUMMARY_UNREFERENCED: Rule = Rule {
-    name: "brin-summary-unreferenced",
-    severity: Severity::Warning,
-    summary: "the map of a BRIN index does not lead to a summary that is there",
-    explain: "\
-A summary and its place in the map are written together. Here a summary is on its page, and the map says \
-that its range has another one, or none.
-
-Queries do not read it. When the map grows over its page, the server moves it and makes the map lead to it: \
-then an old summary counts, and queries may miss rows.
-
-Usual causes are a damaged page of the map, a lost write, or an index from a server of 9.5 or 9.6, where \
-two summaries of one range could be made at the same time.
-
-Rows of the table are not at risk. `REINDEX` the index.",
-};
+pub static BRIN_SUMMARY_UNREFERENCED: Rule =
+    Rule::from_page(include_str!("../../rules/brin-summary-unreferenced.md"));
 
 /// See the rules.
 pub struct BrinMap;

@@ -5,29 +5,13 @@
 use pgclinic_format::Page;
 use pgclinic_format::brin::{Meta, PAGE_META, PAGES_PER_RANGE_MAX, page_type};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static BRIN_META_PAGE: Rule = Rule {
-    name: "brin-meta-page",
-    severity: Severity::Damage,
-    summary: "the meta page of a BRIN index says something that cannot be",
-    explain: "\
-Block 0 of a BRIN index says how many pages of the table one summary covers, and up to which block the map \
-from ranges to summaries goes. Here the number of pages is none that can be set, or the map ends behind \
-the end of the index.
-
-Every use of the index starts from these numbers. A wrong number of pages makes each summary count for \
-other rows than it was made from: queries miss rows. With 0 the server fails with `floating-point \
-exception`; behind the end of the file it says `could not read block …`.
-
-The usual causes are a damaged page, or a file that was cut.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static BRIN_META_PAGE: Rule = Rule::from_page(include_str!("../../rules/brin-meta-page.md"));
 
 /// See [`BRIN_META_PAGE`].
 pub struct BrinMetaPage;

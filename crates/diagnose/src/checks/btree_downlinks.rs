@@ -12,58 +12,24 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
-use pgclinic_model::{Rule, Severity, document};
+use pgclinic_model::{Rule};
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
+use pgclinic_model::document;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 
 /// A downlink that leads to the wrong page.
-pub const BTREE_DOWNLINK: Rule = Rule {
-    name: "btree-downlink",
-    severity: Severity::Damage,
-    summary: "an inner page of a btree leads to a page that is not the next one below",
-    explain: "\
-The entries of an inner page lead to the pages of the level below, in their order from left to right. Here one leads to a page \
-that stands elsewhere, on another level, was deleted, or is no page of the tree.
-
-The inner page is an older copy, or was overwritten; or the page below was lost.
-
-Searches for some keys end on a wrong page or with an error; scans along the leaves still work. Rows of the table are not at \
-risk: keep a copy of the file, then `REINDEX` the index.",
-};
+pub const BTREE_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/btree-downlink.md"));
 
 /// A page without a downlink.
-pub const BTREE_DOWNLINK_MISSING: Rule = Rule {
-    name: "btree-downlink-missing",
-    severity: Severity::Damage,
-    summary: "no inner page of a btree leads to a page of the level below",
-    explain: "\
-Every page but the root has an entry in the level above that leads to it, but for the right half of a split that was \
-interrupted and for pages that are being deleted. Here a page has none.
-
-The inner page is an older copy from before a split, or lost the entry.
-
-Searches find the page only by going right from its left neighbour, which the server does; so queries mostly work, and slow \
-down. Rows of the table are not at risk: keep a copy of the file, then `REINDEX` the index.",
-};
+pub const BTREE_DOWNLINK_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/btree-downlink-missing.md"));
 
 /// A page beyond the bounds that the level above gives it.
-pub const BTREE_CHILD_BOUNDS: Rule = Rule {
-    name: "btree-child-bounds",
-    severity: Severity::Damage,
-    summary: "a btree page holds keys that the level above places elsewhere",
-    explain: "\
-The entry that leads to a page bounds its keys from below, and the next entry from above. Here the page holds a key that is \
-not within these bounds, or its high key is not the next entry's key.
-
-One of the two pages is an older copy or was overwritten; or the order of text changed under the index with the C library or \
-ICU, and then many pages of many indexes show it.
-
-Searches for such keys miss rows that are there. Rows of the table are not at risk: keep a copy of the file, then `REINDEX` \
-the index.",
-};
+pub const BTREE_CHILD_BOUNDS: Rule =
+    Rule::from_page(include_str!("../../rules/btree-child-bounds.md"));
 
 /// Compares the pages of a B-tree with the downlinks of their parents.
 pub struct BtreeDownlinks;

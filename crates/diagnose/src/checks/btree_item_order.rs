@@ -7,29 +7,15 @@ use std::cmp::Ordering;
 use pgclinic_format::Page;
 use pgclinic_format::btree::{BtreePage, BtreeTuple, HEAP_KEY_SPACE_VERSION, Meta};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::btree::{KeyOrder, Tie};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const BTREE_ITEM_ORDER: Rule = Rule {
-    name: "btree-item-order",
-    severity: Severity::Damage,
-    summary: "entries of a btree page are not in the order of their keys",
-    explain: "\
-The entries of a page rise by key and, among equal keys, by the number of their row, up to the page's high key. Searches \
-rely on that: they halve the page. Here an entry stands before one that is less, or beyond the high key.
-
-Either bytes of the page were overwritten, or the order itself changed under the index: the comparison of an extension, or \
-a new version of the C library or of ICU that sorts text differently. Then many pages of many indexes on text show this.
-
-Searches miss rows that are there, unique keys may be entered twice, and merge joins go wrong without a word. Rows of the \
-table are not at risk as long as nothing trusts the index. Keep a copy of the file, then `REINDEX` the index; for a unique \
-index, look for doubled keys first.",
-};
+pub const BTREE_ITEM_ORDER: Rule = Rule::from_page(include_str!("../../rules/btree-item-order.md"));
 
 /// See [`BTREE_ITEM_ORDER`].
 pub struct BtreeItemOrder;

@@ -5,30 +5,15 @@
 use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 
 /// The rule.
-pub static BTREE_LINK_BEYOND_END: Rule = Rule {
-    name: "btree-link-beyond-end",
-    severity: Severity::Damage,
-    summary: "a btree page names a block behind the end of the index",
-    explain: "\
-The pages of one level of a btree are chained: each names its left and right neighbour, and the meta \
-page names the root. Here such a number is not smaller than the number of blocks of the index.
-
-A scan that follows the link fails: the server cannot read the block, since the file ends before it, \
-and says `could not read block …`. Queries that do not come past this page work.
-
-Either the page is damaged, or the file is: it was cut, a later segment is missing, or an older and \
-shorter copy of it was put back. Compare the length of the file with a backup or a standby.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index. If this is an \
-index of a system catalog, start the server with `ignore_system_indexes` to do so.",
-};
+pub static BTREE_LINK_BEYOND_END: Rule =
+    Rule::from_page(include_str!("../../rules/btree-link-beyond-end.md"));
 
 /// See [`BTREE_LINK_BEYOND_END`].
 pub struct BtreeLinkBeyondEnd;

@@ -32,23 +32,8 @@ const TEXT_FAMILY: Oid = 1994;
 const BPCHAR_FAMILY: Oid = 426;
 
 /// The rule.
-pub static BTREE_NOT_IN_COLLATION_ORDER: Rule = Rule {
-    name: "btree-not-in-collation-order",
-    severity: Severity::Damage,
-    summary: "text in a btree is not in the order that its collation's library gives it",
-    explain: "\
-The server that `--collate-with` named was asked for the order of neighbouring entries of the index, and it \
-puts them the other way round. The index is searched by that order, so a search that turns the wrong way \
-misses rows that are there, and a unique index takes duplicates. There is no error message.
-
-Usual cause: the library (glibc or ICU) was changed under the index by an upgrade of the operating system, or \
-the files came from a machine with another version. `collation-version-changed` says so where the versions were \
-recorded. It is a warning when the recorded version is unknown or another one than the asked server has: then \
-the index may be right where it was made.
-
-The table's rows are not at risk. Run `REINDEX INDEX` on the machine where the server is to run; for a unique \
-index look for duplicates first.",
-};
+pub static BTREE_NOT_IN_COLLATION_ORDER: Rule =
+    Rule::from_page(include_str!("../../rules/btree-not-in-collation-order.md"));
 
 /// See [`BTREE_NOT_IN_COLLATION_ORDER`].
 pub struct BtreeNotInCollationOrder;

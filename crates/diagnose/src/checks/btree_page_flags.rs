@@ -7,26 +7,13 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const BTREE_PAGE_FLAGS: Rule = Rule {
-    name: "btree-page-flags",
-    severity: Severity::Damage,
-    summary: "level, flags and siblings of a btree page contradict each other",
-    explain: "\
-Each page of a btree says whether it is a leaf, on which level it stands, whether it is the root, whether it is being \
-deleted, and who its neighbours are. Here two of these cannot be true together: a leaf above level 0, a root with \
-neighbours, a page that is its own neighbour, a split that waits for a right half that is not there.
-
-A few bytes at the end of the page were overwritten, or the page was put together from two versions.
-
-Searches that come past the page go wrong ways, end with an error, or miss rows. Rows of the table are not at risk: keep a \
-copy of the file, then `REINDEX` the index.",
-};
+pub const BTREE_PAGE_FLAGS: Rule = Rule::from_page(include_str!("../../rules/btree-page-flags.md"));
 
 /// See [`BTREE_PAGE_FLAGS`].
 pub struct BtreePageFlags;

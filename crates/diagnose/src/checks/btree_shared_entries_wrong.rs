@@ -13,23 +13,8 @@ use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static BTREE_SHARED_ENTRIES_WRONG: Rule = Rule {
-    name: "btree-shared-entries-wrong",
-    severity: Severity::Damage,
-    summary: "a btree lets equal keys share an entry though equal keys may look different",
-    explain: "\
-From version 13 on a btree keeps several rows of one key in one entry, and the key once. That is right only where \
-equal keys have the same bytes: not for `numeric` (1.0 and 1.00), floats, `jsonb`, arrays and ranges, text under \
-collations that are not deterministic, nor in an index with included columns. The meta page says in \
-`btm_allequalimage` whether it may. Here it says so, and an operator class of the index says otherwise.
-
-Index-only scans may return another value than the row has, one that is equal to it. Other queries are right.
-
-It is known of indexes over `interval` that a server from before November 2023 made: that is a warning. Otherwise \
-the meta page was overwritten, or the catalogs were.
-
-Nothing of the table is lost: `REINDEX` the index.",
-};
+pub static BTREE_SHARED_ENTRIES_WRONG: Rule =
+    Rule::from_page(include_str!("../../rules/btree-shared-entries-wrong.md"));
 
 /// See [`BTREE_SHARED_ENTRIES_WRONG`].
 pub struct BtreeSharedEntriesWrong;

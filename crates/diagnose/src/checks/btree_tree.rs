@@ -12,11 +12,12 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
-use pgclinic_model::{Rule, Severity, document};
+use pgclinic_model::{Rule};
 
 use super::btree_not_in_collation_order;
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
+use pgclinic_model::document;
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
@@ -25,76 +26,20 @@ use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 const UNREACHED_TOLD: usize = 20;
 
 /// The meta page leads to a page that is no root.
-pub const BTREE_ROOT: Rule = Rule {
-    name: "btree-root",
-    severity: Severity::Damage,
-    summary: "the meta page of a btree leads to a page that is not its root",
-    explain: "\
-The meta page of a btree names the root and the level on which it stands, and a fast root further down where scans begin. \
-Here the page it names is none, stands on another level, or has neighbours.
-
-The meta page was overwritten or is an old copy, or the page it names is.
-
-No search finds anything, or searches look in a part of the index only. Rows of the table are not at risk: keep a copy of \
-the file, then `REINDEX` the index.",
-};
+pub const BTREE_ROOT: Rule = Rule::from_page(include_str!("../../rules/btree-root.md"));
 
 /// Neighbours that do not agree.
-pub const BTREE_SIBLING: Rule = Rule {
-    name: "btree-sibling",
-    severity: Severity::Damage,
-    summary: "neighbouring pages of a btree do not name each other",
-    explain: "\
-The pages of one level of a btree form a chain in both directions. Here a page's right link leads to a page whose left link \
-leads elsewhere, to one that was deleted, is empty or cannot be read, or back to where the walk has been.
-
-A page of the chain was lost, replaced by an old copy, or its links were overwritten; more often a write was lost when a page \
-split.
-
-Scans leave rows out, return rows twice or never end. The server says `left link/right link pair … not in agreement` or \
-`right sibling's left-link doesn't match`. Rows of the table are not at risk: keep a copy of the file, then `REINDEX` the index.",
-};
+pub const BTREE_SIBLING: Rule = Rule::from_page(include_str!("../../rules/btree-sibling.md"));
 
 /// A page on the wrong level.
-pub const BTREE_LEVEL: Rule = Rule {
-    name: "btree-level",
-    severity: Severity::Damage,
-    summary: "a btree page stands on another level than the chain that leads to it",
-    explain: "\
-All pages of one chain stand on one level, counted from the leaves. Here the chain leads to a page of another level.
-
-The page is an old copy, belongs elsewhere in the index, or its last bytes were overwritten.
-
-Searches take inner pages for leaves or the other way round. Rows of the table are not at risk: keep a copy of the file, then \
-`REINDEX` the index.",
-};
+pub const BTREE_LEVEL: Rule = Rule::from_page(include_str!("../../rules/btree-level.md"));
 
 /// Neighbours in the wrong order.
-pub const BTREE_PAGE_ORDER: Rule = Rule {
-    name: "btree-page-order",
-    severity: Severity::Damage,
-    summary: "a btree page holds keys that belong left of it",
-    explain: "\
-The high key of a page bounds it from its right neighbour: what stands there is greater. Here it is not.
-
-Either one of the two pages is an old copy or was overwritten, or the order of text changed under the index with the C \
-library or ICU; then many pages of many indexes show it.
-
-Searches miss rows that are there, and unique keys may be entered twice. Rows of the table are not at risk: keep a copy of \
-the file, then `REINDEX` the index.",
-};
+pub const BTREE_PAGE_ORDER: Rule = Rule::from_page(include_str!("../../rules/btree-page-order.md"));
 
 /// A page that nothing leads to.
-pub const BTREE_PAGE_UNREACHED: Rule = Rule {
-    name: "btree-page-unreached",
-    severity: Severity::Note,
-    summary: "no link leads to a btree page that is not marked as deleted",
-    explain: "\
-Every page of a btree is in the chain of its level or marked as deleted. Here a page is neither. It takes room and harms \
-nobody; a crash in the middle of a split can leave one behind. If rows are missing from the index, other rules say so.
-
-`REINDEX` gives the room back.",
-};
+pub const BTREE_PAGE_UNREACHED: Rule =
+    Rule::from_page(include_str!("../../rules/btree-page-unreached.md"));
 
 /// Walks the levels of a B-tree from the root down.
 pub struct BtreeTree;

@@ -7,27 +7,16 @@ use pgclinic_format::Page;
 use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::btree::KeyOrder;
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const BTREE_TUPLE_SHAPE: Rule = Rule {
-    name: "btree-tuple-shape",
-    severity: Severity::Damage,
-    summary: "an index entry of a btree is not formed as entries are",
-    explain: "\
-An entry of a btree has a size that equals that of its line pointer, as many columns as its place asks for, and the number \
-of a row or a rising list of them. Here one of these does not hold.
-
-A few bytes of the page were overwritten. What the entry says of its key or its rows is not to be trusted.
-
-Scans that come past the entry return wrong rows, miss rows, or end with an error. Rows of the table are not at risk: keep \
-a copy of the file, then `REINDEX` the index.",
-};
+pub const BTREE_TUPLE_SHAPE: Rule =
+    Rule::from_page(include_str!("../../rules/btree-tuple-shape.md"));
 
 /// See [`BTREE_TUPLE_SHAPE`].
 pub struct BtreeTupleShape;

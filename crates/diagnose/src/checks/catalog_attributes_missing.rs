@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Relation, RowState};
 use pgclinic_format::Oid;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::catalog_rows::CatalogTables;
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -13,43 +13,12 @@ use crate::findings::Findings;
 use crate::inventory::catalogs_are_comparable;
 
 /// Columns.
-pub static CATALOG_ATTRIBUTES_MISSING: Rule = Rule {
-    name: "catalog-attributes-missing",
-    severity: Severity::Damage,
-    summary: "the columns of a relation are not those that pg_class counts",
-    explain: "\
-`pg_class` says how many columns a relation has, dropped ones counted, and `pg_attribute` holds one row for each \
-number from 1 to that. Here a number is missing, or one is too high.
-
-The server says `pg_attribute catalog is missing … attribute(s) for relation OID …` or `invalid attribute number \
-…` for everything that comes near the relation, `pg_dump` of the whole database included.
-
-Usual causes: a page of `pg_attribute` was lost, zeroed or put back from another day, or a row of one of the two \
-catalogs was overwritten.
-
-The rows of the table are whole, and nobody can tell what their bytes mean. Take a copy of the cluster, and restore \
-the catalog's page from a backup of the same moment. With the table's definition at hand, its rows can be read out \
-of the files.",
-};
+pub static CATALOG_ATTRIBUTES_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/catalog-attributes-missing.md"));
 
 /// Indexes.
-pub static CATALOG_INDEX_UNSEEN: Rule = Rule {
-    name: "catalog-index-unseen",
-    severity: Severity::Damage,
-    summary: "pg_class says that a table has no index, and pg_index has one",
-    explain: "\
-`pg_class.relhasindex` tells the server whether to look for indexes of a table at all. It may say so without need, \
-but here it says no, and `pg_index` holds an index of the table.
-
-The server does not use the index and does not write into it. New rows are missing in it, a unique index does not \
-keep doubles out, and no message tells of it.
-
-Usual causes: a bit of the row in `pg_class` flipped, an old copy of its page was put back, or the flag was lost when \
-two commands changed the row at once (servers before the minor releases of November 2024 could do that).
-
-Take a copy of the cluster. `REINDEX TABLE` does not see the index either; a new index on the table sets the flag, and \
-then `REINDEX TABLE` makes the others whole. Look for doubled rows before you rebuild a unique one.",
-};
+pub static CATALOG_INDEX_UNSEEN: Rule =
+    Rule::from_page(include_str!("../../rules/catalog-index-unseen.md"));
 
 /// See [`CATALOG_ATTRIBUTES_MISSING`] and [`CATALOG_INDEX_UNSEEN`].
 pub struct CatalogAttributesMissing;

@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use pgclinic_cluster::{RawRow, Relation, RowState};
 use pgclinic_format::{BlockNo, Oid};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::catalog_rows::{CatalogTable, CatalogTables};
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -15,24 +15,8 @@ use crate::findings::Findings;
 use crate::inventory::catalogs_are_comparable;
 
 /// The rule.
-pub static CATALOG_KEY_DOUBLED: Rule = Rule {
-    name: "catalog-key-doubled",
-    severity: Severity::Damage,
-    summary: "two rows of a system catalog have the same key",
-    explain: "\
-A unique index on a system catalog says that a key exists only once: an OID, a table's name in its schema, a \
-column's number in its table. Here two rows that are both visible to everybody share one.
-
-The server finds one of the two, now this one and now the other, depending on how it looks. `pg_dump` may fail \
-or write an object twice, and `REINDEX` of the catalog stops with `could not create unique index`.
-
-Usual causes: a row that was replaced became visible again, because pages of the catalog or of `pg_xact` are \
-from another day or were lost; or the unique index was damaged and let the second row in.
-
-Take a copy of the cluster. Find out which of the two rows is the newer one (xmin, and what it says), and restore \
-the damaged page if there is one. Removing a row of a catalog by hand is the last resort, and is followed by a \
-dump into a fresh cluster.",
-};
+pub static CATALOG_KEY_DOUBLED: Rule =
+    Rule::from_page(include_str!("../../rules/catalog-key-doubled.md"));
 
 /// See [`CATALOG_KEY_DOUBLED`].
 pub struct CatalogKeyDoubled;

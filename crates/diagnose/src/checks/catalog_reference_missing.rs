@@ -17,28 +17,8 @@ use crate::inventory::catalogs_are_comparable;
 use crate::oid_set::OidSet;
 
 /// The rule.
-pub static CATALOG_REFERENCE_MISSING: Rule = Rule {
-    name: "catalog-reference-missing",
-    severity: Severity::Damage,
-    summary: "a row of a system catalog refers to one that is not there",
-    explain: "\
-The system catalogs describe every object by a number, and name other objects by theirs: a table its owner, \
-its schema and its row type, a column its type, an index its operator classes, a dependency both its ends. \
-Here such a number belongs to no row of the catalog it points into.
-
-The server says `cache lookup failed for …` or `could not find …` as soon as it follows the reference: in a \
-query on the table, in `pg_dump`, in `DROP`, or in `pg_upgrade`. Some references are hardly ever followed.
-
-Usual causes: a page of a catalog was lost, zeroed or put back from another day; somebody edited the catalogs \
-by hand; or, without any damage of storage, an object was dropped in the same moment in which another one \
-that needs it was made (the server does not always lock against that). A comment, label or statistic that was \
-left behind is harmless and told as a warning.
-
-Rows of tables are not touched by this, but they may be out of reach. Take a copy of the cluster. If a page of \
-a catalog was damaged, restore that first. Else look at the object by its OID in the catalog named here; often \
-the object that refers to nothing can be dropped, or `pg_dump` of everything else and a fresh cluster is the \
-safe way. Changing catalogs by hand is the last resort.",
-};
+pub static CATALOG_REFERENCE_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/catalog-reference-missing.md"));
 
 /// See [`CATALOG_REFERENCE_MISSING`].
 pub struct CatalogReferenceMissing;

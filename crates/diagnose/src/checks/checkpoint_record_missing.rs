@@ -10,25 +10,8 @@ use crate::findings::{Draft, Findings};
 use crate::wal_breaks::place_of;
 
 /// The rule.
-pub static CHECKPOINT_RECORD_MISSING: Rule = Rule {
-    name: "checkpoint-record-missing",
-    severity: Severity::Damage,
-    summary: "the last checkpoint is not in the WAL as the control file says",
-    explain: "\
-The control file names the place of the last checkpoint record in the WAL and keeps a copy of it. At that \
-place there is no valid record of a checkpoint, or one that says something else than the copy.
-
-Without the record the server does not start: `could not locate a valid checkpoint record`. If the record \
-differs from the copy, one of the two is from another time or another cluster.
-
-Causes: files removed from `pg_wal` or copied there from elsewhere, a control file restored without its WAL \
-or the other way round, a disk that lost writes, storage that was put back to an older snapshot in parts.
-
-Copy the data directory first. Bring `pg_wal` and `global/pg_control` of the same moment together again: \
-from the archive, a standby, or the snapshot that the rest comes from. A base backup must keep its \
-`backup_label`: without it the server looks for the wrong checkpoint. If nothing can be found, restore \
-a backup. `pg_resetwal` makes the server start on a copy, so that what is left can be dumped.",
-};
+pub static CHECKPOINT_RECORD_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/checkpoint-record-missing.md"));
 
 /// See [`CHECKPOINT_RECORD_MISSING`].
 pub struct CheckpointRecordMissing;

@@ -2,33 +2,15 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::toast::MAX_VALUE_BYTES;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};
 use crate::findings::Findings;
 
 /// The rule.
-pub static CHUNK_NUMBER_IMPOSSIBLE: Rule = Rule {
-    name: "chunk-number-impossible",
-    severity: Severity::Damage,
-    summary: "a chunk in a TOAST relation has an impossible number, or none",
-    explain: "\
-The chunks of a long value are rows of the TOAST relation: the number of the value (`chunk_id`), the number \
-of the chunk from 0 (`chunk_seq`), and the bytes. A value has at most 1 GB, so with 1996 bytes a chunk the \
-numbers end below 537,947. This chunk has a negative or larger number, or one of its two numbers is null.
-
-Whoever reads the value gets `unexpected chunk number … for toast value … in pg_toast_…`, or, if the \
-numbers in the index do not fit either, `missing chunk number …`. It ends every query and dump that reads \
-that column of that row; all other values can be read.
-
-Four bytes of the row, or its bitmap of nulls, were overwritten. The bytes of the chunk are most likely \
-whole; the entry of the TOAST index that points here still knows the right number.
-
-Copy the cluster first, then take the page of the TOAST relation from a backup or a standby whose copy is \
-sound. If there is none, set the column of the row that owns the value to NULL or a value known from \
-elsewhere. Do not `REINDEX` the TOAST index before: that would lose the right number.",
-};
+pub static CHUNK_NUMBER_IMPOSSIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/chunk-number-impossible.md"));
 
 /// See [`CHUNK_NUMBER_IMPOSSIBLE`].
 pub struct ChunkNumberImpossible;

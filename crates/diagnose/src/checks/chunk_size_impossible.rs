@@ -1,33 +1,15 @@
 //! A chunk is empty, or larger than any chunk.
 
 use pgclinic_format::{Page, Varlena};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};
 use crate::findings::Findings;
 
 /// The rule.
-pub static CHUNK_SIZE_IMPOSSIBLE: Rule = Rule {
-    name: "chunk-size-impossible",
-    severity: Severity::Damage,
-    summary: "a chunk in a TOAST relation is empty or too large",
-    explain: "\
-Long values are cut into chunks of equal size, 1996 bytes unless the server was built otherwise (the \
-control file tells); only the last chunk of a value is shorter, and it is never empty. This chunk is empty, \
-null, or larger than that.
-
-Whoever reads the value gets `unexpected chunk size … (expected …) in chunk … of … for toast value … in \
-pg_toast_…`. It ends every query and dump that reads that column of that row; all other values can be read.
-
-The length word in front of the chunk was overwritten, or a bit of it flipped. For all chunks but the last \
-the right length is known, so the value can be put together again by hand. If every chunk of the cluster \
-complains, the control file is not the one of these files.
-
-Copy the cluster first, then take the page of the TOAST relation from a backup or a standby whose copy is \
-sound. If there is none, set the column of the row that owns the value to NULL or to a value known from \
-elsewhere, so that dumps pass again.",
-};
+pub static CHUNK_SIZE_IMPOSSIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/chunk-size-impossible.md"));
 
 /// See [`CHUNK_SIZE_IMPOSSIBLE`].
 pub struct ChunkSizeImpossible;

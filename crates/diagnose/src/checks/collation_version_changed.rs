@@ -6,10 +6,10 @@ use pgclinic_cluster::{Catalog, Cluster, Collation, CollationVersion, Index, Rel
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::order::Unordered;
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
-use pgclinic_model::plan::Safety;
-use pgclinic_model::{Rule, Severity};
 use serde_json::{Value, json};
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::plan::{Safety};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -21,30 +21,8 @@ const NAMED_MAX: usize = 1000;
 const DEFAULT_COLLATION: Oid = 100;
 
 /// The rule.
-pub static COLLATION_VERSION_CHANGED: Rule = Rule {
-    name: "collation-version-changed",
-    severity: Severity::Warning,
-    summary: "indexes were put in order by another version of the collation's library",
-    explain: "\
-PostgreSQL leaves the order of most text to a library: glibc (`libc`) or ICU. The catalogs record the version \
-that the library had when a collation or a database was made, and this machine has another one. Versions \
-differ in how they order some strings (glibc 2.28 changed the order of almost every language), and an index \
-that was built in the old order is searched in the new one.
-
-The files themselves may be without a flaw. But searches miss rows that are there, a unique index takes \
-duplicates, and a merge join or a partition bound over text gives wrong results, all without an error. This is \
-the commonest corruption of indexes of all.
-
-Usual causes: the operating system was upgraded, the data directory was moved or restored to another machine or \
-into another container image, or a standby runs on another system than its primary. It is no fault if this \
-machine is only where the files are examined, and the server runs where the recorded version is.
-
-Run `REINDEX` for every index in the list on the machine where the server is to run; check unique indexes for \
-duplicates first (`REINDEX` of one that has them fails and names them). Only then say \
-`ALTER DATABASE … REFRESH COLLATION VERSION` (15 and later) or `ALTER COLLATION … REFRESH VERSION`, which \
-ends the warning and repairs nothing. A `btree` index that `check` was able to compare under the new library \
-(`--collate-with`) without a finding needs no `REINDEX`.",
-};
+pub static COLLATION_VERSION_CHANGED: Rule =
+    Rule::from_page(include_str!("../../rules/collation-version-changed.md"));
 
 /// See [`COLLATION_VERSION_CHANGED`].
 pub struct CollationVersionChanged;

@@ -3,34 +3,16 @@
 use pgclinic_format::toast::MAX_VALUE_BYTES;
 use pgclinic_format::varlena::Compressed;
 use pgclinic_format::{Page, Varlena};
-use pgclinic_model::document::Kind;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Kind};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{LongValue, StoredTuple, columns_apply, is_read, is_surely_live, tuples};
 
 /// The rule.
-pub static COMPRESSED_VALUE: Rule = Rule {
-    name: "compressed-value",
-    severity: Severity::Damage,
-    summary: "a compressed value has an impossible size or method",
-    explain: "\
-A long value may be stored compressed. In front of it stand its size before compression and, from version \
-14 on, the method: pglz or lz4. A value is kept compressed only where that makes it smaller, and none is \
-larger than 1 GB. What stands here breaks one of these: a size that compression made larger, a size beyond \
-1 GB, or a method that this version does not know.
-
-Whoever reads the column gets `ERROR:  compressed pglz data is corrupt` (or its lz4 sister), `invalid \
-compression method id …`, or `invalid memory alloc request size …`; with bad luck, bytes without sense. \
-Queries that leave the column out pass.
-
-The four bytes were overwritten, or something to the left of the value shifted the walk over the row.
-
-Copy the cluster first. The other columns of the row can be selected by `ctid`. Take the page from a backup \
-or a standby whose copy is sound; if there is none, the beginning of the value can often be decompressed \
-by hand.",
-};
+pub static COMPRESSED_VALUE: Rule =
+    Rule::from_page(include_str!("../../rules/compressed-value.md"));
 
 /// See [`COMPRESSED_VALUE`].
 pub struct CompressedValue;

@@ -1,33 +1,17 @@
 //! The checksum of `global/pg_control` is wrong.
 
-use pgclinic_cluster::{Cluster, ControlState, file_place};
+use pgclinic_cluster::{Cluster, ControlState};
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use super::control_file_unreadable::CONTROL_FILE;
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static CONTROL_FILE_CHECKSUM: Rule = Rule {
-    name: "control-file-checksum",
-    severity: Severity::Damage,
-    summary: "the control file does not fit its checksum",
-    explain: "\
-`global/pg_control` ends with a checksum over its own bytes, whether or not the cluster has data checksums. \
-It does not fit: some of the bytes are not what the server wrote.
-
-The server does not start: `incorrect checksum in control file`. `pg_controldata` still prints the values, \
-with a warning.
-
-Causes: a torn or lost write of this one sector, a flipped bit, an edit by hand, or a copy that was taken \
-while the server wrote the file. (A base backup of a running server needs care with this very file.)
-
-None of the values is certain now, also not whether the cluster was shut down in good order; so all that \
-depends on them was checked with the usual values, or not at all. Copy the data directory. Restore the file \
-with the whole backup and its WAL. If only a value that can be recognised is wrong, an expert may set it \
-right on a copy; `pg_resetwal` is the last way, again on a copy, and only to dump the data.",
-};
+pub static CONTROL_FILE_CHECKSUM: Rule =
+    Rule::from_page(include_str!("../../rules/control-file-checksum.md"));
 
 /// See [`CONTROL_FILE_CHECKSUM`].
 pub struct ControlFileChecksum;

@@ -16,25 +16,8 @@ use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static CONTROL_FILE_SENSE: Rule = Rule {
-    name: "control-file-sense",
-    severity: Severity::Damage,
-    summary: "a value in the control file makes no sense",
-    explain: "\
-`global/pg_control` holds a value that no PostgreSQL writes there: a block size that is no power of two, a \
-state with an unknown number, a checkpoint that would begin behind itself, a next transaction among the \
-reserved numbers. The message names the field.
-
-If the file's checksum is wrong as well, this shows which bytes were hit. If it is right, somebody has \
-edited the file or restored it from elsewhere, or the server that wrote it had bad memory.
-
-A wrong build option stops the start with `database files are incompatible with server`, a wrong state or \
-position of the checkpoint with `control file contains invalid …`. Wrong numbers of transactions may stay \
-without a message, and do the most harm later: do not start the server to see what happens.
-
-Copy the data directory. Compare `pg_controldata` here, on a standby and on the last backup. Restore the \
-backup with its WAL, or, on a copy, set the value right and dump the data.",
-};
+pub static CONTROL_FILE_SENSE: Rule =
+    Rule::from_page(include_str!("../../rules/control-file-sense.md"));
 
 /// See [`CONTROL_FILE_SENSE`].
 pub struct ControlFileSense;

@@ -2,11 +2,12 @@
 //!
 //! Truth: `ReadControlFile` in `src/backend/access/transam/xlog.c`.
 
-use pgclinic_cluster::{Cluster, ControlState, file_place};
+use pgclinic_cluster::{Cluster, ControlState};
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, seal};
-use pgclinic_model::document::{Kind, Level};
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceError, SourceErrorKind, read_all};
+use pgclinic_model::document::{Kind, Level};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -16,24 +17,8 @@ pub(crate) const CONTROL_FILE: &str = "global/pg_control";
 const READ_BY_SERVER: usize = 296;
 
 /// The rule.
-pub static CONTROL_FILE_UNREADABLE: Rule = Rule {
-    name: "control-file-unreadable",
-    severity: Severity::Damage,
-    summary: "the control file is missing or cannot be understood",
-    explain: "\
-`global/pg_control` is the first thing the server reads: the state of the cluster, where replay begins, the \
-next transaction, how the server was built. It is missing, shorter than the 8192 bytes it always has, \
-zeroed, or its version and test number are not where they must be.
-
-The server does not start. It says `could not find the database system` when the file is missing, `could \
-not read file \"global/pg_control\"` when it is short, `database files are incompatible with server` when it \
-is zeroed. A running server keeps a copy in memory and writes it at the next checkpoint: then do not stop \
-it before you have a dump.
-
-The tables themselves are whole. Copy the data directory first. The right way back is a backup with its \
-WAL. A `pg_control` of another day does not fit and ruins the cluster silently. `pg_resetwal` can write a \
-new one by guessing: only on a copy, and only to dump the data from it into a new cluster.",
-};
+pub static CONTROL_FILE_UNREADABLE: Rule =
+    Rule::from_page(include_str!("../../rules/control-file-unreadable.md"));
 
 /// See [`CONTROL_FILE_UNREADABLE`].
 pub struct ControlFileUnreadable;

@@ -5,31 +5,14 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{LinePointer, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{CTID, tuples};
 
 /// The rule.
-pub static CTID_IMPOSSIBLE: Rule = Rule {
-    name: "ctid-impossible",
-    severity: Severity::Damage,
-    summary: "t_ctid names a line pointer that no page can have",
-    explain: "\
-`t_ctid` names the next version of a row, or the row itself if there is none. Line pointers count from 1, \
-and a page of 8 kB never has more than 291 of them in a table. Two large numbers have a special meaning \
-(a row moved to another partition, an insertion not yet confirmed). The number here is none of all these.
-
-A plain query does not look at `t_ctid`, so the row can be read. Whoever follows it gets lost: an `UPDATE` \
-or `DELETE` that meets a row changed by somebody else, `SELECT … FOR UPDATE`, logical replication; they \
-fail, or treat the row as deleted. An `UPDATE` of this row writes a fresh `t_ctid`.
-
-Six bytes of the header were overwritten, most likely with their neighbours: look at `xmax` and the flags \
-beside it as well.
-
-Copy the cluster first, then take the page from a backup or a standby whose copy is sound.",
-};
+pub static CTID_IMPOSSIBLE: Rule = Rule::from_page(include_str!("../../rules/ctid-impossible.md"));
 
 /// See [`CTID_IMPOSSIBLE`].
 pub struct CtidImpossible;

@@ -1,31 +1,16 @@
 //! A database whose row in `pg_database` is lost.
 
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 use crate::inventory::is_remade;
 
 /// The rule.
-pub static DATABASE_LOST: Rule = Rule {
-    name: "database-lost",
-    severity: Severity::Damage,
-    summary: "a database whose row in pg_database is lost",
-    explain: "\
-The indexes of `pg_database` still name a database and its directory is there, but its row is gone: the entries lead to a \
-page that is zeroed or cut off, or to a line pointer without a row.
-
-Nobody can connect to it: `database \"…\" does not exist`. Its files lie there untouched, and look like those of a \
-database that was dropped.
-
-Usual causes: the page of `pg_database` was zeroed (by the storage, by `zero_damaged_pages`, by a repair of the file \
-system), overwritten, or the file was cut.
-
-Do not delete the directory. Copy the data directory, and take the page of `pg_database` from a backup or a standby of the \
-same moment, or restore the cluster with its WAL. `pgclinic salvage` reads the database under its true name.",
-};
+pub static DATABASE_LOST: Rule = Rule::from_page(include_str!("../../rules/database-lost.md"));
 
 /// See [`DATABASE_LOST`].
 pub struct DatabaseLost;

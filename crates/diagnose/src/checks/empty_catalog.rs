@@ -3,7 +3,7 @@
 use pgclinic_cluster::{Cluster, Database};
 use pgclinic_format::{Fork, Oid, RelationMap};
 use pgclinic_model::document::{Kind, Level, Place};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -21,24 +21,7 @@ const NEVER_EMPTY: &[(Oid, &str)] = &[
 ];
 
 /// The rule.
-pub static EMPTY_CATALOG: Rule = Rule {
-    name: "empty-catalog",
-    severity: Severity::Damage,
-    summary: "a catalog that always has rows has no pages at all",
-    explain: "\
-The relation map names the files of the catalogs that the server needs before it can read any other: `pg_class`, \
-`pg_attribute`, `pg_type`, `pg_proc`, and for the whole cluster `pg_database`, `pg_authid` and `pg_tablespace`. \
-Each of them has rows from the day the database was made. The file of this one is missing or has no whole block.
-
-Nobody can connect to the database, or to any if the catalog is a shared one. As long as the catalog is empty, \
-nothing tells which relations there are, so most of what depends on names was not checked.
-
-The file was emptied, cut, or replaced by an empty one.
-
-The tables themselves are whole. Copy the data directory. Take the file from a backup or a standby made after the \
-last `VACUUM FULL` of the catalog and after the last change of tables; a restore of the whole backup with its WAL \
-is safer. The catalogs of another database of the same major fit only as far as both have the same tables.",
-};
+pub static EMPTY_CATALOG: Rule = Rule::from_page(include_str!("../../rules/empty-catalog.md"));
 
 /// See [`EMPTY_CATALOG`].
 pub struct EmptyCatalog;

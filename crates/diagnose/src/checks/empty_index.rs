@@ -3,33 +3,15 @@
 use pgclinic_cluster::{ForkFiles, RelKind, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 
 /// The rule.
-pub static EMPTY_INDEX: Rule = Rule {
-    name: "empty-index",
-    severity: Severity::Damage,
-    summary: "an index has no pages at all",
-    explain: "\
-Every index has at least one page, also that of an empty table: a meta page, or the root of a GiST index. \
-The file of this one has no whole block.
-
-The server cannot read block 0 and says `could not read block … in file \"…\": read only 0 of … bytes` \
-for every row that is written to the table. If it is a btree, the planner looks at its meta page, so even \
-reads that would not use the index fail.
-
-The file was emptied or cut, or an empty one was created in place of a lost one. If it is the `init` fork \
-of an unlogged index, everything works until the next crash; then the server resets the index to nothing.
-
-The rows of the table are not at risk. Make the index again with `REINDEX INDEX`; if the table cannot be \
-opened otherwise, `DROP INDEX` works and the index can be created later. If more files are empty, look \
-for what emptied them before anything else is written.",
-};
+pub static EMPTY_INDEX: Rule = Rule::from_page(include_str!("../../rules/empty-index.md"));
 
 /// See [`EMPTY_INDEX`].
 pub struct EmptyIndex;

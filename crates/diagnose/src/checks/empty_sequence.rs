@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::RelKind;
 use pgclinic_format::Fork;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use super::empty_index::no_first_block_words;
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -11,24 +11,7 @@ use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 
 /// The rule.
-pub static EMPTY_SEQUENCE: Rule = Rule {
-    name: "empty-sequence",
-    severity: Severity::Damage,
-    summary: "a sequence has no page",
-    explain: "\
-A sequence is one page with one row that holds its last value. The file of this one has no whole block.
-
-`nextval` and `setval` fail with `could not read block … in file \"…\": read only 0 of … bytes`, and so do \
-inserts into every table whose column takes its default from it. `pg_dump` reads sequences, so it fails \
-as well.
-
-The file was emptied or cut, or an empty one was created in place of a lost one. In the `init` fork of an \
-unlogged sequence the same does harm only after the next crash.
-
-Only the position of the sequence is lost, and it can be found again: look for the highest number in the \
-columns that use it. Take a copy, note the definition in `pg_sequence`, then drop the sequence and create \
-it again with a start value above that number, or put the file back from a backup and call `setval`.",
-};
+pub static EMPTY_SEQUENCE: Rule = Rule::from_page(include_str!("../../rules/empty-sequence.md"));
 
 /// See [`EMPTY_SEQUENCE`].
 pub struct EmptySequence;

@@ -15,8 +15,8 @@ use pgclinic_format::gin::{META_BLOCK, Meta};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_model::document::{Level, NotChecked};
-use pgclinic_model::plan::Safety;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::plan::{Safety};
+use pgclinic_model::{Rule};
 
 use crate::check::ForkCx;
 use crate::entries::columns::{KeyColumns, KeyDifference};
@@ -39,69 +39,20 @@ const BLOCKS_COMPARED: usize = 1000;
 const REINDEX_LATER: &str = "copy the cluster first and compare the table's block with a backup or a standby: the entries may be the last trace of its rows; REINDEX only when the table is known to be sound";
 
 /// An entry without a row.
-pub const INDEX_ENTRY_WITHOUT_ROW: Rule = Rule {
-    name: "index-entry-without-row",
-    severity: Severity::Damage,
-    summary: "index entries name rows that are not there",
-    explain: "\
-Every entry of an index names a line pointer of its table that is in use and begins a chain of versions. Here entries name \
-line pointers of a block that are free, were never there, or belong to the middle of a chain; or a block that is not there, which \
-no other index of the table knows either. The finding stands at the page and item of the first such entry. (Blocks that are all zero \
-or missing by more than one witness are told by zeroed-page and file-truncated.)
-
-Either the table lost something (an older copy of the page), or the entry was overwritten, or the index is an older \
-copy. When several indexes of the table name the same lost rows, the table is the one to suspect, and the entries count the \
-rows that were there.
-
-Queries through the index return nothing for such entries, or the wrong row once the room is used again. Keep a copy of both \
-files. If the table is sound, `REINDEX` the index; if not, look for the rows in a backup first: the index still knows their keys.",
-};
+pub const INDEX_ENTRY_WITHOUT_ROW: Rule =
+    Rule::from_page(include_str!("../../rules/index-entry-without-row.md"));
 
 /// A row without an entry.
-pub const ROW_WITHOUT_INDEX_ENTRY: Rule = Rule {
-    name: "row-without-index-entry",
-    severity: Severity::Damage,
-    summary: "live rows have no entry in an index",
-    explain: "\
-Every live row of a table has an entry in each of its indexes, but for indexes on a condition. Here rows have none.
-
-A page of the index was lost or replaced by an older copy, or the index was built or copied without the newest rows. A new \
-version of the C library or of ICU that sorts text differently shows itself otherwise (btree-item-order).
-
-Queries through the index do not find these rows, and a unique index lets their keys in a second time; a sequential scan finds \
-them. Nothing of the table is lost: `REINDEX` the index, and for a unique index look for doubled keys first.",
-};
+pub const ROW_WITHOUT_INDEX_ENTRY: Rule =
+    Rule::from_page(include_str!("../../rules/row-without-index-entry.md"));
 
 /// A row and its entry with different keys.
-pub const INDEX_ENTRY_OF_OTHER_KEY: Rule = Rule {
-    name: "index-entry-of-other-key",
-    severity: Severity::Damage,
-    summary: "an index entry has another key than its row",
-    explain: "\
-An entry holds a copy of the values of its row's key columns. Here they differ.
-
-Either the row or the entry was overwritten, or one of the two pages is an older copy.
-
-Both values are told. Where they differ in one bit, they were one value once, and the one that does not fit between the entry's \
-neighbours in the index is the one that flipped.
-
-Queries find the row under a key that it does not have, and not under its own. Compare both with a backup before you decide: \
-`REINDEX` believes the table, and where the row is the wrong side the right value is lost with the old index.",
-};
+pub const INDEX_ENTRY_OF_OTHER_KEY: Rule =
+    Rule::from_page(include_str!("../../rules/index-entry-of-other-key.md"));
 
 /// A row with two entries.
-pub const INDEX_ENTRY_DOUBLED: Rule = Rule {
-    name: "index-entry-doubled",
-    severity: Severity::Damage,
-    summary: "several entries of an index name the same row",
-    explain: "\
-A row has exactly one entry in a btree index. Here some have several.
-
-A page was written twice, or an older copy of one brought entries back that had moved.
-
-Queries through the index may return the row twice. Nothing of the table is lost: keep a copy of the file, then `REINDEX` the \
-index.",
-};
+pub const INDEX_ENTRY_DOUBLED: Rule =
+    Rule::from_page(include_str!("../../rules/index-entry-doubled.md"));
 
 /// Compares the rows of a table with the entries of its indexes.
 pub struct EntriesAgainstRows;

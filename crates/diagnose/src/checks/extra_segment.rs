@@ -1,34 +1,15 @@
 //! Pages behind the place where the server takes the relation to end.
 
 use pgclinic_cluster::Segment;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
-pub static EXTRA_SEGMENT: Rule = Rule {
-    name: "extra-segment",
-    severity: Severity::Damage,
-    summary: "bytes lie behind the end of a relation",
-    explain: "\
-The server takes a relation to end in its first segment that is not full. Here a segment behind that one \
-holds bytes; or a segment is longer than a segment can be. (Empty segments behind the last one are \
-usual: a truncation leaves them.)
-
-Nobody reads what lies behind the end, unless an index leads there. Of a segment that is too long the \
-server says `segment too big`.
-
-Either the segment before was cut, and then the rows in this one are real and out of reach; or this one \
-is a stray: left over from a copy, or restored from a day when the relation was larger. As the relation \
-grows, the server would meet these old pages again.
-
-Copy all segments before anything else. Compare with a backup or a standby which of the two files is \
-wrong, and put it right there. Do not remove the segment before that is certain, and do not let the \
-relation grow.",
-};
+pub static EXTRA_SEGMENT: Rule = Rule::from_page(include_str!("../../rules/extra-segment.md"));
 
 /// See [`EXTRA_SEGMENT`].
 pub struct ExtraSegment;

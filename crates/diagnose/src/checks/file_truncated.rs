@@ -2,9 +2,9 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork};
-use pgclinic_model::document::Level;
-use pgclinic_model::plan::Safety;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::plan::{Safety};
+use pgclinic_model::{Rule};
 
 use crate::checks::map_beyond_end::last_marked_beyond;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
@@ -12,31 +12,7 @@ use crate::findings::{Draft, Findings};
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
-pub static FILE_TRUNCATED: Rule = Rule {
-    name: "file-truncated",
-    severity: Severity::Damage,
-    summary: "a table ends before blocks that its indexes or its visibility map know",
-    explain: "\
-A table has as many blocks as its files hold; nothing else says how many there should be. But its indexes name the \
-block of every row, and its visibility map has bits for each block. Here they know blocks behind the end.
-
-This cannot come about by itself. VACUUM, the only one that makes a table shorter, first removes the entries of \
-all its indexes, and the map is truncated together with the table; TRUNCATE and VACUUM FULL make new files for \
-all of them. Entries that a scan has marked dead do not count, nor do indexes that are invalid or being built, \
-nor BRIN indexes, whose summaries outlive a truncation. In a cluster that needs recovery only pages that \
-recovery leaves alone count. `relpages` and the free space map are estimates and prove nothing alone.
-
-The server says nothing in a sequential scan: counts are too low and a dump lacks rows. Index scans say `could not \
-read block …: read only 0 of 8192 bytes`. New rows are written at the new end, and then old entries lead to them.
-
-A file was truncated or emptied, by a copy that broke off, a full disk, a file system repair or by hand; a later \
-segment was lost; or table and index come from different days.
-
-Stop the server before it writes to the table, and do not `VACUUM`: it would remove the entries, which are the last \
-trace of the rows. Copy the cluster. Compare the length of the file with a backup or a standby, put it back from \
-there and replay the WAL. Without one, the keys of the lost rows still stand in the index: `pgclinic salvage` \
-counts them. Do not `REINDEX` before that, and do not restore the visibility map alone: it is not what is broken.",
-};
+pub static FILE_TRUNCATED: Rule = Rule::from_page(include_str!("../../rules/file-truncated.md"));
 
 /// See [`FILE_TRUNCATED`].
 pub struct FileTruncated;

@@ -3,30 +3,15 @@
 use pgclinic_cluster::{RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const FIRST_PAGE_ZEROED: Rule = Rule {
-    name: "first-page-zeroed",
-    severity: Severity::Damage,
-    summary: "block 0 of an index or a sequence is all zero",
-    explain: "\
-A page of zeros is legal in a table: it is what a table grows by. It is never legal as the first page of an \
-index or a sequence: there stands the meta page, the root of a GiST index, or the only row of the sequence, \
-and all of them are written when the relation is made.
-
-The server says `index \"…\" contains unexpected zero page at block 0` for a btree, hash or GiST index, and \
-`bad magic number in sequence \"…\": 0` for a sequence. The planner looks at the meta page of a btree, so \
-even statements that would not use the index fail. `pg_checksums` counts the page as new and says nothing.
-
-The page was overwritten with zeros, or a write to it was lost and the file was extended over it. No row of \
-a table is at risk: make the index again with `REINDEX INDEX`, after the pages of its table were checked. \
-The position of a sequence is found again as the highest number in the columns that use it.",
-};
+pub const FIRST_PAGE_ZEROED: Rule =
+    Rule::from_page(include_str!("../../rules/first-page-zeroed.md"));
 
 /// See [`FIRST_PAGE_ZEROED`].
 pub struct FirstPageZeroed;

@@ -7,30 +7,15 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::free_space_map::{NODES_AT, tree_faults};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static FREE_SPACE_MAP_TREE: Rule = Rule {
-    name: "free-space-map-tree",
-    severity: Severity::Note,
-    summary: "a page of a free space map contradicts itself",
-    explain: "\
-The free space map helps to find a block with room for a new row. On each of its pages a small tree holds, for each \
-pair of blocks or branches, the larger amount of room. Here a node says something else than what is under it.
-
-Nothing is lost: the map is only a hint. The server notices such a page when it searches it, mends it, and says so \
-only in its debug log (`fixing corrupt FSM block …`). At worst some room is not used until the next `VACUUM`.
-
-It comes about when the machine stops in the middle of writing the page, which no WAL protects. On a page whose \
-checksum is wrong too, it is a trace of the same damage.
-
-Nothing needs to be done. `VACUUM` of the table writes the map anew; with the server stopped, the file with the \
-ending `_fsm` may also be removed.",
-};
+pub static FREE_SPACE_MAP_TREE: Rule =
+    Rule::from_page(include_str!("../../rules/free-space-map-tree.md"));
 
 /// See [`FREE_SPACE_MAP_TREE`].
 pub struct FreeSpaceMapTree;

@@ -4,31 +4,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::gin::{EntryTuple, KeyShape, OFFSET_MAX, PageKind, Posting, PostingRows};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
 
 /// The rule.
-pub static GIN_ENTRY: Rule = Rule {
-    name: "gin-entry",
-    severity: Severity::Damage,
-    summary: "an entry of a GIN index cannot be read",
-    explain: "\
-An entry of a GIN index holds a key (in an index of several columns with the column's number), and on a \
-leaf the numbers of the rows that have it, rising and compressed, or the block where a tree of them \
-begins. Here the entry does not hold together: its size is not the one that its line pointer says, the \
-column does not exist, the key ends outside, or the row numbers do not rise, cannot be unpacked, or are \
-not as many as the entry says.
-
-The server says `number of items mismatch in GIN entry tuple` where it counts, and trusts the rest: \
-queries for this key give wrong rows, miss rows, or crash the session. VACUUM of the table stops here.
-
-The usual cause is a damaged page. Other entries of the page may be whole.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIN_ENTRY: Rule = Rule::from_page(include_str!("../../rules/gin-entry.md"));
 
 /// See [`GIN_ENTRY`].
 pub struct GinEntry;

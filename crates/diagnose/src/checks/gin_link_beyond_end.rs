@@ -5,30 +5,15 @@
 use pgclinic_format::gin::{DATA_AT, Meta, PageKind, Posting, PostingItem, posting_items};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
 
 /// The rule.
-pub static GIN_LINK_BEYOND_END: Rule = Rule {
-    name: "gin-link-beyond-end",
-    severity: Severity::Damage,
-    summary: "a GIN page names a block behind the end of the index",
-    explain: "\
-The pages of a GIN index name each other: the right neighbour, the pages below, the tree of row numbers \
-behind a key, the list of waiting entries. Here such a number is not smaller than the number of blocks \
-of the index.
-
-What follows the link fails: the server cannot read the block, since the file ends before it, and says \
-`could not read block …`. Queries that do not come past this page work.
-
-Either the page is damaged, or the file is: it was cut, a later segment is missing, or an older and \
-shorter copy of it was put back. Compare the length of the file with a backup or a standby.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIN_LINK_BEYOND_END: Rule =
+    Rule::from_page(include_str!("../../rules/gin-link-beyond-end.md"));
 
 /// See [`GIN_LINK_BEYOND_END`].
 pub struct GinLinkBeyondEnd;

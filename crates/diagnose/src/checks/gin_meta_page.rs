@@ -6,29 +6,14 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{Meta, PageKind};
 use pgclinic_format::types::INVALID_BLOCK;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::gin_page;
 
 /// The rule.
-pub static GIN_META_PAGE: Rule = Rule {
-    name: "gin-meta-page",
-    severity: Severity::Damage,
-    summary: "the meta page of a GIN index contradicts itself",
-    explain: "\
-Block 0 of a GIN index says where the list of waiting entries begins and ends, how many pages and rows \
-it holds, and how much room its last page has. Here one of these contradicts another: a list with an \
-end and no beginning, pages in a list that is empty, a negative number of rows.
-
-Inserts and VACUUM start from these numbers. A search reads the list from its head; entries that are no \
-longer in it are not found, so that queries miss rows.
-
-The usual cause is a damaged meta page, or one from another moment.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIN_META_PAGE: Rule = Rule::from_page(include_str!("../../rules/gin-meta-page.md"));
 
 /// See [`GIN_META_PAGE`].
 pub struct GinMetaPage;

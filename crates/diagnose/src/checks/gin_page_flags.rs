@@ -5,27 +5,13 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::Opaque;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static GIN_PAGE_FLAGS: Rule = Rule {
-    name: "gin-page-flags",
-    severity: Severity::Damage,
-    summary: "the flags of a GIN page contradict each other",
-    explain: "\
-The flags at the end of a GIN page say what it is: a page of keys or of row numbers, a leaf or not, a \
-page of entries that wait, a deleted page. Here they say two things at once that no page is.
-
-The server trusts them. It may read row numbers as keys, follow numbers that are no links, and give \
-wrong answers, fail with `right sibling of GIN page is of different type`, or crash.
-
-The usual cause is a damaged byte in the last eight bytes of the page, or a page of another relation.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIN_PAGE_FLAGS: Rule = Rule::from_page(include_str!("../../rules/gin-page-flags.md"));
 
 /// See [`GIN_PAGE_FLAGS`].
 pub struct GinPageFlags;

@@ -5,30 +5,15 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{GIN_LIST_FULLROW, KeyShape, Opaque, PageKind};
 use pgclinic_format::types::Tid;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::{entries, gin_page};
 
 /// The rule.
-pub static GIN_PENDING_PAGE: Rule = Rule {
-    name: "gin-pending-page",
-    severity: Severity::Damage,
-    summary: "a page of waiting entries of a GIN index contradicts itself",
-    explain: "\
-With `fastupdate` a GIN index first collects new entries in a list of pages. All entries of a row stand \
-together, in the order of their columns; a page either holds whole rows and counts them, or only a part \
-of one single row. Here a page holds entries of several rows where it should hold a part of one, counts \
-another number of rows than it holds, or has the columns of a row out of order.
-
-A search that looks through the list may miss such a row or find it twice. Once VACUUM has moved the \
-entries into the tree, the trace of the damage is gone, but not what was lost.
-
-The usual cause is a damaged page.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIN_PENDING_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/gin-pending-page.md"));
 
 /// See [`GIN_PENDING_PAGE`].
 pub struct GinPendingPage;

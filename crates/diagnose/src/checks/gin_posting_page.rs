@@ -8,30 +8,15 @@ use pgclinic_format::gin::{
 };
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::types::Tid;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::gin::gin_page;
 
 /// The rule.
-pub static GIN_POSTING_PAGE: Rule = Rule {
-    name: "gin-posting-page",
-    severity: Severity::Damage,
-    summary: "a page of row numbers of a GIN index does not hold together",
-    explain: "\
-A key that many rows have keeps their numbers in a tree of pages of its own. A leaf holds short \
-compressed lists of rising row numbers, an inner page the pages below with the highest row number of \
-each. Both begin with the highest row number that may stand on the page. Here a list ends outside its \
-page, cannot be unpacked, does not rise, or goes beyond that number.
-
-Queries for this key give wrong rows or miss rows, and may crash the session; an insert of a row with \
-this key, or VACUUM, may spread the damage.
-
-The usual cause is a damaged page.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIN_POSTING_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/gin-posting-page.md"));
 
 /// See [`GIN_POSTING_PAGE`].
 pub struct GinPostingPage;

@@ -5,30 +5,14 @@
 use pgclinic_format::gist::{F_FOLLOW_RIGHT, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static GIST_LINK_BEYOND_END: Rule = Rule {
-    name: "gist-link-beyond-end",
-    severity: Severity::Damage,
-    summary: "a GiST page leads to a block behind the end of the index",
-    explain: "\
-Each entry of an inner GiST page names the block of a child, and each page may name the neighbour that \
-was split off from it. Here such a number is not smaller than the number of blocks of the index, or a \
-page with an unfinished split names no neighbour or itself. A GiST index never becomes shorter, so that \
-even old links lead to blocks that are there.
-
-A search that follows the link fails: the server cannot read the block and says `could not read block …`. \
-Queries that do not come past this page work.
-
-Either the page is damaged, or the file is: it was cut, a later segment is missing, or an older and \
-shorter copy of it was put back. Compare the length of the file with a backup or a standby.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIST_LINK_BEYOND_END: Rule =
+    Rule::from_page(include_str!("../../rules/gist-link-beyond-end.md"));
 
 /// See [`GIST_LINK_BEYOND_END`].
 pub struct GistLinkBeyondEnd;

@@ -17,65 +17,15 @@ use crate::gist_tree::{BYTES_PER_BLOCK, DoubleLink, GistTree, Holds, Reached};
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
 
 /// Downlinks.
-pub static GIST_DOWNLINK: Rule = Rule {
-    name: "gist-downlink",
-    severity: Severity::Damage,
-    summary: "an inner GiST page leads to a page that it cannot lead to",
-    explain: "\
-The inner pages of a GiST index name their children: one entry leads to each page but the root, and all \
-leaves are equally deep. Here an entry leads to the root, to a page that another entry leads to as well, \
-to one that was deleted or was never written, or to a page of another depth.
-
-A search that comes through here reads a page twice and can return rows twice, misses the rows of the \
-page that the entry should lead to, or fails. Insertions below it spread the damage.
-
-Usual causes: a stray write or flipped bits in the entry, or an older copy of one of the two pages, so that \
-one of them does not know of a split.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index. With an exclusion \
-constraint, look for rows that exclude each other first.",
-};
+pub static GIST_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/gist-downlink.md"));
 
 /// Lost pages.
-pub static GIST_PAGE_UNREACHABLE: Rule = Rule {
-    name: "gist-page-unreachable",
-    severity: Severity::Damage,
-    summary: "no way leads from the root of a GiST index to a page with entries",
-    explain: "\
-Every page of a GiST index that was not deleted has an entry in its parent, or is the right half of a \
-split that a crash left unfinished and whose left half says so. This page has entries, and nothing leads \
-to it.
-
-Searches never see its entries: queries that use the index lose rows without a word, and an exclusion \
-constraint lets conflicting rows in. VACUUM still removes dead rows from it, so nothing else shows.
-
-Usual causes: the parent lost an entry or is damaged itself (then the finding there is the root of this \
-one), or an older copy of the parent was put back.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index; check an exclusion \
-constraint for rows that slipped in.",
-};
+pub static GIST_PAGE_UNREACHABLE: Rule =
+    Rule::from_page(include_str!("../../rules/gist-page-unreachable.md"));
 
 /// Keys.
-pub static GIST_KEY_NOT_COVERED: Rule = Rule {
-    name: "gist-key-not-covered",
-    severity: Severity::Damage,
-    summary: "an entry of a GiST index lies outside the key under which it hangs",
-    explain: "\
-The key of an inner entry of a GiST index covers everything below it: the box around all boxes, the union \
-of all signatures, the range from the lowest to the highest bound; and it is null only if all values \
-below are null. Searches rely on it to leave out what cannot match. Here an entry lies outside the key \
-that leads to its page.
-
-Queries for values out there lose the row, while others find it. An exclusion constraint can let \
-conflicting rows in.
-
-Either the key in the parent or the entry was changed by something other than the server, or one of the \
-two pages is an older copy. For an index of floating point numbers, hardware whose arithmetic is wrong \
-can do the same.
-
-Rows of the table are not at risk. `REINDEX` the index, and check an exclusion constraint.",
-};
+pub static GIST_KEY_NOT_COVERED: Rule =
+    Rule::from_page(include_str!("../../rules/gist-key-not-covered.md"));
 
 /// See [`GIST_DOWNLINK`], [`GIST_PAGE_UNREACHABLE`] and [`GIST_KEY_NOT_COVERED`].
 pub struct GistLinks;

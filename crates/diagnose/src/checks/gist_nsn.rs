@@ -5,30 +5,13 @@
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
 use pgclinic_format::gist::GistPage;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{ForkCx, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static GIST_NSN: Rule = Rule {
-    name: "gist-nsn",
-    severity: Severity::Damage,
-    summary: "the number that a GiST page keeps of its last split lies in the future",
-    explain: "\
-When a GiST page is split, its left half keeps the position in the WAL at which the parent learnt of the \
-right half. A search compares it with the position of the parent: if the child's is later, the split \
-happened behind its back, and it visits the right neighbour too. Here the number is beyond the end of \
-the WAL, or beyond the parent's position (a warning).
-
-Every search that comes here therefore goes on to the right neighbour, again and again. It reads pages \
-twice and can return rows twice, or pages that have long been used elsewhere.
-
-Usual causes are a stray write, or WAL positions that went backwards: `pg_resetwal`, or files copied from \
-another cluster. Look for pages with a position beyond the end of the WAL.
-
-Nothing of the table is lost. `REINDEX` the index; with an exclusion constraint check the constraint first.",
-};
+pub static GIST_NSN: Rule = Rule::from_page(include_str!("../../rules/gist-nsn.md"));
 
 /// See [`GIST_NSN`].
 pub struct GistNsn;

@@ -6,31 +6,13 @@
 use pgclinic_format::gist::{self, F_DELETED, F_FOLLOW_RIGHT, F_HAS_GARBAGE, F_LEAF, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static GIST_PAGE_FLAGS: Rule = Rule {
-    name: "gist-page-flags",
-    severity: Severity::Damage,
-    summary: "a GiST page says things of itself that exclude each other",
-    explain: "\
-Flags in the special space of a GiST page say whether it is a leaf, whether it was deleted, and whether \
-the page to its right still waits for its entry in the parent. Some do not go together: the root in \
-block 0 is never deleted and has no neighbour, a page with an unfinished split is not deleted, only \
-leaves have entries marked dead, and an inner page has at least one child.
-
-The server believes the flags. A leaf that is taken for an inner page sends a search to blocks whose \
-numbers are those of rows, a page taken for deleted is skipped with all that hangs on it: queries lose \
-rows, fail, or the server crashes. An exclusion constraint lets conflicting rows in.
-
-Usual causes are a stray write into the last bytes of the page, or a page of another index.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index. With an exclusion \
-constraint, look for rows that exclude each other first: `REINDEX` stops at them.",
-};
+pub static GIST_PAGE_FLAGS: Rule = Rule::from_page(include_str!("../../rules/gist-page-flags.md"));
 
 /// See [`GIST_PAGE_FLAGS`].
 pub struct GistPageFlags;

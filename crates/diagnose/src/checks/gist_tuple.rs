@@ -7,46 +7,17 @@ use pgclinic_format::gist::{GistItem, GistPage, TUPLE_IS_INVALID, TUPLE_IS_VALID
 use pgclinic_format::index_tuple::INDEX_AM_RESERVED_BIT;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, LpFlags, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// Entry and columns.
-pub static GIST_TUPLE: Rule = Rule {
-    name: "gist-tuple",
-    severity: Severity::Damage,
-    summary: "an entry of a GiST index does not fit its size, its columns or its kind of page",
-    explain: "\
-An entry of a GiST index says how long it is, whether it has nulls and which row or child it belongs to, \
-and then come the values of its columns. Here the length is not that of its line pointer, a value ends \
-behind the entry or the values fill less than it, or the place it names can be neither a row nor a child.
-
-The server reads the values without looking twice: a query that comes past the entry gives wrong answers, \
-fails with `invalid memory alloc request size` or crashes the server. Which rows are missed depends on \
-the query.
-
-Usual causes are flipped bits and stray writes; look for more findings on this page and on its neighbours \
-in the file.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static GIST_TUPLE: Rule = Rule::from_page(include_str!("../../rules/gist-tuple.md"));
 
 /// Left by old servers.
-pub static GIST_INVALID_TUPLE: Rule = Rule {
-    name: "gist-invalid-tuple",
-    severity: Severity::Warning,
-    summary: "an entry of a GiST index was marked invalid by a server before 9.1",
-    explain: "\
-Servers before 9.1 marked an inner entry of a GiST index as invalid when a crash had interrupted the \
-split of a page. Such indexes come through `pg_upgrade` as they are. Searches follow the entry whatever \
-they look for, but an insertion that meets it fails with `index \"…\" contains an inner tuple marked as \
-invalid`, and VACUUM writes the same to the log.
-
-If the index was made by a newer server, the mark is no relic but damage.
-
-Nothing is lost. `REINDEX` the index; this is what the server's own hint says.",
-};
+pub static GIST_INVALID_TUPLE: Rule =
+    Rule::from_page(include_str!("../../rules/gist-invalid-tuple.md"));
 
 /// See [`GIST_TUPLE`] and [`GIST_INVALID_TUPLE`].
 pub struct GistTuple;

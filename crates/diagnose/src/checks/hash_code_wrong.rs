@@ -15,31 +15,15 @@ use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_spill::SortedRuns;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
-pub static HASH_CODE_WRONG: Rule = Rule {
-    name: "hash-code-wrong",
-    severity: Severity::Damage,
-    summary: "an entry of a hash index has not the hash code of its row",
-    explain: "\
-A hash index keeps a hash code for each row. It was computed from the row's value, and computing it again gives \
-another one.
-
-A search for the value looks for its right code and does not find the row: a query by this index returns fewer \
-rows than there are, without a message. A search for another value may come to this row and throws it away again.
-
-Usual causes: a bit of the entry or of the row's value flipped (look at the findings about the row's page), table \
-and index are from different days, or the index was built where the operator class computed something else.
-
-If the table's page is whole, `REINDEX` the index. If the table is from another day than its indexes, restore \
-both from one backup.",
-};
+pub static HASH_CODE_WRONG: Rule = Rule::from_page(include_str!("../../rules/hash-code-wrong.md"));
 
 /// See [`HASH_CODE_WRONG`].
 pub struct HashCodeWrong;

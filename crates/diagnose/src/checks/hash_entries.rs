@@ -5,66 +5,20 @@
 use pgclinic_format::Page;
 use pgclinic_format::hash::{self, ENTRY_BYTES, EntryFault, LH_SPLIT_FLAGS, Opaque};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// An entry that is none.
-pub static HASH_ENTRY_DAMAGED: Rule = Rule {
-    name: "hash-entry-damaged",
-    severity: Severity::Damage,
-    summary: "an entry of a hash index has the wrong shape",
-    explain: "\
-Every entry of a hash index is 16 bytes long: the place of a row, a word of flags, and the hash code of the \
-row's value. There is never a null, and nothing of varying length. Here the line pointer or the entry says \
-otherwise, or the entry names line pointer 0 of a block.
-
-The server does not look at this. It takes the hash code from another place than it stands in, so the row is \
-not found by this index any more, or it reads a row that has nothing to do with it. `VACUUM` may crash on it.
-
-Usual causes: bytes of the page were overwritten, or a bit flipped.
-
-The table is not touched by this. Take a copy of the file for the search of the cause, then `REINDEX` the \
-index.",
-};
+pub static HASH_ENTRY_DAMAGED: Rule =
+    Rule::from_page(include_str!("../../rules/hash-entry-damaged.md"));
 
 /// Codes that fall.
-pub static HASH_CODE_ORDER: Rule = Rule {
-    name: "hash-code-order",
-    severity: Severity::Damage,
-    summary: "the entries of a hash index page are not in order",
-    explain: "\
-The entries of a page stand in the order of their hash codes, since the server searches a page by halving it. \
-Here a code is smaller than the one before it.
-
-Searches miss entries on this page, without a message: a query by this index finds fewer rows than there \
-are, and an exclusion constraint on it lets doubles in.
-
-Usual causes: a bit of a hash code flipped, line pointers were overwritten, or the page was put together from \
-two states.
-
-The table is not touched by this. `REINDEX` the index.",
-};
+pub static HASH_CODE_ORDER: Rule = Rule::from_page(include_str!("../../rules/hash-code-order.md"));
 
 /// Flags that no page of its type has.
-pub static HASH_PAGE_FLAGS: Rule = Rule {
-    name: "hash-page-flags",
-    severity: Severity::Damage,
-    summary: "the flags of a hash index page contradict each other",
-    explain: "\
-A page of a hash index is of one type: meta, bitmap, bucket, overflow or unused. Only the first page of a \
-bucket can carry flags about a split. Here two types are set, or a split is noted on another page, or both \
-ends of a split on one.
-
-The server accepts a page as soon as the bit it asks for is set. A wrong flag makes it skip entries, take a \
-finished split for one that has to be finished, or refuse the page: `index \"…\" contains corrupted page at \
-block …`.
-
-Usual causes: a bit flipped, or the end of the page was overwritten.
-
-The table is not touched by this. `REINDEX` the index.",
-};
+pub static HASH_PAGE_FLAGS: Rule = Rule::from_page(include_str!("../../rules/hash-page-flags.md"));
 
 /// See [`HASH_ENTRY_DAMAGED`], [`HASH_CODE_ORDER`] and [`HASH_PAGE_FLAGS`].
 pub struct HashEntries;

@@ -6,30 +6,13 @@
 use pgclinic_format::Page;
 use pgclinic_format::hash::{self, BUCKET_MAX, Meta, SPLITPOINTS_MAX};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static HASH_META_SENSE: Rule = Rule {
-    name: "hash-meta-sense",
-    severity: Severity::Damage,
-    summary: "the meta page of a hash index makes no sense",
-    explain: "\
-Block 0 of a hash index says how many buckets there are, which bits of a hash code choose the bucket, \
-where the buckets lie in the file, and where the bitmaps of free pages are. These numbers follow from each \
-other, from the block size, and from the length of the file. Here one of them cannot be.
-
-Every search and every insertion begins with this page. The server does not compare its numbers: with wrong \
-ones it reads other blocks and finds nothing, says `could not read block …` or `index \"…\" contains \
-corrupted page at block …`, or puts new entries where no later search looks for them.
-
-Usual causes: the page was overwritten in part, an old copy of it was put back, or the file was cut.
-
-The table is not touched by this. Take a copy of the file for the search of the cause, then `REINDEX` the \
-index.",
-};
+pub static HASH_META_SENSE: Rule = Rule::from_page(include_str!("../../rules/hash-meta-sense.md"));
 
 /// See [`HASH_META_SENSE`].
 pub struct HashMetaSense;

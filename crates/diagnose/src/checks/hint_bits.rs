@@ -6,7 +6,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, MultiXactId, Page, Xid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
@@ -14,71 +14,15 @@ use crate::findings::Findings;
 use crate::tuples::{INFOMASK, StoredTuple, tuples};
 
 /// The rule.
-pub static XMIN_HINT_WRONG: Rule = Rule {
-    name: "xmin-hint-wrong",
-    severity: Severity::Damage,
-    summary: "a hint bit says of the inserting transaction what the commit log denies",
-    explain: "\
-Whoever looks up in `pg_xact` what became of the transaction that inserted a row notes the answer in the \
-row, so that nobody has to look again: `HEAP_XMIN_COMMITTED` or `HEAP_XMIN_INVALID`. The answer never \
-changes. Here the row says the opposite of what the commit log says today.
-
-The server believes the row. A row marked invalid is invisible for ever though its transaction committed, \
-and VACUUM removes it; a row marked committed is shown though it was rolled back. There is no message, and \
-no tool of the server compares the two.
-
-One row or one page: a bit of `t_infomask` flipped, or `xmin` was overwritten. Many pages and the same few \
-transactions: the files of `pg_xact` are of another day than the table, were filled with zeros to get a \
-server to start, or the cluster went through `pg_resetwal` without its WAL.
-
-Copy the cluster first, and keep VACUUM away from it. Compare with a backup or a standby which of the two \
-is right: then take the page, or the file of `pg_xact`, from there. `heap_force_freeze` of the extension \
-`pg_surgery` (14 and later) makes a single row visible again.",
-};
+pub static XMIN_HINT_WRONG: Rule = Rule::from_page(include_str!("../../rules/xmin-hint-wrong.md"));
 
 /// The rule.
-pub static XMAX_HINT_WRONG: Rule = Rule {
-    name: "xmax-hint-wrong",
-    severity: Severity::Damage,
-    summary: "a hint bit says of the deleting transaction what the commit log denies",
-    explain: "\
-Whoever looks up in `pg_xact` what became of the transaction that deleted or updated a row notes the answer \
-in the row: `HEAP_XMAX_COMMITTED`, the row is gone, or `HEAP_XMAX_INVALID`, it was rolled back. The answer \
-never changes. Here the row says the opposite of what the commit log says today.
-
-The server believes the row. A row marked invalid lives on though it was deleted, beside its newer version \
-if it was updated, and unique keys appear twice; a row marked committed is gone though its deletion was \
-rolled back, and VACUUM removes it. There is no message, and no tool of the server compares the two.
-
-One row or one page: a bit of `t_infomask` flipped, or `xmax` was overwritten. Many pages and the same few \
-transactions: the files of `pg_xact` are of another day than the table, were filled with zeros to get a \
-server to start, or the cluster went through `pg_resetwal` without its WAL.
-
-Copy the cluster first, and keep VACUUM away from it. Compare with a backup or a standby which of the two \
-is right, and take the page, or the file of `pg_xact`, from there.",
-};
+pub static XMAX_HINT_WRONG: Rule = Rule::from_page(include_str!("../../rules/xmax-hint-wrong.md"));
 
 /// The rule, told when all pages are known (`walker/contradicted_status.rs`).
-pub static TRANSACTION_STATUS_CONTRADICTED: Rule = Rule {
-    name: "transaction-status-contradicted",
-    severity: Severity::Damage,
-    summary: "pg_xact says of transactions what the rows of many pages deny",
-    explain: "\
-`pg_xact` keeps two bits for each transaction: in progress, committed, rolled back, or a subtransaction's end. Whoever \
-looks them up for a row notes the answer in the row, as a hint bit. Rows on several pages, mostly of different \
-tables, say of the same range of transactions what `pg_xact` denies today. Pages do not go wrong together: the one \
-file they all disagree with is the one that is wrong.
-
-Rows with hint bits are still shown as they always were. But rows without them are judged by the wrong bits: committed \
-rows vanish, rolled back ones appear, and VACUUM removes for good what it takes for rolled back. There is no message.
-
-Bytes of the file were overwritten, the file is of another day than the tables, or somebody filled it up to get a server \
-to start, or ran `pg_resetwal` without the WAL.
-
-Stop the server, and keep VACUUM away from the cluster. Copy everything. Take the file from a backup, a standby or a \
-snapshot: the status of a finished transaction never changes, so a copy of any later day fits. Do not restore the tables: \
-their pages are sound. Where there is no copy, the hint bits of the rows tell how most of these transactions ended.",
-};
+pub static TRANSACTION_STATUS_CONTRADICTED: Rule = Rule::from_page(include_str!(
+    "../../rules/transaction-status-contradicted.md"
+));
 
 /// See [`XMIN_HINT_WRONG`] and [`XMAX_HINT_WRONG`].
 pub struct HintBits;

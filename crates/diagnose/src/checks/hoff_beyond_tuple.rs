@@ -1,31 +1,15 @@
 //! `t_hoff` lies behind the last byte of the tuple.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{HOFF, tuples};
 
 /// The rule.
-pub static HOFF_BEYOND_TUPLE: Rule = Rule {
-    name: "hoff-beyond-tuple",
-    severity: Severity::Damage,
-    summary: "the values of a row begin behind its end",
-    explain: "\
-`t_hoff` says at which byte of the row its values begin. Here that is behind the last byte that the line \
-pointer gives the row. Either `t_hoff` was overwritten, or the line pointer was cut short.
-
-The server tests neither. It reads the values from whatever lies behind the row, mostly another row, and \
-shows that row's bytes as this one's values: wrong answers, `invalid memory alloc request size`, or a \
-crash of the server process. `amcheck` says `data begins at offset … beyond the tuple length …`.
-
-If `hoff-mismatch` stands beside this finding, suspect `t_hoff`; if it does not, suspect the length in \
-the line pointer. In both cases the values are most likely still on the page.
-
-Copy the cluster first. Take the page from a backup or a standby whose copy is sound. Do not update the \
-row before, since that would copy the wrong bytes.",
-};
+pub static HOFF_BEYOND_TUPLE: Rule =
+    Rule::from_page(include_str!("../../rules/hoff-beyond-tuple.md"));
 
 /// See [`HOFF_BEYOND_TUPLE`].
 pub struct HoffBeyondTuple;

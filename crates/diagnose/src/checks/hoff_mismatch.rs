@@ -2,32 +2,14 @@
 
 use pgclinic_format::heap_tuple::HEAP_HASNULL;
 use pgclinic_format::{HeapTuple, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{HOFF, tuples};
 
 /// The rule.
-pub static HOFF_MISMATCH: Rule = Rule {
-    name: "hoff-mismatch",
-    severity: Severity::Damage,
-    summary: "t_hoff contradicts the number of attributes and the null bitmap",
-    explain: "\
-`t_hoff` is the offset of the first value in a row. It follows from the rest of the header: 23 bytes, a \
-bitmap with one bit for each attribute if the row has nulls, rounded up to 8. The number here is another \
-one, so either `t_hoff`, the number of attributes or the flag `HEAP_HASNULL` is wrong.
-
-The server trusts `t_hoff` without a test and reads all values from the wrong place. Small numbers come \
-out wrong without a word; values of variable length give `invalid memory alloc request size`, `compressed \
-data is corrupt`, or a crash of the server process. `amcheck` says `tuple data should begin at byte …, but \
-actually begins at byte …`.
-
-One to four bytes of the header were overwritten. The values themselves are most likely whole.
-
-Copy the cluster first. Take the page from a backup or a standby whose copy is sound. Until then, leave \
-the row out of dumps by its `ctid`.",
-};
+pub static HOFF_MISMATCH: Rule = Rule::from_page(include_str!("../../rules/hoff-mismatch.md"));
 
 /// See [`HOFF_MISMATCH`].
 pub struct HoffMismatch;

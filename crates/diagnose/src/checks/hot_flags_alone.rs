@@ -5,53 +5,19 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, Page, Xid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{CTID, INFOMASK2, StoredTuple, XMAX, tuples};
 
 /// The rule.
-pub static HEAP_ONLY_NOT_UPDATED: Rule = Rule {
-    name: "heap-only-not-updated",
-    severity: Severity::Damage,
-    summary: "a row is heap-only but is not the result of an update",
-    explain: "\
-`HEAP_ONLY_TUPLE` says that no index entry leads to this row, since it is the new version of a row that was \
-updated in place. Every such version also carries `HEAP_UPDATED`, and this one does not: it was inserted, \
-and an inserted row has its index entries.
-
-If the row is heap-only, indexes do not know it and only sequential scans find it. If it is not, index \
-searches refuse it all the same: whoever comes straight from an index to a heap-only row takes it for a \
-line pointer that was used again. `amcheck` reports it from version 16 on: `tuple is heap only, but not the \
-result of an update`.
-
-A bit of `t_infomask2` or `t_infomask` flipped, or the header was overwritten.
-
-Copy the cluster first. Compare a sequential scan with an index search, and take the page from a backup or \
-a standby whose copy is sound.",
-};
+pub static HEAP_ONLY_NOT_UPDATED: Rule =
+    Rule::from_page(include_str!("../../rules/heap-only-not-updated.md"));
 
 /// The rule.
-pub static HOT_UPDATE_LEADS_NOWHERE: Rule = Rule {
-    name: "hot-update-leads-nowhere",
-    severity: Severity::Damage,
-    summary: "a row was updated in place, but nobody did it or it leads to itself",
-    explain: "\
-`HEAP_HOT_UPDATED` says that the row was updated in place, by the transaction in `xmax`, and that `t_ctid` \
-leads to the next version on the same page. Here `xmax` is 0, so that nobody can have updated it, or \
-`t_ctid` is the row's own place, so that there is no next version.
-
-An index search goes on to the next version: it compares a transaction number that fits nothing, and stops; \
-or it comes back to the same row, and if the row was inserted and updated in one transaction it goes round \
-for ever. `amcheck` reports the first from version 16 on: `tuple has been HOT updated, but xmax is 0`.
-
-A bit of `t_infomask2` flipped, or `xmax` or `t_ctid` was overwritten; the new version, if there is one, is \
-then out of reach for index searches.
-
-Copy the cluster first. Look for the new version with a sequential scan, and take the page from a backup or \
-a standby whose copy is sound.",
-};
+pub static HOT_UPDATE_LEADS_NOWHERE: Rule =
+    Rule::from_page(include_str!("../../rules/hot-update-leads-nowhere.md"));
 
 /// See [`HEAP_ONLY_NOT_UPDATED`] and [`HOT_UPDATE_LEADS_NOWHERE`].
 pub struct HotFlagsAlone;

@@ -4,32 +4,15 @@ use pgclinic_format::heap_tuple::{
     HEAP_HOT_UPDATED, HEAP_XMAX_INVALID, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{CTID, tuples};
 
 /// The rule.
-pub static HOT_UPDATE_LEAVES_PAGE: Rule = Rule {
-    name: "hot-update-leaves-page",
-    severity: Severity::Damage,
-    summary: "an update in place leads to another page",
-    explain: "\
-`HEAP_HOT_UPDATED` says that the row was updated in place: its next version stands on the same page, so \
-indexes need no entry for it. `t_ctid` names where the next version is, and here it names another page. \
-Both cannot be true.
-
-A sequential scan looks at each version by itself and is not disturbed. A search through an index follows \
-the chain on this page only, by line pointer number: it ends at once, or goes on in a row that has nothing \
-to do with this one. The newest version may be missing from answers that use an index, without a message.
-
-Either the flag or `t_ctid` was overwritten, or the page was written to the wrong block: then all rows of \
-the page name the same other block.
-
-Copy the cluster first. Compare `SELECT … WHERE ctid = …` and a sequential scan with a backup, and take the \
-page from a copy that is sound.",
-};
+pub static HOT_UPDATE_LEAVES_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/hot-update-leaves-page.md"));
 
 /// See [`HOT_UPDATE_LEAVES_PAGE`].
 pub struct HotUpdateLeavesPage;

@@ -6,31 +6,13 @@ use pgclinic_format::Page;
 use pgclinic_format::index_page::{
     AccessMethod, PageKindFault, method_of_page_id, page_kind_fault,
 };
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static INDEX_PAGE_KIND: Rule = Rule {
-    name: "index-page-kind",
-    severity: Severity::Damage,
-    summary: "an index page is not a page of its index's access method",
-    explain: "\
-Each access method signs its pages: in the special space at the end of the page with an id or with \
-flags, and in block 0 with a meta page that carries a magic word and a version. Here the signature \
-is another one, or the meta page is missing from block 0 or stands in another block.
-
-For a bad meta page of a btree the server says `index \"…\" is not a btree`, for a hash index `is not \
-a hash index` or `contains corrupted page at block …`, and every query that would use the index \
-fails. On other pages it trusts the flags, and may give wrong answers or crash.
-
-Usual causes: a page of another relation was written here, a file was put in place of another, or \
-the last bytes of the page were overwritten.
-
-The table is not touched by this. Take a copy of the file for the search of the cause, then `REINDEX` \
-the index. If the index is unique, look for doubled rows first: `REINDEX` stops at them.",
-};
+pub static INDEX_PAGE_KIND: Rule = Rule::from_page(include_str!("../../rules/index-page-kind.md"));
 
 /// See [`INDEX_PAGE_KIND`].
 pub struct IndexPageKind;

@@ -3,36 +3,20 @@
 //! Truth: the `ambuildempty` functions of the index access methods, and
 //! `heapam_relation_set_new_filelocator` in `src/backend/access/heap/heapam_handler.c`.
 
-use pgclinic_cluster::{ForkFiles, RelKind, Relation, read_block};
+use pgclinic_cluster::{ForkFiles, RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{BlockNo, Fork, Page};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::{DatabaseCheck, DatabaseCx, read_block};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 
 /// The rule.
-pub static INIT_FORK_CONTENT: Rule = Rule {
-    name: "init-fork-content",
-    severity: Severity::Damage,
-    summary: "the init fork of an unlogged relation is not an empty relation",
-    explain: "\
-Changes of an unlogged relation are not in the WAL. After a crash the server throws its files away and puts a copy \
-of its `init` fork (`…_init`) in their place, so that fork holds an empty relation: nothing at all for a table, the \
-first pages of an empty index for an index. This one has another length, or there are rows or entries in it.
-
-Nobody notices before the next crash. Then the copy becomes the relation: an index that points to rows which no \
-longer exist gives wrong rows or errors, one that is too short says `could not read block …`, and a table has rows \
-that nobody inserted.
-
-The file was overwritten, or mixed up with another one, often by a copy or a repair by hand.
-
-The rows are whole as long as the server does not crash. `REINDEX` writes the fork of an index anew; for a table \
-`ALTER TABLE … SET LOGGED` and back to `SET UNLOGGED` does.",
-};
+pub static INIT_FORK_CONTENT: Rule =
+    Rule::from_page(include_str!("../../rules/init-fork-content.md"));
 
 /// See [`INIT_FORK_CONTENT`].
 pub struct InitForkContent;

@@ -2,27 +2,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::PD_VALID_FLAG_BITS;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const INVALID_PAGE_FLAGS: Rule = Rule {
-    name: "invalid-page-flags",
-    severity: Severity::Damage,
-    summary: "pd_flags has bits that no PostgreSQL sets",
-    explain: "\
-`pd_flags` in the page header has three bits with a meaning: 0x0001 (free line pointers), 0x0002 \
-(page full) and 0x0004 (all rows visible). Others are set here.
-
-The server refuses the page with `invalid page in block …`; all its rows are out of reach, also for \
-`pg_dump`. It is one of the few signs of damage that it sees without data checksums.
-
-Something wrote over the header. Compare the other header fields: if they make sense the rows are \
-probably whole, and only these two bytes are wrong. Take a copy first, then restore the page from a \
-backup or a standby. `zero_damaged_pages` would throw away every row on the page.",
-};
+pub const INVALID_PAGE_FLAGS: Rule =
+    Rule::from_page(include_str!("../../rules/invalid-page-flags.md"));
 
 /// See [`INVALID_PAGE_FLAGS`].
 pub struct InvalidPageFlags;

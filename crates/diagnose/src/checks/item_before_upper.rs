@@ -1,32 +1,15 @@
 //! A line pointer names bytes before `pd_upper`, where no item can be.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static ITEM_BEFORE_UPPER: Rule = Rule {
-    name: "item-before-upper",
-    severity: Severity::Damage,
-    summary: "a line pointer names bytes in the free space or the header",
-    explain: "\
-Items fill a page from its end towards `pd_upper`; before it lie free space, line pointers and the \
-page header. This line pointer names an item that begins before `pd_upper`. Either the pointer is \
-wrong, or `pd_upper` is.
-
-Reading does not test this: the server takes the bytes there for a tuple, and gives nonsense, an error \
-about sizes, or a crash. As soon as VACUUM or an update tidies the page it stops with `corrupted line \
-pointer`. Worse, while `pd_upper` is too large, the next insert may write its row over a row that is \
-still needed.
-
-If only one pointer complains, suspect the pointer; if most do, suspect `pd_upper`.
-
-Stop writes to the relation and copy the cluster. An index is built anew with `REINDEX`. A table's page \
-should come from a backup or a standby whose copy is sound.",
-};
+pub static ITEM_BEFORE_UPPER: Rule =
+    Rule::from_page(include_str!("../../rules/item-before-upper.md"));
 
 /// See [`ITEM_BEFORE_UPPER`].
 pub struct ItemBeforeUpper;

@@ -1,31 +1,15 @@
 //! A line pointer names bytes behind `pd_special`.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static ITEM_BEYOND_PAGE: Rule = Rule {
-    name: "item-beyond-page",
-    severity: Severity::Damage,
-    summary: "a line pointer names bytes behind the room for items",
-    explain: "\
-A line pointer holds the offset and the length of one item. This one ends behind `pd_special`, in the \
-special space of an index page or outside the page altogether. No server writes that.
-
-The server does not test it when it reads a row. It takes whatever bytes stand there for a tuple: the \
-answer may be a crash, an absurd `invalid memory alloc request size`, or nonsense that looks like a \
-value. VACUUM and inserts that tidy the page stop with `corrupted line pointer`.
-
-Four bytes were overwritten or a bit of them flipped, or the page was written only in part. The row \
-itself is often whole and only its pointer lies; it is at risk until the pointer is right again.
-
-Copy the cluster first. For an index, `REINDEX` is enough. For a table, take the page from a backup or \
-a standby whose copy is sound. Do not run VACUUM before.",
-};
+pub static ITEM_BEYOND_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/item-beyond-page.md"));
 
 /// See [`ITEM_BEYOND_PAGE`].
 pub struct ItemBeyondPage;

@@ -2,32 +2,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::types::MAXALIGN;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static ITEM_MISALIGNED: Rule = Rule {
-    name: "item-misaligned",
-    severity: Severity::Damage,
-    summary: "an item does not begin on a multiple of 8 bytes",
-    explain: "\
-Every item on a page begins at an offset that is a multiple of 8 (`MAXALIGN`). The offset in this line \
-pointer is not, so it cannot be the one the server wrote: the pointer was overwritten, or bits of it \
-flipped.
-
-Nothing tests the offset when a row is read. The server takes bytes from the middle of another place \
-for a tuple header: transaction numbers, lengths and values are all shifted, and a crash, `invalid \
-memory alloc request size` or `could not access status of transaction` follows, or a wrong answer \
-without any message. On index pages, deleting the entry stops with `corrupted line pointer`.
-
-The row itself usually stands untouched a few bytes beside; only the way to it is lost.
-
-Copy the cluster first. For an index, `REINDEX`. For a table, put the page back from a backup or a \
-standby whose copy is sound, before VACUUM rearranges it.",
-};
+pub static ITEM_MISALIGNED: Rule = Rule::from_page(include_str!("../../rules/item-misaligned.md"));
 
 /// See [`ITEM_MISALIGNED`].
 pub struct ItemMisaligned;

@@ -2,31 +2,14 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{LpFlags, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static ITEM_TOO_SHORT: Rule = Rule {
-    name: "item-too-short",
-    severity: Severity::Damage,
-    summary: "an item is shorter than the smallest of its kind",
-    explain: "\
-A row has at least 24 bytes, its header with padding; an entry of an index has at least 8. This line \
-pointer is marked as one with an item (`LP_NORMAL`), but the length in it is smaller, perhaps 0.
-
-The server does not test the length before it reads the header, so it sees the header of what stands \
-there. With a row the length decides little, and a query may still show it; an update or VACUUM FULL that \
-copies the row copies only so many bytes, and then the rest is lost for good. Other outcomes are `invalid \
-memory alloc request size`, a crash, and `corrupted line pointer` when VACUUM tidies the page.
-
-The line pointer was overwritten or a bit of it flipped. The bytes of the row are mostly still there.
-
-Copy the cluster before anything writes to the page. Then take the page from a backup or a standby whose \
-copy is sound. For an index, `REINDEX`.",
-};
+pub static ITEM_TOO_SHORT: Rule = Rule::from_page(include_str!("../../rules/item-too-short.md"));
 
 /// A header with padding, and no column behind it.
 const HEAP_ITEM_BYTES: u16 = 24;

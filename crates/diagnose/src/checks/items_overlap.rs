@@ -3,32 +3,14 @@
 use std::ops::Range;
 
 use pgclinic_format::{LinePointer, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static ITEMS_OVERLAP: Rule = Rule {
-    name: "items-overlap",
-    severity: Severity::Damage,
-    summary: "two line pointers name the same bytes",
-    explain: "\
-Each item has its own bytes on a page. Here two line pointers claim the same ones, in whole or in part, \
-so at least one of them is wrong.
-
-The server does not test this. A row may come back twice, or the end of one row is read as the beginning \
-of another, with nonsense, errors about sizes or a crash. When VACUUM tidies such a page it copies both \
-claims and makes the damage permanent; if they do not fit together on the page it stops with `corrupted \
-item lengths`.
-
-A line pointer was overwritten, or a page was put together from two of its versions: half of it old, half \
-of it new, as after a torn write without full-page images.
-
-Up to two rows are at risk for each pair; often one of them is sound. Copy the cluster first. For an \
-index, `REINDEX`. For a table, compare with a backup or a standby and take the page from there.",
-};
+pub static ITEMS_OVERLAP: Rule = Rule::from_page(include_str!("../../rules/items-overlap.md"));
 
 /// Most eighths that a page can have.
 const EIGHTHS_MAX: usize = 32768 / 8;

@@ -2,27 +2,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const LOWER_INSIDE_HEADER: Rule = Rule {
-    name: "lower-inside-header",
-    severity: Severity::Damage,
-    summary: "pd_lower points into the page header",
-    explain: "\
-`pd_lower` tells where the line pointers end. They begin at byte 24, behind the header, so a smaller \
-value (or one that is not a multiple of 4 from there) makes no sense on a page that was ever used.
-
-The server does not test this. It computes a negative number of line pointers, takes the page for \
-empty, and answers queries without the rows of this page and without a message: silent loss.
-
-Something wrote over the header. The rows are most likely still there, and so are the line pointers \
-behind byte 24. Take a copy before VACUUM or an INSERT reuses the page, then restore it from a \
-backup or a standby.",
-};
+pub const LOWER_INSIDE_HEADER: Rule =
+    Rule::from_page(include_str!("../../rules/lower-inside-header.md"));
 
 /// See [`LOWER_INSIDE_HEADER`].
 pub struct LowerInsideHeader;

@@ -2,33 +2,14 @@
 
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static LSN_BEYOND_WAL: Rule = Rule {
-    name: "lsn-beyond-wal",
-    severity: Severity::Damage,
-    summary: "the page's LSN is beyond the end of the WAL",
-    explain: "\
-Every change of a page is written to the WAL first, and the page notes the position of its last change \
-in `pd_lsn`. No page can carry a position behind the end of that WAL: behind the last checkpoint of a \
-cluster that was shut down in good order, behind the last record of one that needs recovery. This one does.
-
-Reading the page works. When the server changes it and wants to write it, it asks for WAL up to that \
-position, says `xlog flush request … is not satisfied --- flushed only to …` and cannot write the page; \
-checkpoints fail with it. Replay after a crash skips changes to the page that it takes for older ones.
-
-Causes: the first eight bytes were overwritten, the page comes from another cluster or from a copy that \
-is newer than the rest, or `pg_resetwal` set the WAL back too far. Many pages at once speak for the \
-latter two.
-
-Keep a copy. Restore a single page from a backup or a standby. If many pages are hit, do not go on: \
-dump what can be read and restore a backup that is whole.",
-};
+pub static LSN_BEYOND_WAL: Rule = Rule::from_page(include_str!("../../rules/lsn-beyond-wal.md"));
 
 /// See [`LSN_BEYOND_WAL`].
 pub struct LsnBeyondWal;

@@ -1,37 +1,18 @@
 //! The visibility map says something about pages behind the end of the table.
 
-use pgclinic_cluster::{Build, ForkFiles, read_block};
+use pgclinic_cluster::{Build, ForkFiles};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Source;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::{DatabaseCheck, DatabaseCx, read_block};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
-pub static MAP_BEYOND_END: Rule = Rule {
-    name: "map-beyond-end",
-    severity: Severity::Damage,
-    summary: "the visibility map marks pages behind the end of the table",
-    explain: "\
-The visibility map holds two bits for each page of a table: all rows are visible to everybody, all rows \
-are frozen. Here a bit is set for a page that the table does not have. When a table shrinks, the map is \
-cut first, so this cannot come about by itself.
-
-The server says nothing. If the table has lost its end, the rows of those pages are gone without a \
-message. If the map is from another day, its bits lie: index-only scans return rows that were deleted, and \
-vacuum passes over pages that need it. New pages at the end would be called visible before they are.
-
-Causes: the table's file was cut or emptied, a later segment is missing, or table and map come from \
-different backups.
-
-Take a copy, and compare the length of the table with a backup or a standby first. If the table is \
-whole and the map is wrong, `pg_truncate_visibility_map()` of the extension pg_visibility removes the \
-map; the next `VACUUM` makes a new one.",
-};
+pub static MAP_BEYOND_END: Rule = Rule::from_page(include_str!("../../rules/map-beyond-end.md"));
 
 /// See [`MAP_BEYOND_END`].
 pub struct MapBeyondEnd;

@@ -4,34 +4,17 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::Database;
 use pgclinic_format::Oid;
-use pgclinic_model::document::{Kind, Level, Place};
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Presence;
+use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, default_home, directory_of, filled_home, is_remade};
 
 /// The rule.
-pub static MISSING_DATABASE_FOLDER: Rule = Rule {
-    name: "missing-database-folder",
-    severity: Severity::Damage,
-    summary: "a folder of a database is not there",
-    explain: "\
-A database keeps its files in `base/<oid>`, and one more folder in every other tablespace that it uses. \
-The catalogs say that such a folder must be there, and it is not, or the link in `pg_tblspc` that leads to \
-it leads nowhere.
-
-Without its own folder nobody can connect to the database: `database \"…\" does not exist`, with the \
-detail `The database subdirectory \"…\" is missing.` Without its folder in a tablespace every relation there \
-says `could not open file \"…\": No such file or directory`; the rest works.
-
-Usual causes: a disk is not mounted, a link was not copied or points to a path of the old machine, a backup \
-left the tablespace out, or a folder was removed by hand.
-
-Look at mounts and links first: often nothing is lost. Do not start the server with an empty folder in its \
-place, and do not drop anything yet. If the files are gone, restore a backup together with its tablespaces.",
-};
+pub static MISSING_DATABASE_FOLDER: Rule =
+    Rule::from_page(include_str!("../../rules/missing-database-folder.md"));
 
 /// See [`MISSING_DATABASE_FOLDER`].
 pub struct MissingDatabaseFolder;

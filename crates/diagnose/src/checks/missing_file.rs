@@ -5,33 +5,16 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Persistence, Relation};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Presence;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 
 /// The rule.
-pub static MISSING_FILE: Rule = Rule {
-    name: "missing-file",
-    severity: Severity::Damage,
-    summary: "a relation's main file is not there",
-    explain: "\
-The catalogs name a relation, and its first file is not in the folder where it must be. A relation that \
-has storage always has this file, even when it is empty.
-
-The server says `could not open file \"…\": No such file or directory` for every query that comes near \
-it, `pg_dump` included. If it is a file of a system catalog, nobody may be able to connect.
-
-Usual causes: somebody removed files to free space, a backup or a copy left files out, the file system \
-lost them in a repair (look into `lost+found`), or a tablespace was restored from another day.
-
-All rows of a table without a file are gone here: take the file from a backup or a standby of the same \
-moment, never from another day. An index is made again with `REINDEX`. Do not create an empty file to \
-silence the message before a copy of everything is safe: the table would then look empty and in order.",
-};
+pub static MISSING_FILE: Rule = Rule::from_page(include_str!("../../rules/missing-file.md"));
 
 /// See [`MISSING_FILE`].
 pub struct MissingFile;

@@ -2,35 +2,17 @@
 
 use pgclinic_cluster::{Persistence, RelKind};
 use pgclinic_format::Fork;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::Presence;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 
 /// The rule.
-pub static MISSING_INIT_FORK: Rule = Rule {
-    name: "missing-init-fork",
-    severity: Severity::Damage,
-    summary: "an unlogged relation has no init fork",
-    explain: "\
-Changes of an unlogged relation are not in the WAL, so after a crash its content cannot be trusted. The \
-server then throws the relation's files away and puts a copy of its `init` fork in their place. That file \
-(`…_init`) is missing here.
-
-While the server runs and is stopped in good order, nobody notices. After a crash the relation is not \
-reset: it keeps half-written pages, and queries fail or give wrong rows. On a standby that is promoted \
-its main file is missing altogether: `could not open file \"…\"`. The server also knows by this file that \
-the relation is unlogged when it takes a base backup.
-
-The file was removed, or a copy left it out.
-
-The rows are whole as long as the server does not crash: save them now, with `COPY` or `CREATE TABLE … \
-AS`. `ALTER TABLE … SET LOGGED` and back to `SET UNLOGGED` writes all forks anew; `REINDEX` does so for an \
-index.",
-};
+pub static MISSING_INIT_FORK: Rule =
+    Rule::from_page(include_str!("../../rules/missing-init-fork.md"));
 
 /// See [`MISSING_INIT_FORK`].
 pub struct MissingInitFork;

@@ -1,31 +1,14 @@
 //! A gap between the segments of a fork.
 
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
-pub static MISSING_SEGMENT: Rule = Rule {
-    name: "missing-segment",
-    severity: Severity::Damage,
-    summary: "a segment in the middle of a relation is not there",
-    explain: "\
-A relation larger than a segment (1 GB in most builds) lies in several files: `16384`, `16384.1`, \
-`16384.2` and so on. One of them is missing, and a later one that is not empty is there.
-
-The server takes the first missing segment for the end of the relation. A sequential scan stops there \
-without a word, so counts are too low and a dump lacks rows; index scans that lead behind the gap say \
-`could not open file \"…\" (target block …)`. New rows would be written into a new, wrong segment.
-
-Usual causes: a file was removed to free space, a backup or a copy left it out, or a file system lost it.
-
-Stop writing to the relation at once, best by stopping the server, and copy all of its segments. Put the \
-missing one back from a backup or a standby of the same moment and replay the WAL. An index is made \
-again with `REINDEX`. A `VACUUM` may cut the rest of the relation off: do not run one.",
-};
+pub static MISSING_SEGMENT: Rule = Rule::from_page(include_str!("../../rules/missing-segment.md"));
 
 /// See [`MISSING_SEGMENT`].
 pub struct MissingSegment;

@@ -224,3 +224,6 @@ pub fn level_of(rule: &str) -> Option<Level> {
 pub fn rule_named(name: &str) -> Option<&'static Rule> {
     rules().find(|rule| rule.name == name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_MOVED, HEAP_MOVED_OFF, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{Page, Xid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
@@ -13,24 +13,8 @@ use crate::findings::Findings;
 use crate::tuples::tuples;
 
 /// The rule.
-pub static MOVED_BY_UNKNOWN_VACUUM: Rule = Rule {
-    name: "moved-by-unknown-vacuum",
-    severity: Severity::Damage,
-    summary: "a row says that an old VACUUM FULL moved it, and names no transaction that can have",
-    explain: "\
-Before version 9.0 `VACUUM FULL` moved rows inside the table and marked them with `HEAP_MOVED_OFF` (moved \
-away) and `HEAP_MOVED_IN` (moved here), with its own transaction in `t_field3`. Clusters upgraded from then \
-may still have such rows, and the server still understands them. This row has such a mark, and the \
-transaction beside it has not begun yet, still runs, is too old to be looked up, or is none at all.
-
-Whether the row is there depends on that transaction. The server asks for it and finds it did not commit, \
-or stops with `could not access status of transaction …`. `amcheck` says `old-style VACUUM FULL transaction \
-ID … for moved off tuple …`.
-
-No server of today sets these bits: a bit of `t_infomask` flipped, or the header was overwritten.
-
-Copy the cluster first, then take the page from a backup or a standby whose copy is sound.",
-};
+pub static MOVED_BY_UNKNOWN_VACUUM: Rule =
+    Rule::from_page(include_str!("../../rules/moved-by-unknown-vacuum.md"));
 
 /// `t_field3`, where the old VACUUM stands.
 const FIELD3: std::ops::Range<usize> = 8..12;

@@ -3,54 +3,19 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{HeapTuple, MultiXactId, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{StoredTuple, XMAX, is_surely_inserted, scan_asks, tuples};
 
 /// The rule.
-pub static MULTIXACT_IN_THE_FUTURE: Rule = Rule {
-    name: "multixact-in-the-future",
-    severity: Severity::Damage,
-    summary: "xmax is a multixact that does not exist yet",
-    explain: "\
-When several transactions share a row, `xmax` holds the number of their group, a multixact, kept in \
-`pg_multixact`. The control file of this cluster, which was shut down in good order, says which number \
-comes next, and this one is not before it.
-
-A query that has to know who is in the group stops with `ERROR:  MultiXactId … has not been created yet -- \
-apparent wraparound`; so does VACUUM, and with it the freezing of the table. If the flags say that `xmax` \
-only locks, or counts for nothing, queries pass and only VACUUM complains.
-
-One row: the flag for multixacts, or `xmax`, was overwritten. Many rows: the counter is too old, after \
-`pg_resetwal` with a smaller `-m` or an upgrade that went wrong.
-
-Copy the cluster first. Take the page from a backup or a standby, which tells whether the row was deleted. \
-If it should live, `heap_force_freeze` of the extension `pg_surgery` (14 and later) clears `xmax`; \
-otherwise leave the row out of the dump by its `ctid`.",
-};
+pub static MULTIXACT_IN_THE_FUTURE: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-in-the-future.md"));
 
 /// The rule.
-pub static MULTIXACT_BEFORE_MINIMUM: Rule = Rule {
-    name: "multixact-before-minimum",
-    severity: Severity::Damage,
-    summary: "xmax is a multixact older than relminmxid allows",
-    explain: "\
-When several transactions share a row, `xmax` holds the number of their group, a multixact, kept in \
-`pg_multixact`. VACUUM replaces old ones and notes in `relminmxid` that none before that number is left in \
-the table; the files are cut off accordingly. This row holds an older one, or 0, which is none.
-
-If the files no longer reach back so far, a query that has to know who is in the group stops with `ERROR:  \
-MultiXactId … does no longer exist -- apparent wraparound`. VACUUM stops with `found multixact … from \
-before relminmxid …` and can no longer freeze the table, until the cluster refuses new multixacts.
-
-Either the flag for multixacts or `xmax` was overwritten, or the page is an old version that came back. \
-Clusters upgraded from 9.3 or 9.4 have also got here by bugs of those versions.
-
-Copy the cluster first. Take the page from a backup or a standby. If the row should live, \
-`heap_force_freeze` of the extension `pg_surgery` (14 and later) clears `xmax`.",
-};
+pub static MULTIXACT_BEFORE_MINIMUM: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-before-minimum.md"));
 
 /// See [`MULTIXACT_IN_THE_FUTURE`] and [`MULTIXACT_BEFORE_MINIMUM`].
 pub struct MultixactBounds;

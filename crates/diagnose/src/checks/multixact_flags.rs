@@ -3,7 +3,7 @@
 use pgclinic_cluster::{Member, MemberStatus};
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{MultiXactId, Page, Xid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::fates::Fates;
@@ -11,47 +11,11 @@ use crate::findings::{Draft, Findings};
 use crate::tuples::{INFOMASK, StoredTuple, XMAX, tuples};
 
 /// The rule.
-pub static MULTIXACT_FLAGS: Rule = Rule {
-    name: "multixact-flags",
-    severity: Severity::Damage,
-    summary: "the row says it was only locked and its multixact says it was changed, or the reverse",
-    explain: "\
-When several transactions share a row, `xmax` names their group, a multixact, and `pg_multixact` tells who \
-is in it and what each one did. The row repeats the most important part: `HEAP_XMAX_LOCK_ONLY` is set if \
-nobody in the group changed the row. Here the row says that it was only locked, and the group has a member \
-that updated or deleted it; or the row says that it was changed, and all members only locked it.
-
-The server believes the row where it can, and asks the group where it must. A deleted row lives on, beside \
-its newer version if it was updated; or a live row is looked at anew each time and VACUUM stops over it. \
-There is no message.
-
-A bit of `t_infomask` flipped, `xmax` was overwritten, or the files of `pg_multixact` are of another day \
-than the table. In the last case many rows have it.
-
-Copy the cluster first. Compare the row with a backup or a standby, and take the page or the files of \
-`pg_multixact` from there.",
-};
+pub static MULTIXACT_FLAGS: Rule = Rule::from_page(include_str!("../../rules/multixact-flags.md"));
 
 /// The rule.
-pub static MULTIXACT_UPDATER: Rule = Rule {
-    name: "multixact-updater",
-    severity: Severity::Damage,
-    summary: "the member of a multixact that changed the row cannot be",
-    explain: "\
-When several transactions share a row and one of them updated or deleted it, `xmax` names their group, a \
-multixact, and `pg_multixact` tells which one it was. The transaction named there has not begun yet, is \
-older than `relfrozenxid` allows, or is none at all.
-
-The server looks that transaction up to decide whether the row is still there. If it is too old it may stop \
-with `could not access status of transaction …`; if it is in the future the row is shown today and may be \
-gone tomorrow. `amcheck` says `update xid … equals or exceeds next valid transaction ID …`.
-
-Either `xmax` was overwritten, so that it names a foreign group, or the files of `pg_multixact` were, or they \
-are of another day than the table.
-
-Copy the cluster first. Compare the row with a backup or a standby, and take the page or the files of \
-`pg_multixact` from there.",
-};
+pub static MULTIXACT_UPDATER: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-updater.md"));
 
 /// See [`MULTIXACT_FLAGS`] and [`MULTIXACT_UPDATER`].
 pub struct MultixactFlags;

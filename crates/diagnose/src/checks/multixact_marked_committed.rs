@@ -2,33 +2,15 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_IS_MULTI};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{INFOMASK, tuples};
 
 /// The rule.
-pub static MULTIXACT_MARKED_COMMITTED: Rule = Rule {
-    name: "multixact-marked-committed",
-    severity: Severity::Damage,
-    summary: "xmax is a multixact and marked as committed",
-    explain: "\
-`HEAP_XMAX_IS_MULTI` says that `xmax` names a group of transactions that share the row; \
-`HEAP_XMAX_COMMITTED` says that the one transaction in `xmax` committed its delete or update. A group does \
-not commit, so no server sets both.
-
-Which of the two the server believes depends on the code path. A query looks the group up in \
-`pg_multixact` and, since the number in `xmax` is most likely no multixact at all, may stop with \
-`MultiXactId … has not been created yet -- apparent wraparound`, or take a deleted row for live. VACUUM \
-decides in its own way, so answers can change from one day to the next. `amcheck` says `multixact should \
-not be marked committed`.
-
-A bit of `t_infomask` flipped, or the header was overwritten.
-
-Copy the cluster first, then take the page from a backup or a standby whose copy is sound. There you also \
-see whether the row was deleted.",
-};
+pub static MULTIXACT_MARKED_COMMITTED: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-marked-committed.md"));
 
 /// See [`MULTIXACT_MARKED_COMMITTED`].
 pub struct MultixactMarkedCommitted;

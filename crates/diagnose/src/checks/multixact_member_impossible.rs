@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::status::{
-    Membership, StatusLimits, StatusPages, for_each_membership, status_limits,
-};
 use pgclinic_format::slru::member;
 use pgclinic_format::{StatusLog, Xid};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_cluster::status::{Membership, for_each_membership, StatusLimits, status_limits, StatusPages};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -22,26 +20,8 @@ const FIRST_UPDATE: u8 = 4;
 const UNWRITTEN_MAX: u32 = 3;
 
 /// The rule.
-pub static MULTIXACT_MEMBER_IMPOSSIBLE: Rule = Rule {
-    name: "multixact-member-impossible",
-    severity: Severity::Damage,
-    summary: "a member of a multixact is one that no server writes",
-    explain: "\
-`pg_multixact/members` holds for each multixact the transactions that share a row and what each of them does to \
-it: one of four locks, or one of two kinds of change. Only one member can change the row, every member is a \
-transaction that was given out, and what it does is a number from 0 to 5. Here one of these is not so, or all \
-members on a page are zeros.
-
-Queries that meet such a row may fail with `could not access status of transaction …` or `unrecognized multixact \
-status`; most often they say nothing, take the wrong transaction for the one that changed the row, and show a \
-deleted version or hide a living one.
-
-Usual causes: a lost or misplaced write, a flipped bit, zeros from a file system after a power failure.
-
-Copy the data directory. Take the file from a backup or a standby of this cluster: what stands in it never \
-changes later. Without one, compare the rows that carry the multixact (`xmax`) with what you know of them; \
-`pg_surgery` can freeze or kill a row (14 and later).",
-};
+pub static MULTIXACT_MEMBER_IMPOSSIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-member-impossible.md"));
 
 /// See [`MULTIXACT_MEMBER_IMPOSSIBLE`].
 pub struct MultixactMemberImpossible;

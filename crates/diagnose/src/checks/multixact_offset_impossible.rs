@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::status::{StatusLimits, StatusPages, for_each_offset, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::member;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_cluster::status::{for_each_offset, StatusLimits, status_limits, StatusPages};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -16,26 +16,8 @@ use crate::findings::{Draft, Findings};
 const SECTOR_MULTIS: u32 = 128;
 
 /// The rule.
-pub static MULTIXACT_OFFSET_IMPOSSIBLE: Rule = Rule {
-    name: "multixact-offset-impossible",
-    severity: Severity::Damage,
-    summary: "the place of a multixact's members makes no sense",
-    explain: "\
-A multixact stands for several transactions that lock or change the same row. `pg_multixact/offsets` says for each \
-one where its members begin; they end where those of the next one begin. So these numbers rise, up to the next \
-free one in the control file. One of them does not, or zeros stand where many of them must be. (Single zeros are \
-legal: a crash can leave them.)
-
-A query that looks at a row with such a multixact fails with `invalid memory alloc request size …`, `could not \
-access status of transaction …` or, in newer minors, `MultiXact … has invalid next offset`; or it takes the wrong \
-transactions for the row's lockers, and a deleted row comes back or a living one disappears.
-
-Usual causes: a lost or misplaced write, a flipped bit, an edit by hand, `pg_resetwal -O` with a wrong number.
-
-Copy the data directory. Take the file from a backup or a standby of this cluster: what stands in it never \
-changes later. Without one, `VACUUM FREEZE` of the tables rids most rows of their multixacts as long as the \
-damaged ones are not met; rows that meet them can be dumped by leaving their blocks out.",
-};
+pub static MULTIXACT_OFFSET_IMPOSSIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-offset-impossible.md"));
 
 /// See [`MULTIXACT_OFFSET_IMPOSSIBLE`].
 pub struct MultixactOffsetImpossible;

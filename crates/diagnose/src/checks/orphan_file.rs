@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgclinic_format::{Oid, TwoPhase};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -12,24 +12,7 @@ use crate::inventory::Inventory;
 use crate::small_files::{prepared, read_prepared};
 
 /// The rule.
-pub static ORPHAN_FILE: Rule = Rule {
-    name: "orphan-file",
-    severity: Severity::Note,
-    summary: "a relation file that no catalog names",
-    explain: "\
-The file has the name of a relation's file, and no relation of this database has that number. `pg_class` was read whole, \
-and every entry of its index met its row: the row that named the file is not lost, there is none.
-
-The server never opens it; it only takes up space. Such files stay behind when the server crashes in a \
-transaction that has created or rewritten a relation (`CREATE TABLE`, `VACUUM FULL`, `REINDEX`, a large \
-`COPY` into a new table): nobody removes them afterwards. They can also be the traces of a mistake: a file \
-copied into the wrong directory. Together with a missing file this is worth a second look.
-
-Nothing needs to be done. To win the space back, be certain first: the server is stopped or no long \
-transaction is running, `pg_filenode_relation()` knows no relation of this number in the right \
-tablespace, and the file is not young. Then move it out of the data directory, keep it for a few weeks, \
-and delete it later.",
-};
+pub static ORPHAN_FILE: Rule = Rule::from_page(include_str!("../../rules/orphan-file.md"));
 
 /// See [`ORPHAN_FILE`].
 pub struct OrphanFile;

@@ -7,7 +7,7 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::{Fates, Updater, updater};
@@ -16,27 +16,8 @@ use crate::line_pointers::pointer_bytes;
 use crate::tuples::{StoredTuple, XMAX, XMIN, tuples};
 
 /// The rule.
-pub static PAGE_NOT_ALL_VISIBLE: Rule = Rule {
-    name: "page-not-all-visible",
-    severity: Severity::Damage,
-    summary: "a page marked all-visible holds a row that not everybody may see",
-    explain: "\
-`PD_ALL_VISIBLE` in the header of a table's page promises that every row on it was inserted by a transaction \
-that committed long ago and that none is deleted. VACUUM sets it, and whoever changes the page takes it \
-away. Here the page has the flag and a row that was rolled back, never finished, deleted or updated, or a \
-dead line pointer.
-
-A scan that meets the flag shows all rows of the page without looking at them: deleted rows come back, and \
-rows appear that were never committed. Through an index, where rows are looked at, they stay away: the same \
-query gives different answers. VACUUM skips the page, or says `page containing dead tuples is marked as \
-all-visible in relation …` (from 14 to 17 `dead rows`) and takes the flag away.
-
-A bit in the page header flipped, a row's header was overwritten, a write of the page was lost and an old \
-page came back, or the files of `pg_xact` are of another day than the table.
-
-Copy the cluster first. Compare the rows with a backup or a standby. If only the flag is wrong, VACUUM with \
-DISABLE_PAGE_SKIPPING puts it right; otherwise take the page from there.",
-};
+pub static PAGE_NOT_ALL_VISIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/page-not-all-visible.md"));
 
 /// See [`PAGE_NOT_ALL_VISIBLE`].
 pub struct PageNotAllVisible;

@@ -7,32 +7,15 @@
 use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page, Xid};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static PAGE_OF_ANOTHER_BLOCK: Rule = Rule {
-    name: "page-of-another-block",
-    severity: Severity::Damage,
-    summary: "the page is a copy of another block of the same file",
-    explain: "\
-The page is whole, but it is not the page that belongs here: its row versions (in a btree, its \
-neighbours) name another block, and that block holds the very same bytes. A page was written to two \
-places, and what stood in this one before is gone.
-
-Without data checksums the server notices nothing: rows of the other block appear twice, rows of this \
-block are missing, and index entries lead to the wrong rows. With checksums it says `page verification \
-failed` and `invalid page in block …`, since the checksum counts the place.
-
-Causes: a write that a disk, controller, file system or virtualisation layer sent to a wrong address, \
-or a copy of the file that went wrong. Such a mistake rarely comes alone: check the whole cluster.
-
-Take a copy. A table's page has to come from a backup or a standby; do not delete the doubled rows by \
-hand before that, as both copies look alike. An index is rebuilt by `REINDEX`, after its table is whole.",
-};
+pub static PAGE_OF_ANOTHER_BLOCK: Rule =
+    Rule::from_page(include_str!("../../rules/page-of-another-block.md"));
 
 /// See [`PAGE_OF_ANOTHER_BLOCK`].
 pub struct PageOfAnotherBlock;

@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::Persistence;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -12,23 +12,8 @@ use crate::inventory::Inventory;
 const PG_CLASS: Oid = 1259;
 
 /// The rule.
-pub static PAGES_BEYOND_END: Rule = Rule {
-    name: "pages-beyond-end",
-    severity: Severity::Note,
-    summary: "relpages counts more pages than the file has",
-    explain: "\
-`VACUUM`, `ANALYZE` and `CREATE INDEX` note in `pg_class.relpages` how many pages a relation has. The file \
-has fewer now.
-
-The number is an estimate for the planner, and nothing fails because of it. There are harmless ways to \
-this state. But a relation rarely shrinks between two vacuums without `relpages` being written again, so \
-this can be the only trace of a file that was cut at a block's boundary, emptied, or replaced by an older \
-and shorter copy. The server gives no message for rows that were lost this way.
-
-Compare the length of the file with a backup or a standby, and count rows where you know how many there \
-should be. Look at the indexes of the table: entries that lead behind the end of the table say \
-`could not read block …`. If all is well, `ANALYZE` of the table writes a fresh number.",
-};
+pub static PAGES_BEYOND_END: Rule =
+    Rule::from_page(include_str!("../../rules/pages-beyond-end.md"));
 
 /// See [`PAGES_BEYOND_END`].
 pub struct PagesBeyondEnd;

@@ -8,25 +8,7 @@ use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
-pub static PARTIAL_BLOCK: Rule = Rule {
-    name: "partial-block",
-    severity: Severity::Damage,
-    summary: "a relation's file ends within a block",
-    explain: "\
-PostgreSQL writes and extends relations by whole blocks, so the length of every file of a relation is a \
-multiple of the block size. This one has some bytes more.
-
-The server ignores the rest: to it the relation ends with the last whole block. If the file was cut within \
-a block, the rows of that block and of all that followed are gone without a message; `pg_checksums` and \
-`pg_basebackup` may complain about the length.
-
-Usual causes: the file was cut by a full disk, a quota or an interrupted copy, or something appended bytes \
-that are none of PostgreSQL's. After a crash a half-written last block is normal and replay mends it; \
-there, and in files that belong to no relation, this is only a note.
-
-Keep a copy with the odd end. Compare the length with a backup or a standby: a shorter file has to be \
-restored from there, superfluous bytes at the end do no harm until the relation grows.",
-};
+pub static PARTIAL_BLOCK: Rule = Rule::from_page(include_str!("../../rules/partial-block.md"));
 
 /// See [`PARTIAL_BLOCK`].
 pub struct PartialBlock;

@@ -12,26 +12,8 @@ use crate::findings::{Draft, Findings};
 use crate::small_files::{PREPARED_BYTES_MAX, prepared};
 
 /// The rule.
-pub static PREPARED_TRANSACTION_FILE: Rule = Rule {
-    name: "prepared-transaction-file",
-    severity: Severity::Damage,
-    summary: "the file of a prepared transaction is damaged",
-    explain: "\
-A transaction that was prepared (`PREPARE TRANSACTION`, two-phase commit) survives a restart: its locks, its \
-subtransactions and the files that it made or dropped stand in `pg_twophase`, one file each, with a checksum at \
-the end. This one has a wrong length, magic word or checksum, or belongs to another transaction than its name \
-says.
-
-The server does not start: `calculated CRC checksum does not match value stored in file \"pg_twophase/…\"`, \
-`incorrect size of file …`, `invalid magic number stored in file …` or `corrupted two-phase state file for \
-transaction …`.
-
-Usual causes: a disk that was full, a torn or lost write, an edit by hand.
-
-Copy the data directory. Take the file from a backup or a standby that had the transaction prepared at the same \
-time. Without one, moving the file away lets the server start, and the transaction counts as rolled back: its \
-rows are gone, and the transaction manager that prepared it must be told.",
-};
+pub static PREPARED_TRANSACTION_FILE: Rule =
+    Rule::from_page(include_str!("../../rules/prepared-transaction-file.md"));
 
 /// See [`PREPARED_TRANSACTION_FILE`].
 pub struct PreparedTransactionFile;

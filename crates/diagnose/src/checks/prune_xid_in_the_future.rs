@@ -1,32 +1,15 @@
 //! `pd_prune_xid` names a transaction that has not begun.
 
 use pgclinic_format::Page;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static PRUNE_XID_IN_THE_FUTURE: Rule = Rule {
-    name: "prune-xid-in-the-future",
-    severity: Severity::Note,
-    summary: "pd_prune_xid is a transaction that has not begun",
-    explain: "\
-The header of a table's page keeps the oldest transaction that left something to clean up behind \
-(`pd_prune_xid`). The number here is not older than the next transaction of this cluster, so no \
-transaction with this number can have changed the page.
-
-The server says nothing. It takes the number as a hint that there is nothing to clean up yet, so the \
-page only fills up with dead rows until the next vacuum, which puts the number right.
-
-By itself this hurts nobody. But something has written to the header of this page that was not \
-PostgreSQL, or the page comes from another cluster: look at what else is said about this page and its \
-neighbours before trusting its rows.
-
-Keep a copy of the file. If nothing else is wrong with the page, `VACUUM` of the table sets the number; \
-otherwise restore the page from a backup or a standby.",
-};
+pub static PRUNE_XID_IN_THE_FUTURE: Rule =
+    Rule::from_page(include_str!("../../rules/prune-xid-in-the-future.md"));
 
 /// See [`PRUNE_XID_IN_THE_FUTURE`].
 pub struct PruneXidInTheFuture;

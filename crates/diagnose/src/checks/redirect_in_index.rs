@@ -2,31 +2,15 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{LpFlags, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static REDIRECT_IN_INDEX: Rule = Rule {
-    name: "redirect-in-index",
-    severity: Severity::Damage,
-    summary: "a line pointer of an index or a sequence is a redirect",
-    explain: "\
-Redirects belong to updates in place and are found on pages of tables only. No access method of an index, \
-and no sequence, ever writes one. The two state bits of this line pointer were changed, or the whole \
-page belongs to a table.
-
-The server does not look at the state bits when it searches most indexes, so it may read the entry as if \
-nothing were wrong, or take a line pointer number for an offset and compare keys with garbage: rows go \
-missing from answers, duplicates slip into unique indexes, or the server crashes. When VACUUM removes \
-entries from the page it can stop with `corrupted line pointer`.
-
-The table is not touched by this, so no row is lost. Copy the cluster, find out what wrote there (look \
-for more findings around this block), and build the index anew with `REINDEX`. Afterwards verify unique \
-keys: while the index was wrong it could not keep duplicates out.",
-};
+pub static REDIRECT_IN_INDEX: Rule =
+    Rule::from_page(include_str!("../../rules/redirect-in-index.md"));
 
 /// See [`REDIRECT_IN_INDEX`].
 pub struct RedirectInIndex;

@@ -2,53 +2,18 @@
 
 use pgclinic_format::heap_tuple::HEAP_ONLY_TUPLE;
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static REDIRECT_TARGET: Rule = Rule {
-    name: "redirect-target",
-    severity: Severity::Damage,
-    summary: "a redirect does not lead to a tuple",
-    explain: "\
-When a row was updated in place (HOT) and its first version is gone, the line pointer that indexes know \
-becomes a redirect: it holds the number of the line pointer where the row lives now. This redirect names \
-a number that the page does not have, itself, or a line pointer that holds no tuple.
-
-A sequential scan skips redirects and still finds the row, if it is there. A search through an index \
-follows the redirect, finds nothing, and says nothing: the same query gives different answers with and \
-without the index. `amcheck` reports it from version 14 on.
-
-The redirect itself was overwritten, or the line pointer behind it was.
-
-Copy the cluster first. Look for the row with `SET enable_indexscan = off; SET enable_bitmapscan = off;`. \
-Then take the page from a backup or a standby whose copy is sound, or dump the table with a sequential \
-scan and load it again.",
-};
+pub static REDIRECT_TARGET: Rule = Rule::from_page(include_str!("../../rules/redirect-target.md"));
 
 /// The rule.
-pub static REDIRECT_TO_INDEXED_ROW: Rule = Rule {
-    name: "redirect-to-indexed-row",
-    severity: Severity::Damage,
-    summary: "a redirect leads to a row that has index entries of its own",
-    explain: "\
-When a row was updated in place (HOT) and its first version is gone, the line pointer that indexes know \
-becomes a redirect to the version that is left, which has no index entries: it is marked heap-only. The row \
-that this redirect leads to is not marked so.
-
-If the mark is right, the redirect leads to a foreign row: an index search finds it under a key that is not \
-its own, and the row of that key is out of reach. If the mark is wrong, nothing is lost yet, but VACUUM and \
-index builds treat the row as one that indexes know. There is no message; `amcheck` reports it from version \
-16 on: `redirected line pointer points to a non-heap-only tuple`.
-
-The redirect was overwritten, or a bit of the row's `t_infomask2` flipped.
-
-Copy the cluster first. Compare the row by a sequential scan and by its index with a backup or a standby, \
-and take the page from there.",
-};
+pub static REDIRECT_TO_INDEXED_ROW: Rule =
+    Rule::from_page(include_str!("../../rules/redirect-to-indexed-row.md"));
 
 /// See [`REDIRECT_TARGET`] and [`REDIRECT_TO_INDEXED_ROW`].
 pub struct RedirectTarget;

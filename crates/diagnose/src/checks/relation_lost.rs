@@ -1,22 +1,18 @@
 //! A relation whose row in `pg_class` is lost.
 
-use pgclinic_cluster::{ForkFiles, LostRelation, RelKind, fork_place, kind_of};
+use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_cluster::{fork_place, kind_of};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{default_home, is_remade};
 
 /// The rule.
-pub static RELATION_LOST: Rule = Rule {
-    name: "relation-lost",
-    severity: Severity::Damage,
-    summary: "a relation whose row in pg_class is lost",
-    explain: include_str!("relation_lost.md").trim_ascii_end(),
-};
+pub static RELATION_LOST: Rule = Rule::from_page(include_str!("../../rules/relation-lost.md"));
 
 /// See [`RELATION_LOST`].
 pub struct RelationLost;

@@ -2,33 +2,16 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::relation_map::MAGIC;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static RELATION_MAP_CHECKSUM: Rule = Rule {
-    name: "relation-map-checksum",
-    severity: Severity::Damage,
-    summary: "a relation map does not fit its checksum or has no magic word",
-    explain: "\
-`pg_filenode.map` in `global` and in the folder of every database tells in which files `pg_class` and a few \
-other catalogs are. It begins with a magic word and ends with a checksum. One of them is wrong, so some \
-bytes are not what the server wrote.
-
-Nobody can connect to the database: `relation mapping file \"…\" contains incorrect checksum`, or `contains \
-invalid data`. If it is the map in `global`, nobody can connect at all, and the server starts over and over.
-
-Causes: a damaged sector, a flipped bit, text written over the file, a torn copy. All tables are still \
-there. In this report the catalogs were looked for in the files in which they were born, which is right \
-unless one of them was ever rewritten by `VACUUM FULL`, `CLUSTER` or `REINDEX`.
-
-Copy the folder first. Then take the map from a backup or a standby. A database in which no catalog was \
-ever rewritten has the same map as `template1`. Start on a copy, and dump before trusting it.",
-};
+pub static RELATION_MAP_CHECKSUM: Rule =
+    Rule::from_page(include_str!("../../rules/relation-map-checksum.md"));
 
 /// See [`RELATION_MAP_CHECKSUM`].
 pub struct RelationMapChecksum;

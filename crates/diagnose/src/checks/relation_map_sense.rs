@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use pgclinic_cluster::{Cluster, Home, fork_path};
 use pgclinic_format::relation_map::MAGIC;
 use pgclinic_format::{Fork, Oid, RelationMap};
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::SourceErrorKind;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
 use crate::check::ClusterCheck;
@@ -24,26 +24,8 @@ const NEEDED_IN_GLOBAL: &[Oid] = &[
 ];
 
 /// The rule.
-pub static RELATION_MAP_SENSE: Rule = Rule {
-    name: "relation-map-sense",
-    severity: Severity::Damage,
-    summary: "a relation map names no file, or lacks a catalog",
-    explain: "\
-`pg_filenode.map` in `global` and in the folder of every database tells in which files `pg_class` and a few \
-other catalogs are. Its checksum is right, but its entries cannot be: it claims more entries than it has \
-room for, names a catalog or a file twice, leaves out a catalog that every database has, or names a file \
-that is not there.
-
-The server believes a map with a right checksum. It then says `could not find relation mapping for \
-relation …` or `could not open file …`, often before anybody can connect; or reads one catalog in place of \
-another.
-
-Causes: the map of another database or another day was put here, somebody edited it, or the catalog's file \
-was removed. In the last case the map is right, and the file is what is missing.
-
-Copy the folder first. Compare with a standby or a backup of the same moment, and put map and files back \
-together: each map fits only the files of its own day.",
-};
+pub static RELATION_MAP_SENSE: Rule =
+    Rule::from_page(include_str!("../../rules/relation-map-sense.md"));
 
 /// See [`RELATION_MAP_SENSE`].
 pub struct RelationMapSense;

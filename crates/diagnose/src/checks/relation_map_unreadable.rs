@@ -5,33 +5,17 @@
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
-use pgclinic_model::document::{Kind, Level, Place};
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::read_all;
+use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 use crate::inventory::default_home;
 
 /// The rule.
-pub static RELATION_MAP_UNREADABLE: Rule = Rule {
-    name: "relation-map-unreadable",
-    severity: Severity::Damage,
-    summary: "a relation map is missing or of the wrong length",
-    explain: "\
-`pg_filenode.map` in `global` and in the folder of every database tells in which files the few catalogs are \
-that cannot be found through `pg_class`, `pg_class` itself among them. The file is missing, or its length \
-is not that of a map (512 bytes in 13 to 15, 524 from 16 on).
-
-Nobody can connect to the database any more: `could not open file \"base/…/pg_filenode.map\"` or `could not \
-read file … read … of …`. If it is the map in `global`, nobody can connect to any database, and the server starts over and over.
-
-The file was removed, cut by a full disk, or left out by a copy. All tables are still there.
-
-Copy the folder first. A map from a backup or a standby fits if no `VACUUM FULL`, `CLUSTER` or `REINDEX` of \
-a system catalog happened since then. A database in which nothing of that kind ever happened has the same \
-map as `template1`. After putting one back, start on a copy and dump the data before trusting it.",
-};
+pub static RELATION_MAP_UNREADABLE: Rule =
+    Rule::from_page(include_str!("../../rules/relation-map-unreadable.md"));
 
 /// See [`RELATION_MAP_UNREADABLE`].
 pub struct RelationMapUnreadable;

@@ -1,10 +1,11 @@
 //! The progress of replication origins that the server will not read.
 
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::Cluster;
 use pgclinic_format::replication::{ReplicationFault, origin_fault};
-use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -14,25 +15,8 @@ use crate::small_files::ORIGINS;
 const ORIGINS_BYTES_MAX: u64 = 2 << 20;
 
 /// The rule.
-pub static REPLICATION_ORIGIN_FILE: Rule = Rule {
-    name: "replication-origin-file",
-    severity: Severity::Damage,
-    summary: "the progress of replication origins is damaged",
-    explain: "\
-`pg_logical/replorigin_checkpoint` keeps how far each subscription has applied the changes of its publisher, \
-with a magic word and a checksum. Every checkpoint writes it anew, also when there is no subscription. It is cut, \
-or one of the two is wrong.
-
-The server does not start; it ends with a `PANIC`: `replication checkpoint has wrong magic …`, `replication slot \
-checkpoint has wrong checksum …` or `could not read file …`.
-
-Usual causes: a torn or lost write, a disk that was full, an edit by hand.
-
-No rows are at risk. Copy the data directory. If the cluster has no subscriptions (`pg_replication_origin_status` \
-was empty), move the file away: the server starts without it. If it has some, take the file from a backup of the \
-same moment; without it each subscription begins again where its slot on the publisher stands, and may apply \
-changes twice.",
-};
+pub static REPLICATION_ORIGIN_FILE: Rule =
+    Rule::from_page(include_str!("../../rules/replication-origin-file.md"));
 
 /// See [`REPLICATION_ORIGIN_FILE`].
 pub struct ReplicationOriginFile;

@@ -1,10 +1,11 @@
 //! The state of a replication slot that the server will not read.
 
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::Cluster;
 use pgclinic_format::replication::{ReplicationFault, SLOT_HEADER_BYTES, slot_fault};
-use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_cluster::{file_place};
+use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -14,23 +15,8 @@ use crate::small_files::slots;
 const STATE_BYTES_MAX: u64 = 64 << 10;
 
 /// The rule.
-pub static REPLICATION_SLOT_FILE: Rule = Rule {
-    name: "replication-slot-file",
-    severity: Severity::Damage,
-    summary: "the state of a replication slot is damaged",
-    explain: "\
-`pg_replslot/<name>/state` keeps how far the consumer of a replication slot has come, with a magic word, a \
-version and a checksum. It is missing, cut, or one of these is wrong.
-
-The server does not start; it ends with a `PANIC`: `replication slot file … has wrong magic number`, `… has \
-unsupported version`, `checksum mismatch for replication slot file …` or `could not read file …`.
-
-Usual causes: a torn or lost write, a disk that was full, a copy of the folder from another cluster or major.
-
-No rows are at risk. Copy the data directory, then move the folder of the slot away: the server starts without \
-the slot. Its consumer must be given a new one: a standby goes on from the archive or is built anew, a logical \
-subscriber copies its tables again.",
-};
+pub static REPLICATION_SLOT_FILE: Rule =
+    Rule::from_page(include_str!("../../rules/replication-slot-file.md"));
 
 /// See [`REPLICATION_SLOT_FILE`].
 pub struct ReplicationSlotFile;

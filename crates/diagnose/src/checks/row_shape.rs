@@ -9,64 +9,16 @@ use crate::findings::Findings;
 use crate::tuples::{INFOMASK, StoredTuple, columns_apply, tuples};
 
 /// The rule.
-pub static BYTES_BEHIND_LAST_VALUE: Rule = Rule {
-    name: "bytes-behind-last-value",
-    severity: Severity::Damage,
-    summary: "a row is longer than its values",
-    explain: "\
-A row ends where its last value ends; the server computes the length to the byte before it writes. This row \
-has bytes left over, so it was written with more or longer values than its header and its lengths say now.
-
-The server says nothing and reads what the header says: columns at the end of the row come out as null or \
-as their default, or a value is cut short, or everything behind a wrong length is something else. What is \
-missing still stands in the bytes.
-
-The number of attributes in `t_infomask2`, a bit in the bitmap of nulls, the length in front of a value, or \
-the length in the line pointer was overwritten. If every row of the page has it, the page belongs to \
-another table, or to this table before a change that wrote it anew.
-
-Copy the cluster first: an UPDATE of the row makes the loss final. `inspect` shows the bytes. Take the page \
-from a backup or a standby whose copy is sound.",
-};
+pub static BYTES_BEHIND_LAST_VALUE: Rule =
+    Rule::from_page(include_str!("../../rules/bytes-behind-last-value.md"));
 
 /// The rule.
-pub static VARWIDTH_FLAG_WRONG: Rule = Rule {
-    name: "varwidth-flag-wrong",
-    severity: Severity::Damage,
-    summary: "the flag for values of variable width does not fit the values of the row",
-    explain: "\
-`HEAP_HASVARWIDTH` says that the row holds at least one value of variable width. The server sets it exactly \
-when there is one. Here it is missing although there is one, or it is set although there is none.
-
-Missing, it does harm: to get at one column the server takes the place from a table of fixed offsets, which \
-is right only without such values. It reads the column from the wrong place, shows nonsense or crashes; \
-reading all columns of the row is not disturbed. Set without need it costs a little time and nothing else, \
-and is only a warning.
-
-A bit of `t_infomask` flipped, or something else changed what the row seems to hold: the bitmap of nulls, \
-the number of attributes.
-
-Copy the cluster first, then take the page from a backup or a standby whose copy is sound. An UPDATE of the \
-row from a query that reads all its columns writes the flag anew.",
-};
+pub static VARWIDTH_FLAG_WRONG: Rule =
+    Rule::from_page(include_str!("../../rules/varwidth-flag-wrong.md"));
 
 /// The rule.
-pub static NULL_FLAG_WITHOUT_NULL: Rule = Rule {
-    name: "null-flag-without-null",
-    severity: Severity::Warning,
-    summary: "a row has a bitmap of nulls and no null",
-    explain: "\
-`HEAP_HASNULL` says that a bitmap of nulls stands in front of the values. The server writes the bitmap only \
-when there is a null. Here all its bits say that the value is there.
-
-The row reads as it should; by itself this hurts nobody. But no server writes it: a null of this row may \
-have been turned into a value by a changed bit, and then that value, and those behind it, are nonsense.
-
-The bitmap was overwritten, or the row was written by a tool that is not PostgreSQL.
-
-Look at the row's values. If they make sense, an UPDATE of the row writes it anew; if not, copy the cluster \
-and take the page from a backup or a standby.",
-};
+pub static NULL_FLAG_WITHOUT_NULL: Rule =
+    Rule::from_page(include_str!("../../rules/null-flag-without-null.md"));
 
 /// See [`BYTES_BEHIND_LAST_VALUE`], [`VARWIDTH_FLAG_WRONG`] and [`NULL_FLAG_WITHOUT_NULL`].
 pub struct RowShape;

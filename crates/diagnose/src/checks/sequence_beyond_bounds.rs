@@ -5,8 +5,8 @@
 //! `src/backend/commands/sequence.c`.
 
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use super::sequence_tuple::row_of;
 use crate::check::DatabaseCx;
@@ -15,24 +15,8 @@ use crate::inventory::catalogs_are_sure;
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
-pub static SEQUENCE_BEYOND_BOUNDS: Rule = Rule {
-    name: "sequence-beyond-bounds",
-    severity: Severity::Damage,
-    summary: "a sequence stands at a number outside of its bounds",
-    explain: "\
-`pg_sequence` gives every sequence a least and a greatest number, and the server lets no statement set the \
-sequence to a number outside of them. The last value in the sequence's own file is outside.
-
-There is no message when the sequence is read. `nextval` goes on from there: it ends with `nextval: reached \
-maximum value of sequence …`, begins anew from the other end if the sequence may cycle, or hands out numbers that \
-no column of its type can hold. Numbers that come a second time end in duplicate key errors, or in duplicates \
-where no unique index stops them.
-
-The bytes of the row were overwritten, the file is that of another sequence, or somebody edited `pg_sequence`.
-
-No row of a table is touched. Copy the cluster, find the largest key in use (`SELECT max(id) FROM …`), and set the \
-sequence with `setval` a little above it.",
-};
+pub static SEQUENCE_BEYOND_BOUNDS: Rule =
+    Rule::from_page(include_str!("../../rules/sequence-beyond-bounds.md"));
 
 /// See [`SEQUENCE_BEYOND_BOUNDS`].
 pub struct SequenceBeyondBounds;

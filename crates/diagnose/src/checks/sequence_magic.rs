@@ -2,31 +2,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::sequence::{SEQUENCE_MAGIC, SPECIAL_BYTES, magic};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static SEQUENCE_MAGIC_RULE: Rule = Rule {
-    name: "sequence-magic",
-    severity: Severity::Damage,
-    summary: "the page of a sequence lacks the mark of one",
-    explain: "\
-A sequence is a file of one page that ends in a mark, the number 0x1717. Another number stands there.
-
-`nextval` and `setval` stop with `ERROR:  bad magic number in sequence \"…\": …`, and so does every insert \
-into a table whose key comes from this sequence. `pg_dump` fails too where it asks the server for the state \
-of the sequence. A plain `SELECT * FROM` the sequence does not look at the mark and may still show the \
-last value.
-
-The last bytes of the page were overwritten, or the page of another relation was written here.
-
-No row of a table is touched. Copy the cluster, then try to read the last value with `SELECT last_value \
-FROM …`. Without it, take the largest key in use, `SELECT max(id) FROM …`. Drop the sequence and create it \
-again with its old options, attach it to its column (`OWNED BY`, `SET DEFAULT nextval(…)`), and set it \
-with `setval` a little higher than any key ever handed out.",
-};
+pub static SEQUENCE_MAGIC_RULE: Rule =
+    Rule::from_page(include_str!("../../rules/sequence-magic.md"));
 
 /// See [`SEQUENCE_MAGIC_RULE`].
 pub struct SequenceMagic;

@@ -4,32 +4,13 @@ use std::ops::Range;
 
 use pgclinic_format::sequence::COLUMNS;
 use pgclinic_format::{Attribute, Attributes, HeapTuple, LpFlags, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static SEQUENCE_TUPLE: Rule = Rule {
-    name: "sequence-tuple",
-    severity: Severity::Damage,
-    summary: "a sequence does not hold exactly one row of the right shape",
-    explain: "\
-A sequence holds one row, frozen from the start, with three values: `last_value`, `log_cnt` and \
-`is_called`. The server changes it in place and never adds another. This page has no row, more than one, \
-or one whose header or length does not fit.
-
-The server looks at the first line pointer only and trusts what it finds. `nextval` may hand out nonsense \
-or numbers that were used before (duplicate key errors, or duplicates where no unique index stops them), or \
-crash. A row that is not frozen may be invisible: `query to get data of sequence … returned 0 rows (expected \
-1)` is what `pg_dump` says then.
-
-The page was overwritten in part, or another relation's page was written here.
-
-No row of a table is touched. Copy the cluster and keep inserts away from the tables that draw from the \
-sequence. Find the largest key in use with `SELECT max(id) FROM …`, drop the sequence and create it again \
-with its old options, attach it to its column, and set it with `setval` above that key.",
-};
+pub static SEQUENCE_TUPLE: Rule = Rule::from_page(include_str!("../../rules/sequence-tuple.md"));
 
 /// See [`SEQUENCE_TUPLE`].
 pub struct SequenceTuple;

@@ -3,33 +3,14 @@
 use std::ops::Range;
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use super::sequence_tuple::{SequenceRow, row_of};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static SEQUENCE_VALUE: Rule = Rule {
-    name: "sequence-value",
-    severity: Severity::Damage,
-    summary: "a value of a sequence is one that no server writes",
-    explain: "\
-Besides its last value a sequence keeps `is_called`, true or false, and `log_cnt`, how many numbers may \
-still be handed out before the next WAL record, never negative. One of these two has another value here. \
-They stand right behind `last_value`, so that number is under suspicion as well, though any number can \
-be a right one.
-
-There is no message. `nextval` goes on from whatever stands there: a jump ahead that leaves a gap, or a \
-step back that hands out numbers for the second time. That ends in duplicate key errors, or in \
-duplicates where no unique index stops them.
-
-The bytes of the row were overwritten, or a bit of them flipped.
-
-No row of a table is touched. Copy the cluster, then compare `SELECT last_value, log_cnt, is_called FROM …` \
-with the largest key in use, `SELECT max(id) FROM …`, and set the sequence with `setval` a little above \
-the larger of the two that makes sense: it writes all three values anew.",
-};
+pub static SEQUENCE_VALUE: Rule = Rule::from_page(include_str!("../../rules/sequence-value.md"));
 
 /// See [`SEQUENCE_VALUE`].
 pub struct SequenceValue;

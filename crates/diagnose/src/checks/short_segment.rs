@@ -1,32 +1,14 @@
 //! A segment that is not full although later ones hold pages.
 
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
-pub static SHORT_SEGMENT: Rule = Rule {
-    name: "short-segment",
-    severity: Severity::Damage,
-    summary: "a segment is not full although the next ones hold pages",
-    explain: "\
-A relation larger than a segment (1 GB in most builds) lies in several files, and each but the last one \
-is full to the byte. This segment is shorter, and a later one is not empty.
-
-The server takes the end of the first segment that is not full for the end of the relation. Scans stop \
-there without a word: counts are too low and a dump lacks rows. Index scans that lead behind it say \
-`could not open file \"…\" (target block …): previous segment is only … blocks`.
-
-The file was cut, by a full disk while it was copied, an interrupted copy, or a file system that lost its \
-end; or a stray later segment of another day lies behind a relation that really ends here.
-
-Copy all segments first. Compare their lengths with a backup or a standby, and put back the one that \
-differs, then replay the WAL. Until then do not write to the relation and do not `VACUUM` it. An index \
-is made again with `REINDEX`.",
-};
+pub static SHORT_SEGMENT: Rule = Rule::from_page(include_str!("../../rules/short-segment.md"));
 
 /// See [`SHORT_SEGMENT`].
 pub struct ShortSegment;

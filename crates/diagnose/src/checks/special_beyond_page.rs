@@ -1,27 +1,14 @@
 //! `pd_special` lies behind the end of the page.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const SPECIAL_BEYOND_PAGE: Rule = Rule {
-    name: "special-beyond-page",
-    severity: Severity::Damage,
-    summary: "pd_special is beyond the end of the page",
-    explain: "\
-`pd_special` tells where the special space at the end of the page begins; on a table it equals the \
-page size. Here it lies behind the last byte of the page.
-
-The server refuses the page with `invalid page in block …`; all its rows are out of reach, also for \
-`pg_dump`.
-
-Something wrote over the header, or the page belongs to a cluster with larger pages. Take a copy \
-first, then restore the page from a backup or a standby whose copy is sound. The rows are probably \
-whole if the other header fields make sense.",
-};
+pub const SPECIAL_BEYOND_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/special-beyond-page.md"));
 
 /// See [`SPECIAL_BEYOND_PAGE`].
 pub struct SpecialBeyondPage;

@@ -1,26 +1,14 @@
 //! `pd_special` is not MAXALIGNed.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const SPECIAL_MISALIGNED: Rule = Rule {
-    name: "special-misaligned",
-    severity: Severity::Damage,
-    summary: "pd_special is not a multiple of 8",
-    explain: "\
-`pd_special` tells where the special space begins, always at a multiple of 8 bytes. Here it does not.
-
-The server refuses the page with `invalid page in block …`; all its rows are out of reach, also for \
-`pg_dump`.
-
-Something wrote over the header: a stray write, a flipped bit, a damaged copy. Often these two bytes \
-are wrong and the rows are whole. Take a copy first, then restore the page from a backup or a standby \
-whose copy is sound.",
-};
+pub const SPECIAL_MISALIGNED: Rule =
+    Rule::from_page(include_str!("../../rules/special-misaligned.md"));
 
 /// See [`SPECIAL_MISALIGNED`].
 pub struct SpecialMisaligned;

@@ -2,30 +2,15 @@
 
 use pgclinic_format::Fork;
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 
 /// The rule.
-pub const SPECIAL_SIZE_MISMATCH: Rule = Rule {
-    name: "special-size-mismatch",
-    severity: Severity::Damage,
-    summary: "the special space is not as large as this kind of page has it",
-    explain: "\
-Pages of tables have no special space, so their `pd_special` equals the page size. Index pages end in \
-a special space of 8 or 16 bytes, by access method; sequences in one of 8. This page has another size \
-there.
-
-The server does not test this for tables. For indexes it stops with `index … contains corrupted page \
-at block …`.
-
-Either two bytes of the header were overwritten, or the whole page belongs to another relation: a \
-page of an index that was written into a table, or the other way round. Take a copy first. For an \
-index, `REINDEX` builds it anew from the table. For a table, restore the page from a backup or a \
-standby whose copy is sound.",
-};
+pub const SPECIAL_SIZE_MISMATCH: Rule =
+    Rule::from_page(include_str!("../../rules/special-size-mismatch.md"));
 
 /// See [`SPECIAL_SIZE_MISMATCH`].
 pub struct SpecialSizeMismatch;

@@ -5,30 +5,15 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::spgist_chains::{ChainFault, Chains};
 
 /// The rule.
-pub static SPGIST_LEAF_CHAIN: Rule = Rule {
-    name: "spgist-leaf-chain",
-    severity: Severity::Damage,
-    summary: "a chain of leaf tuples of an SP-GiST index is broken",
-    explain: "\
-The rows of an SP-GiST index that lie under the same node are chained on their page: each leaf tuple names \
-the line pointer of the next. Here such a link leads to a tuple that is not there or not live, two tuples \
-name the same next one, tuples name each other in a circle, or a root that is a leaf has links at all.
-
-Searches follow the links: they lose the rows behind the break, return rows of another node, fail with \
-`unexpected SPGiST tuple state`, or go round in a circle until they are cancelled. VACUUM stops with \
-`inconsistent tuple chain links in page … of index …`.
-
-Usual causes are flipped bits and stray writes.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static SPGIST_LEAF_CHAIN: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-leaf-chain.md"));
 
 /// See [`SPGIST_LEAF_CHAIN`].
 pub struct SpgistLeafChain;

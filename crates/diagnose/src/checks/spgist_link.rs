@@ -5,48 +5,18 @@
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, SpgistPage, State};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
 
 /// Links.
-pub static SPGIST_LINK: Rule = Rule {
-    name: "spgist-link",
-    severity: Severity::Damage,
-    summary: "an SP-GiST tuple leads to a block behind the end of the index, or to a root",
-    explain: "\
-The nodes of an inner SP-GiST tuple, and the redirects that moved tuples leave behind, lead to a block and \
-a line pointer. Here the block is not smaller than the number of blocks of the index, or it is one of the \
-first three, which hold the meta page and the two roots and to which nothing leads.
-
-A search or insertion that follows the link fails with `could not read block …`, starts again at the root \
-without an end, or crashes the server. A redirect is followed by VACUUM and by searches that were under \
-way when it was made.
-
-Either the page is damaged, or the file is: it was cut, a later segment is missing, or an older and \
-shorter copy of it was put back.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static SPGIST_LINK: Rule = Rule::from_page(include_str!("../../rules/spgist-link.md"));
 
 /// Hints on the meta page.
-pub static SPGIST_CACHED_PAGE: Rule = Rule {
-    name: "spgist-cached-page",
-    severity: Severity::Warning,
-    summary: "the meta page of an SP-GiST index proposes a block that cannot be used",
-    explain: "\
-The meta page of an SP-GiST index keeps the numbers of pages that had room when they were used last. The \
-server writes them without a record in the WAL and checks most of what they say, so that old numbers do no \
-harm. But a block behind the end of the index makes insertions fail with `could not read block …`, and one \
-of the first three blocks would be filled with tuples that do not belong there.
-
-After a crash of the operating system such numbers can be left in good faith: the meta page reached the \
-disk, the longer file did not.
-
-Nothing is lost. `REINDEX` the index before it is written to.",
-};
+pub static SPGIST_CACHED_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-cached-page.md"));
 
 /// See [`SPGIST_LINK`] and [`SPGIST_CACHED_PAGE`].
 pub struct SpgistLink;

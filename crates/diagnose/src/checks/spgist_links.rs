@@ -12,9 +12,9 @@ use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage, State};
 use pgclinic_format::types::Tid;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
 use pgclinic_spill::SortedRuns;
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
@@ -23,61 +23,15 @@ use crate::spgist_nodes::{Promise, ValueKind};
 use crate::spgist_tree::{Holds, SpgistTree, Visit};
 
 /// Downlinks.
-pub static SPGIST_DOWNLINK: Rule = Rule {
-    name: "spgist-downlink",
-    severity: Severity::Damage,
-    summary: "a node of an SP-GiST index leads to a tuple that it cannot lead to",
-    explain: "\
-The nodes of inner SP-GiST tuples lead to other inner tuples, or to the first of a chain of leaf tuples. \
-Each such tuple has one node that leads to it. Here a node leads to a tuple that another node leads to as \
-well, to one in the middle of a chain, to one that is not there, was moved or was freed, or from the tree \
-of values into that of nulls.
-
-A search that comes through here returns rows twice, misses rows, or fails with `unexpected SPGiST tuple \
-state`; an insertion spreads the damage.
-
-Usual causes: a stray write or flipped bits in the node, or an older copy of one of the two pages, so that \
-one of them does not know that the tuple was moved.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static SPGIST_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/spgist-downlink.md"));
 
 /// Lost tuples.
-pub static SPGIST_UNREACHABLE: Rule = Rule {
-    name: "spgist-unreachable",
-    severity: Severity::Damage,
-    summary: "no way leads from the root of an SP-GiST index to some of its tuples",
-    explain: "\
-Every inner tuple of an SP-GiST index, and every chain of rows on a leaf page, hangs on a node of another \
-tuple. To the tuples told of here no node leads that can be reached from the root.
-
-Searches never see their rows: queries that use the index lose them without a word. VACUUM still removes \
-dead rows there, so nothing else shows.
-
-Usual causes: the inner tuple above was damaged or lost (then the finding there is the root of this one), \
-or an older copy of its page was put back.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static SPGIST_UNREACHABLE: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-unreachable.md"));
 
 /// Values.
-pub static SPGIST_VALUE_OUTSIDE_NODE: Rule = Rule {
-    name: "spgist-value-outside-node",
-    severity: Severity::Damage,
-    summary: "a value of an SP-GiST index lies under a node where it does not belong",
-    explain: "\
-An SP-GiST index divides its values: points and boxes by where they lie around a centre or a line, texts \
-by their next byte. Here a value lies on another side than the nodes above it say, or text goes on below a \
-node that stands for the end of the text.
-
-Queries for that value look elsewhere and lose the row, while others find it or return a text with wrong \
-letters, which an index-only scan takes for the row's own.
-
-Either the value or a centre above it was changed by something other than the server, or one of the pages \
-is an older copy.
-
-Rows of the table are not at risk. `REINDEX` the index.",
-};
+pub static SPGIST_VALUE_OUTSIDE_NODE: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-value-outside-node.md"));
 
 /// See [`SPGIST_DOWNLINK`], [`SPGIST_UNREACHABLE`] and [`SPGIST_VALUE_OUTSIDE_NODE`].
 pub struct SpgistLinks;

@@ -4,28 +4,14 @@
 
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SPGIST_META, SpgistPage};
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static SPGIST_PAGE_FLAGS: Rule = Rule {
-    name: "spgist-page-flags",
-    severity: Severity::Damage,
-    summary: "an SP-GiST page says things of itself that exclude each other",
-    explain: "\
-Flags in the special space of an SP-GiST page say whether it is the meta page, whether its tuples are rows, \
-and whether it belongs to the tree of nulls. Block 0 is the meta page and nothing else, block 1 the root \
-of the values, block 2 the root of the nulls. Here a flag does not fit the others or the block.
-
-The server believes the flags: it takes nulls for values and calls the operator class with garbage, or \
-leaves rows out of answers. Queries fail, lose rows, or crash the server.
-
-Usual causes are a stray write into the last bytes of the page, or a page that belongs to another block.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static SPGIST_PAGE_FLAGS: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-page-flags.md"));
 
 /// See [`SPGIST_PAGE_FLAGS`].
 pub struct SpgistPageFlags;

@@ -9,31 +9,14 @@ use pgclinic_format::spgist::{
 };
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::spgist_nodes::ValueKind;
 
 /// The rule.
-pub static SPGIST_TUPLE: Rule = Rule {
-    name: "spgist-tuple",
-    severity: Severity::Damage,
-    summary: "a tuple of an SP-GiST index does not fit its size, its parts or its columns",
-    explain: "\
-A tuple of an SP-GiST index says how long it is and what it is: a row, an inner tuple with a prefix and \
-nodes, or what is left of one that was moved. Here the length is not that of its line pointer, the nodes \
-do not fill the tuple, some nodes have labels and others none, labels of a tree of texts are out of order, \
-a value ends behind the tuple, or the tuple cannot stand on this kind of page.
-
-The server reads the parts without looking twice: queries give wrong answers, fail with `invalid memory \
-alloc request size`, `some but not all node labels are null in SPGiST inner tuple` or `unexpected SPGiST \
-tuple state`, or crash the server.
-
-Usual causes are flipped bits and stray writes; look for more findings on this page.
-
-Rows of the table are not at risk. Keep a copy of the file, then `REINDEX` the index.",
-};
+pub static SPGIST_TUPLE: Rule = Rule::from_page(include_str!("../../rules/spgist-tuple.md"));
 
 /// See [`SPGIST_TUPLE`].
 pub struct SpgistTuple;

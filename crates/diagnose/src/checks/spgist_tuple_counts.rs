@@ -5,29 +5,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{SpgistPage, State};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static SPGIST_TUPLE_COUNTS: Rule = Rule {
-    name: "spgist-tuple-counts",
-    severity: Severity::Warning,
-    summary: "an SP-GiST page has another number of redirects or placeholders than it says",
-    explain: "\
-When the server moves tuples of an SP-GiST index, it leaves redirects and placeholders behind, and counts \
-them in the special space of the page, so that it knows without looking whether there is room to use again. \
-Here the counts are not those of the tuples on the page.
-
-With counts that are too high the server looks for what is not there; with counts that are too low \
-redirects are never cleaned up and their room is lost. Answers stay right as long as the tuples are. But \
-the server never writes such a page, so something else did: either the counts or the states of tuples \
-were changed.
-
-Rows of the table are not at risk. Look for more findings on this page, keep a copy of the file, then \
-`REINDEX` the index.",
-};
+pub static SPGIST_TUPLE_COUNTS: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-tuple-counts.md"));
 
 /// See [`SPGIST_TUPLE_COUNTS`].
 pub struct SpgistTupleCounts;

@@ -11,27 +11,7 @@ use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static STATUS_FILE_CUT: Rule = Rule {
-    name: "status-file-cut",
-    severity: Severity::Damage,
-    summary: "a file with the status of transactions or multixacts has a wrong length",
-    explain: "\
-The files of `pg_xact`, `pg_multixact` and `pg_commit_ts` grow page by page up to 32 pages (256 kB in most \
-builds). This one ends before a number that was given out, is no multiple of a page, or is longer than a file can \
-be.
-
-If the lost part holds the next number, the server does not start: `could not access status of transaction …`, \
-with the detail `Could not read from file \"pg_xact/…\" at offset …: read too few bytes.` Otherwise queries say so \
-when they come upon a row whose transaction stands in the lost part.
-
-Usual causes: a disk that was full, an interrupted copy, or a file system that lost the end of a file after a \
-power failure.
-
-Copy the data directory before the server runs again. Take the file from a backup or a standby of this cluster; \
-what stands before the cut is the same there. Padding with zeros makes all transactions of the lost part count as \
-rolled back: only on a copy, and only to dump what can still be read. The files of `pg_subtrans`, `pg_notify` and \
-`pg_serial` are written anew at each start, so there it is only a note.",
-};
+pub static STATUS_FILE_CUT: Rule = Rule::from_page(include_str!("../../rules/status-file-cut.md"));
 
 /// See [`STATUS_FILE_CUT`].
 pub struct StatusFileCut;

@@ -5,11 +5,11 @@
 //! begins, with a transaction of known end just before it.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::status::{StatusLimits, StatusPages, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::xact_status;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
+use pgclinic_cluster::status::{StatusLimits, status_limits, StatusPages};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -20,26 +20,8 @@ const SECTOR_BYTES: usize = 512;
 const PER_BYTE: usize = 4;
 
 /// The rule.
-pub static STATUS_FILE_ZEROED: Rule = Rule {
-    name: "status-file-zeroed",
-    severity: Severity::Damage,
-    summary: "the status of transactions was overwritten with zeros",
-    explain: "\
-In `pg_xact` two bits of 0 mean that a transaction is still running; after a restart such a transaction counts as \
-rolled back. Here a whole sector or page holds nothing but zeros, it begins just where a sector of the disk \
-begins, and the transaction before it has a known end. Transactions do not end in that way: something wrote zeros \
-over the file.
-
-The server says nothing. Rows that these transactions wrote disappear from every query unless their hint bits \
-were set before, and rows that they deleted come back. Whatever reads such a row first sets hint bits that make \
-the loss lasting, and the next `VACUUM` removes the rows.
-
-Usual causes: a file system or a disk that lost writes in a power failure, a sparse copy, a file that was made of \
-zeros to silence `could not access status of transaction …`.
-
-Stop the server at once, and copy the data directory. Take the file from a backup or a standby of this cluster: \
-files that are full are the same everywhere. Then check the tables for rows that were marked in the meantime.",
-};
+pub static STATUS_FILE_ZEROED: Rule =
+    Rule::from_page(include_str!("../../rules/status-file-zeroed.md"));
 
 /// See [`STATUS_FILE_ZEROED`].
 pub struct StatusFileZeroed;

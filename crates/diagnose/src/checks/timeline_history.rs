@@ -9,27 +9,8 @@ use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static TIMELINE_HISTORY: Rule = Rule {
-    name: "timeline-history",
-    severity: Severity::Damage,
-    summary: "a timeline's history file makes no sense or contradicts the control file",
-    explain: "\
-Whenever a cluster is promoted or recovered to a point in time, its WAL goes on under the number of a new \
-timeline, and a small text file `0000000N.history` in `pg_wal` lists which timelines it descends from and \
-at which position each was left. The server reads the file of its own timeline whenever it recovers. Here \
-a file has a line that no server writes, or it says that the cluster's timeline was left before the last \
-checkpoint of that timeline.
-
-The server refuses to recover (`syntax error in history file`, `requested timeline … is not a child of \
-this server's history`) or looks for WAL in the wrong files. A cluster that was shut down in good order \
-starts all the same.
-
-Causes: an edited or cut file, histories of another cluster in the archive or in `pg_wal`, a damaged disk.
-
-Take the file from the archive, a standby or a backup. It can be written anew by hand: one line for each \
-earlier timeline, oldest first, with its number, a tab, the position at which it was left, a tab and a \
-reason. A broken history of a timeline that this cluster does not stand on is a warning.",
-};
+pub static TIMELINE_HISTORY: Rule =
+    Rule::from_page(include_str!("../../rules/timeline-history.md"));
 
 /// See [`TIMELINE_HISTORY`].
 pub struct TimelineHistory;

@@ -3,35 +3,15 @@
 use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::{Page, Varlena};
-use pgclinic_model::document::Kind;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Kind};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{LongValue, StoredTuple, columns_apply, tuples};
 
 /// The rule.
-pub static TOAST_POINTER: Rule = Rule {
-    name: "toast-pointer",
-    severity: Severity::Damage,
-    summary: "a pointer to TOAST contradicts the catalog, its row or itself",
-    explain: "\
-A value too long for its page lies in pieces in the table's TOAST relation, and the row keeps a pointer of \
-18 bytes: size before compression, size as stored, number of the value, OID of the TOAST relation. Here \
-one of these cannot be: the OID is not that of this table's TOAST relation, the sizes contradict each other \
-or are beyond 1 GB, the compression method does not exist, or the row lacks the flag `HEAP_HASEXTERNAL` \
-that tells of pointers.
-
-Whoever reads the column gets `could not open relation with OID …`, `missing chunk number 0 for toast value \
-…`, `unexpected chunk size …` or `invalid memory alloc request size …`. Without the flag the value can be \
-read, until a rewrite of the table leaves its pieces behind and it is lost.
-
-The pointer was overwritten, or the page came from another table or cluster. The pieces in the TOAST \
-relation are most likely whole.
-
-Copy the cluster first. The other columns can be selected by `ctid`. Take the page from a backup or a \
-standby whose copy is sound; do not run VACUUM FULL or CLUSTER before.",
-};
+pub static TOAST_POINTER: Rule = Rule::from_page(include_str!("../../rules/toast-pointer.md"));
 
 /// See [`TOAST_POINTER`].
 pub struct ToastPointerCheck;

@@ -11,7 +11,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
@@ -27,77 +27,23 @@ const SORT_BYTES_MIN: u64 = 1 << 20;
 const RUNS_FOLLOWED: usize = 100;
 
 /// A value without chunks.
-pub const TOAST_VALUE_MISSING: Rule = Rule {
-    name: "toast-value-missing",
-    severity: Severity::Damage,
-    summary: "a row points to a long value that its TOAST relation does not hold",
-    explain: "\
-A value that does not fit its row stands in the table's TOAST relation, cut in chunks, and the row keeps its number. Here no \
-live chunk has that number.
-
-Either the TOAST relation lost a page (zeroed, or an older copy), or the pointer in the row was overwritten, or a row that was \
-deleted long ago came back to life.
-
-Reading the column fails with `missing chunk number 0 for toast value …`; a dump of the table stops there. The other columns of \
-the row are sound. Take the damaged pages from a backup; without one, save the other columns and set this one anew.",
-};
+pub const TOAST_VALUE_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/toast-value-missing.md"));
 
 /// A value with a chunk too few or too many.
-pub const TOAST_VALUE_INCOMPLETE: Rule = Rule {
-    name: "toast-value-incomplete",
-    severity: Severity::Damage,
-    summary: "chunks of a long value are missing, doubled, or more than it has",
-    explain: "\
-The chunks of a long value are numbered from 0 without a gap, and its length tells how many there are. Here one is missing, \
-there twice, or there are more.
-
-A page of the TOAST relation was lost or replaced by an older copy, or the number in a chunk was overwritten.
-
-Reading the column fails with `missing chunk number …` or `unexpected chunk number …`. The other columns of the row are sound, \
-and so are the other chunks. Take the damaged pages from a backup; without one, the chunks that are left can still be read.",
-};
+pub const TOAST_VALUE_INCOMPLETE: Rule =
+    Rule::from_page(include_str!("../../rules/toast-value-incomplete.md"));
 
 /// A value of another length.
-pub const TOAST_VALUE_SIZE: Rule = Rule {
-    name: "toast-value-size",
-    severity: Severity::Damage,
-    summary: "the chunks of a long value do not have the length that its row says",
-    explain: "\
-A row keeps the stored length of its long value; every chunk but the last is of full size. Here the chunks have another length \
-in all, or one in the middle is short.
-
-A few bytes of the row's pointer or of a chunk's header were overwritten.
-
-Reading the column fails with `unexpected chunk size …`. Take the page from a backup or a standby.",
-};
+pub const TOAST_VALUE_SIZE: Rule = Rule::from_page(include_str!("../../rules/toast-value-size.md"));
 
 /// A value that does not unpack.
-pub const TOAST_VALUE_CORRUPT: Rule = Rule {
-    name: "toast-value-corrupt",
-    severity: Severity::Damage,
-    summary: "a compressed long value does not unpack to the length that its row says",
-    explain: "\
-A long value may be compressed before it is cut in chunks. Its chunks are all here, but what they hold does not unpack, or to \
-another length than the row says, or with another method.
-
-Bytes of a chunk were overwritten; with data checksums the page says so too.
-
-Reading the column fails with `compressed pglz data is corrupt` or `compressed lz4 data is corrupt`, or gives a wrong value. \
-Take the page from a backup or a standby.",
-};
+pub const TOAST_VALUE_CORRUPT: Rule =
+    Rule::from_page(include_str!("../../rules/toast-value-corrupt.md"));
 
 /// Chunks without a row.
-pub const TOAST_VALUE_ORPHANED: Rule = Rule {
-    name: "toast-value-orphaned",
-    severity: Severity::Note,
-    summary: "long values to which no row points",
-    explain: "\
-Live chunks stand in a TOAST relation and no row version of the table points to their value. They take room and harm nobody. \
-VACUUM FULL and CLUSTER leave some behind when they move rows that are dead but still seen by somebody.
-
-If rows of the table were lost (a zeroed page, a cut file), these are their long values: save them before you rewrite the \
-table. Otherwise `VACUUM FULL` of the table gives the room back.",
-};
+pub const TOAST_VALUE_ORPHANED: Rule =
+    Rule::from_page(include_str!("../../rules/toast-value-orphaned.md"));
 
 /// Compares TOAST pointers with TOAST values, both ways.
 pub struct ToastValues;

@@ -1,7 +1,7 @@
 //! A piece of a long value is itself compressed or a pointer.
 
 use pgclinic_format::{ColumnLayout, Page, Varlena};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};
@@ -9,25 +9,8 @@ use crate::findings::{Draft, Findings};
 use crate::tuples::is_surely_live;
 
 /// The rule.
-pub static TOASTED_TOAST_CHUNK: Rule = Rule {
-    name: "toasted-toast-chunk",
-    severity: Severity::Damage,
-    summary: "a chunk in a TOAST relation is itself compressed or a pointer",
-    explain: "\
-Long values are cut into chunks, and each chunk is a row of the TOAST relation with its bytes as they are. \
-(If the value is compressed, that was done before the cutting.) The bytes of this chunk claim to be \
-compressed once more, or to be a pointer to yet another value. No server writes that.
-
-Whoever reads the value gets `ERROR:  found toasted toast chunk for toast value … in pg_toast_…`. It ends \
-every query and dump that reads that column of that row; all other values of the table can be read.
-
-The length word in front of the chunk was overwritten, or a bit of it flipped. The bytes behind it are \
-often whole.
-
-Copy the cluster first, then take the page of the TOAST relation from a backup or a standby whose copy is \
-sound. If there is none, find the row that owns the value (read the column row by row until it fails), \
-and set that column to NULL or to a value known from elsewhere, so that dumps pass again.",
-};
+pub static TOASTED_TOAST_CHUNK: Rule =
+    Rule::from_page(include_str!("../../rules/toasted-toast-chunk.md"));
 
 /// See [`TOASTED_TOAST_CHUNK`].
 pub struct ToastedToastChunk;

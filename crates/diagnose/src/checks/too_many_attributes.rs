@@ -1,33 +1,15 @@
 //! A tuple stores more attributes than its relation has columns.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{INFOMASK2, StoredTuple, columns_apply, tuples};
 
 /// The rule.
-pub static TOO_MANY_ATTRIBUTES: Rule = Rule {
-    name: "too-many-attributes",
-    severity: Severity::Damage,
-    summary: "a row stores more attributes than its table has columns",
-    explain: "\
-The header of each row says how many attributes it stores. It may be fewer than the table has columns \
-(those added later are filled in from the catalog), never more, dropped columns counted. This row says \
-more. Rows of a transaction that rolled back are left out, as they may have been written under a column \
-that never came to be.
-
-The server reads only the columns it knows and ignores the number, so there is no message of its own. But \
-where the row has nulls the number also decides how long the bitmap is and where the values begin, and \
-`amcheck` says `number of attributes … exceeds maximum expected for table`.
-
-Two bytes of the header were overwritten, or this page belongs to another table with more columns. If the \
-bitmap is right otherwise, the values can be read.
-
-Copy the cluster first. Take the page from a backup or a standby whose copy is sound; if the whole page \
-is foreign, look for its twin in other relations.",
-};
+pub static TOO_MANY_ATTRIBUTES: Rule =
+    Rule::from_page(include_str!("../../rules/too-many-attributes.md"));
 
 /// `MaxHeapAttributeNumber`: columns of the widest table.
 const COLUMNS_MAX: usize = 1600;

@@ -10,8 +10,8 @@ use pgclinic_format::btree::{BtreePage, BtreeTuple, NO_PAGE};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::{INDEX_NULL_MASK, IndexTuple};
 use pgclinic_format::types::Tid;
-use pgclinic_model::document::Level;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::{Rule};
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
@@ -26,21 +26,8 @@ const VERSIONS_MAX: usize = 10_000;
 const LIVE_MAX: usize = 1_000_000;
 
 /// The rule.
-pub const UNIQUE_KEY_DOUBLED: Rule = Rule {
-    name: "unique-key-doubled",
-    severity: Severity::Damage,
-    summary: "two live rows have the same key in a unique index",
-    explain: "\
-A unique index lets one live row have a key. Here several live rows have the same one.
-
-Usually the index could not find the first row when the second was inserted: it was damaged, or text is ordered otherwise \
-since the C library or ICU changed. A deletion that was lost (an older copy of a page of the table, or of pg_xact) brings an \
-old version of a row back to life, too.
-
-Updates and foreign keys hit one row or the other, a dump cannot be restored with its constraints, and `REINDEX` fails with \
-`could not create unique index`. Keep a copy, compare the rows with a backup, delete or change the wrong one by its ctid, \
-then `REINDEX`.",
-};
+pub const UNIQUE_KEY_DOUBLED: Rule =
+    Rule::from_page(include_str!("../../rules/unique-key-doubled.md"));
 
 /// See [`UNIQUE_KEY_DOUBLED`].
 pub struct UniqueKeyDoubled;

@@ -2,32 +2,15 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_HASOID_OLD, INFOMASK2_UNUSED};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{INFOMASK, INFOMASK2, tuples};
 
 /// The rule.
-pub static UNUSED_INFOMASK_BITS: Rule = Rule {
-    name: "unused-infomask-bits",
-    severity: Severity::Damage,
-    summary: "flag bits of a row are set that no server sets",
-    explain: "\
-Two words of flags stand in the header of each row. Two bits of `t_infomask2` (0x1800) have never had a \
-meaning, and `HEAP_HASOID_OLD` in `t_infomask` marked rows with an OID in front, which went away in \
-version 12; `pg_upgrade` refuses such tables. One of these bits is set here.
-
-The server ignores them, so there is no message and the row can be read. What worries is how they came to \
-be set: the other bits of the same word are as likely to be wrong, and they decide whether the row is \
-visible, locked, deleted or has nulls.
-
-A flipped bit in memory or on disk is the usual cause, or a stray write over the header.
-
-Compare the row with a backup or a standby. Copy the cluster, then put the page back from a copy that is \
-sound. If nothing else is wrong with the row, an `UPDATE` of it writes a fresh header. Test the memory of \
-the machine.",
-};
+pub static UNUSED_INFOMASK_BITS: Rule =
+    Rule::from_page(include_str!("../../rules/unused-infomask-bits.md"));
 
 /// See [`UNUSED_INFOMASK_BITS`].
 pub struct UnusedInfomaskBits;

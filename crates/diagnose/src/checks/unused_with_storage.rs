@@ -1,33 +1,15 @@
 //! A free line pointer that still names bytes.
 
 use pgclinic_format::{LpFlags, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::line_pointers::pointer_bytes;
 
 /// The rule.
-pub static UNUSED_WITH_STORAGE: Rule = Rule {
-    name: "unused-with-storage",
-    severity: Severity::Damage,
-    summary: "an unused line pointer has a length",
-    explain: "\
-A line pointer that is free for use (`LP_UNUSED`) has length 0: the server clears all of it when it frees \
-it. This one is marked unused and has a length, so most likely it named a live row until its two state \
-bits were changed.
-
-The server mostly says nothing. The row is gone from every scan; an index that points here finds nothing; \
-the next VACUUM or prune of the page counts its bytes as free and writes over them. Until then the row \
-can be brought back whole.
-
-The usual causes are a flipped bit, a stray write into the array of line pointers, or a well-meant edit \
-with a hex editor.
-
-Keep VACUUM and writes away from the table (stop the server if you can) and copy the cluster now. Then \
-take the page from a backup or a standby whose copy is sound. On an index page no row is at risk: use \
-`REINDEX`.",
-};
+pub static UNUSED_WITH_STORAGE: Rule =
+    Rule::from_page(include_str!("../../rules/unused-with-storage.md"));
 
 /// See [`UNUSED_WITH_STORAGE`].
 pub struct UnusedWithStorage;

@@ -6,7 +6,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, Page};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
@@ -15,67 +15,16 @@ use crate::tuples::{INFOMASK, INFOMASK2, StoredTuple, XMIN};
 use crate::update_chains::Chains;
 
 /// The rule.
-pub static UPDATE_OUTLIVES_ROW: Rule = Rule {
-    name: "update-outlives-row",
-    severity: Severity::Damage,
-    summary: "an update is valid though the insertion of the row it updated is not",
-    explain: "\
-A transaction can only update a row that it sees: one whose insertion committed, or one that it inserted \
-itself. So when the next version of a row is valid, the version before it must be too. Here the commit log \
-says that the next version was committed (or is part of a prepared transaction) and that the insertion of \
-the version before it was rolled back or never finished.
-
-Queries show the new version, if they come to it: a sequential scan does; an index search that begins at \
-the old version may stop there. VACUUM removes the old version as garbage, and the new one then hangs in \
-the air. There is no message; `amcheck` reports it from version 16 on.
-
-One of the two `xmin` was overwritten, or a part of `pg_xact` is older than the table, for instance after \
-an incomplete restore. In the second case many rows have it.
-
-Copy the cluster first. Take the page, or the files of `pg_xact`, from a backup or a standby whose copy is \
-sound.",
-};
+pub static UPDATE_OUTLIVES_ROW: Rule =
+    Rule::from_page(include_str!("../../rules/update-outlives-row.md"));
 
 /// The rule.
-pub static UPDATE_HALF_DONE: Rule = Rule {
-    name: "update-half-done",
-    severity: Severity::Damage,
-    summary: "of an updated row both versions are valid, or neither",
-    explain: "\
-An update ends one version of a row and begins the next, in one transaction: either both happened or \
-neither. Here the flags of the two versions say different things about that one transaction. Either the \
-old version says it was rolled back and the new one that it committed, so that the row is there twice; or \
-the other way round, so that it is gone. The commit log no longer reaches back to it, so only a copy can \
-tell which is right.
-
-There is no message. Sums are wrong, unique keys appear twice, or a row is missing.
-
-A hint bit of one of the two headers was overwritten.
-
-Copy the cluster first. Compare the row with a backup or a standby, and take the page from there.",
-};
+pub static UPDATE_HALF_DONE: Rule =
+    Rule::from_page(include_str!("../../rules/update-half-done.md"));
 
 /// The rule.
-pub static HEAP_ONLY_WITHOUT_CHAIN: Rule = Rule {
-    name: "heap-only-without-chain",
-    severity: Severity::Damage,
-    summary: "a row that no index knows is not part of an update chain",
-    explain: "\
-`HEAP_ONLY_TUPLE` says that no index entry leads to this row: it is found through the older versions of \
-the row on the same page, or through the redirect that took their place. Nothing on the page leads here.
-
-A sequential scan shows the row, an index search does not: the same query gives different answers, unique \
-keys can be inserted twice, and foreign keys are checked against nothing. VACUUM cannot clean up behind it. \
-There is no message; `amcheck` reports it from version 16 on: `tuple is root of chain but is marked as \
-heap-only tuple`.
-
-What led here was overwritten (a redirect, a line pointer, the `t_ctid` or `xmax` of the version before), \
-or the flag itself was.
-
-Copy the cluster first. Take the page from a backup or a standby whose copy is sound. Without one, copy the \
-rows into a new table by a sequential scan (`SET enable_indexscan = off; SET enable_bitmapscan = off; SET \
-enable_indexonlyscan = off;`).",
-};
+pub static HEAP_ONLY_WITHOUT_CHAIN: Rule =
+    Rule::from_page(include_str!("../../rules/heap-only-without-chain.md"));
 
 /// See [`UPDATE_OUTLIVES_ROW`], [`UPDATE_HALF_DONE`] and [`HEAP_ONLY_WITHOUT_CHAIN`].
 pub struct UpdateChainFates;

@@ -3,7 +3,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
@@ -13,66 +13,16 @@ use crate::tuples::{CTID, INFOMASK2};
 use crate::update_chains::{Chains, Step};
 
 /// The rule.
-pub static UPDATE_CHAINS_MEET: Rule = Rule {
-    name: "update-chains-meet",
-    severity: Severity::Damage,
-    summary: "two rows, or two redirects, lead to the same next version",
-    explain: "\
-When a row is updated, the old version leads to the new one by `t_ctid`; when the old version is gone, a \
-redirect takes its place. Each version has one predecessor. Here two line pointers lead to the same one, \
-and the transaction numbers of both fit.
-
-A sequential scan shows the version once. A search through an index comes to it from two index entries, so \
-the same row appears twice, or under a key that is not its own; an UPDATE or DELETE that follows the chain \
-of one row may change the other. There is no message; `amcheck` reports it from version 16 on: `redirect \
-line pointer points to offset …, but offset … also points there`.
-
-One of the two was overwritten: a line pointer, a `t_ctid` or an `xmax`. The row that it led to before may \
-have no index entry any more.
-
-Copy the cluster first. Compare the rows with a backup or a standby, by a sequential scan and by the \
-index, and take the page from there.",
-};
+pub static UPDATE_CHAINS_MEET: Rule =
+    Rule::from_page(include_str!("../../rules/update-chains-meet.md"));
 
 /// The rule.
-pub static UPDATE_CHAIN_CYCLE: Rule = Rule {
-    name: "update-chain-cycle",
-    severity: Severity::Damage,
-    summary: "the versions of a row lead back to where they began",
-    explain: "\
-Each version of an updated row leads to its next version by `t_ctid`, and the last one to itself. Here the \
-versions lead in a circle, with transaction numbers that fit at every step.
-
-A session that follows the chain, for an index search, for `SELECT … FOR UPDATE` or for an UPDATE of a row \
-that somebody else has changed, goes round and round. It holds a lock on the page while it does, and can \
-not be cancelled; others pile up behind it, and only an immediate shutdown ends it.
-
-`t_ctid` or a transaction number was overwritten, most likely together with its neighbours.
-
-Keep sessions away from the table, VACUUM included. Copy the cluster, then take the page from a backup or \
-a standby whose copy is sound.",
-};
+pub static UPDATE_CHAIN_CYCLE: Rule =
+    Rule::from_page(include_str!("../../rules/update-chain-cycle.md"));
 
 /// The rule.
-pub static HOT_FLAGS_DISAGREE: Rule = Rule {
-    name: "hot-flags-disagree",
-    severity: Severity::Damage,
-    summary: "an updated row and its next version disagree whether the update was in place",
-    explain: "\
-An update that changes no indexed column can be made in place (HOT): the old version says \
-`HEAP_HOT_UPDATED`, the new one `HEAP_ONLY_TUPLE`, and no index entry is made. For any other update both \
-flags are off. Here one of the two is on and the other is off.
-
-If the old version denies it, an index search stops there: the new version, which has no index entry of its \
-own, is found by sequential scans only. If the new version denies it, it is found twice. VACUUM may take the \
-one for removable, or leave an index entry that leads to nothing. There is no message; `amcheck` reports it \
-from version 16 on.
-
-A bit of `t_infomask2` flipped, or one of the two headers was overwritten.
-
-Copy the cluster first. Compare the row by a sequential scan and by its index with a backup or a standby, \
-and take the page from there.",
-};
+pub static HOT_FLAGS_DISAGREE: Rule =
+    Rule::from_page(include_str!("../../rules/hot-flags-disagree.md"));
 
 /// See [`UPDATE_CHAINS_MEET`], [`UPDATE_CHAIN_CYCLE`] and [`HOT_FLAGS_DISAGREE`].
 pub struct UpdateChainLinks;

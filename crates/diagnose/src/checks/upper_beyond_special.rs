@@ -1,27 +1,14 @@
 //! `pd_upper` lies behind `pd_special`.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const UPPER_BEYOND_SPECIAL: Rule = Rule {
-    name: "upper-beyond-special",
-    severity: Severity::Damage,
-    summary: "pd_upper is beyond pd_special",
-    explain: "\
-`pd_upper` tells where the items begin and `pd_special` where they end. Here they begin behind their \
-end.
-
-The server refuses the page with `invalid page in block …`; all its rows are out of reach, also for \
-`pg_dump`.
-
-Something wrote over the first bytes of the page: a stray write, a bad disk or controller, a damaged \
-copy. Often two bytes are wrong and the rows are whole. Take a copy first, then restore the page from \
-a backup or a standby whose copy is sound. `zero_damaged_pages` would throw the rows away.",
-};
+pub const UPPER_BEYOND_SPECIAL: Rule =
+    Rule::from_page(include_str!("../../rules/upper-beyond-special.md"));
 
 /// See [`UPPER_BEYOND_SPECIAL`].
 pub struct UpperBeyondSpecial;

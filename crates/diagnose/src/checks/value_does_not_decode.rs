@@ -7,7 +7,7 @@ use pgclinic_cluster::{RowState, row_state};
 use pgclinic_format::datum::Prober;
 use pgclinic_format::{Attribute, HeapTuple, Page, Varlena, varlena};
 use pgclinic_model::document::{Level, NotChecked};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
@@ -18,46 +18,12 @@ use crate::tuples::{StoredTuple, is_surely_live, tuples};
 const UNPACKED_MAX: u32 = 64 << 20;
 
 /// The rule.
-pub static VALUE_DOES_NOT_DECODE: Rule = Rule {
-    name: "value-does-not-decode",
-    severity: Severity::Damage,
-    summary: "the bytes of a value are no value of its type",
-    explain: "\
-Each type has a form in which its values are stored: a numeric has digits below 10000, an array a count of \
-dimensions that fits its elements, a `jsonb` offsets that stay inside it. The row and the lengths in it are \
-sound, but the bytes of this value are not a value of the column's type.
-
-What the server does depends on the type. It shows nonsense, stops with an error such as `timestamp out of \
-range`, `cache lookup failed for type …` or `invalid memory alloc request size …`, or reads beyond the value \
-and crashes. A dump fails at this row or carries the nonsense along, and then fails to load.
-
-These bytes were overwritten. Data checksums tell of it only if they are on and the bytes changed below the \
-server; a value that was wrong already when it was written comes from faulty memory or from an extension.
-
-Copy the cluster first. The other columns of the row can be read. Take the page from a backup or a standby \
-whose copy is sound, or set the column of this row to a value that is known from elsewhere.",
-};
+pub static VALUE_DOES_NOT_DECODE: Rule =
+    Rule::from_page(include_str!("../../rules/value-does-not-decode.md"));
 
 /// The rule.
-pub static TEXT_NOT_IN_ENCODING: Rule = Rule {
-    name: "text-not-in-encoding",
-    severity: Severity::Damage,
-    summary: "text is not valid in the encoding of its database",
-    explain: "\
-A database has one encoding, and the server tests all text that comes in. This value holds bytes that are \
-no characters in it.
-
-A client that uses the same encoding gets the bytes as they are. Whoever needs characters stops with `ERROR:  \
-invalid byte sequence for encoding \"UTF8\": …`: a client with another encoding, functions that cut or fold \
-text, `jsonb` and `xml`. A dump is written without complaint and cannot be loaded.
-
-If the bytes look random they were overwritten, and data checksums that are off did not tell. If they look \
-like text in another encoding (single bytes above 0x7F, as in LATIN1), the data was brought in past the \
-tests: by an old version, by a function in C, or by a change of `pg_database.encoding`.
-
-Copy the cluster first. If the value was overwritten take the page from a backup or a standby; if it is text \
-of another encoding, `convert_from(convert_to(…), 'LATIN1')` on the bytes sets it right.",
-};
+pub static TEXT_NOT_IN_ENCODING: Rule =
+    Rule::from_page(include_str!("../../rules/text-not-in-encoding.md"));
 
 /// See [`VALUE_DOES_NOT_DECODE`] and [`TEXT_NOT_IN_ENCODING`].
 pub struct ValueDoesNotDecode;

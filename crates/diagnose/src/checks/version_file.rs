@@ -2,34 +2,16 @@
 //!
 //! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
 
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
-use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::filled_home;
 
 /// The rule.
-pub static VERSION_FILE: Rule = Rule {
-    name: "version-file",
-    severity: Severity::Damage,
-    summary: "a PG_VERSION file is missing or of another major",
-    explain: "\
-The root of a cluster and the folder of every database hold a small text file `PG_VERSION` with the number \
-of the major, such as `18`. It is missing here, or says something else.
-
-The server reads it before anything else. In the root it refuses to start; in the folder of a database it \
-refuses connections to that database: `\"base/…\" is not a valid data directory`, or `database files are \
-incompatible with server`. Other databases work.
-
-Usual causes: files were removed by hand, a copy was interrupted, or the folder of a database was put here \
-from a cluster of another major. In the last case nothing in it can be read by this server.
-
-Take a copy. If the catalogs and files in the folder are of this major (the other findings tell), writing \
-the file again is enough: one line with the number, owned by the server's user, readable by nobody else. If \
-they are not, restore the folder as part of a whole backup.",
-};
+pub static VERSION_FILE: Rule = Rule::from_page(include_str!("../../rules/version-file.md"));
 
 /// See [`VERSION_FILE`].
 pub struct VersionFile;

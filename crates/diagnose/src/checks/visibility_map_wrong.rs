@@ -4,56 +4,20 @@ use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::visibility_map::{ALL_FROZEN, ALL_VISIBLE};
 use pgclinic_format::{HeapTuple, Page, Xid};
-use pgclinic_model::plan::Safety;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::plan::{Safety};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{XMAX, XMIN, tuples};
 
 /// The rule.
-pub static VISIBILITY_MAP_WRONG: Rule = Rule {
-    name: "visibility-map-wrong",
-    severity: Severity::Damage,
-    summary: "the visibility map and the page contradict each other",
-    explain: "\
-The visibility map has two bits for each page of a table: all rows are visible to everybody, and all rows \
-are frozen for good. A bit may be missing, but where it is set the page must agree: it carries \
-`PD_ALL_VISIBLE`, and with the second bit no row on it has a transaction number that still counts.
-
-An index-only scan believes the map and shows deleted rows, or rows that were never committed. VACUUM skips \
-pages whose bits are set, so that rows there are never frozen, until `pg_xact` is cut off behind them and \
-they can no longer be read. VACUUM says `page is not marked all-visible but visibility map bit is set in \
-relation …` when it comes by; `pg_check_visible` and `pg_check_frozen` of the extension `pg_visibility` list \
-such rows.
-
-The map and the table are of different days: one of the two was restored alone, a write was lost, or the \
-cluster was upgraded from a minor release with a bug here. If one page only is concerned, the page itself \
-may have been overwritten, or an old one came back.
-
-Copy the cluster first. The map can be thrown away and is made anew; but if the *page* is the old one, rows \
-are lost that only a backup or a standby still has: compare it with one of them before.",
-};
+pub static VISIBILITY_MAP_WRONG: Rule =
+    Rule::from_page(include_str!("../../rules/visibility-map-wrong.md"));
 
 /// The rule.
-pub static ZEROED_PAGE_MARKED_VISIBLE: Rule = Rule {
-    name: "zeroed-page-marked-visible",
-    severity: Severity::Damage,
-    summary: "a page is all zeros, and the visibility map knows that it held rows",
-    explain: "\
-A page of zeros is legal: a table grows by such pages before they are filled. But the visibility map has a \
-bit set for this one, which VACUUM only does for a page with a header, and mostly with rows. So the page was \
-there, and its contents are gone.
-
-The server takes it for empty space. There is no message, also with data checksums, which are not tested on \
-pages of zeros; sequential scans just have fewer rows, an index search finds nothing where a row should be. VACUUM makes the page new and clears the bit, which removes the last trace.
-
-Storage lost a write or gave zeros for a block it could not read, somebody ran with `zero_damaged_pages`, or \
-a file was patched to get rid of an error.
-
-Copy the cluster first. Take the page from a backup or a standby. Which rows are missing is told by the \
-indexes: their entries that lead to this block.",
-};
+pub static ZEROED_PAGE_MARKED_VISIBLE: Rule =
+    Rule::from_page(include_str!("../../rules/zeroed-page-marked-visible.md"));
 
 /// See [`VISIBILITY_MAP_WRONG`] and [`ZEROED_PAGE_MARKED_VISIBLE`].
 pub struct VisibilityMapWrong;

@@ -11,27 +11,7 @@ use crate::findings::{Draft, Findings};
 use crate::wal_breaks::{Teller, in_recovery, place_of};
 
 /// The rule.
-pub static WAL_PAGE_HEADER: Rule = Rule {
-    name: "wal-page-header",
-    severity: Severity::Damage,
-    summary: "a page of the WAL has a header of another place, cluster or version",
-    explain: "\
-Every page of the write-ahead log begins with the number of its version, its own position, its timeline and \
-flags; the first page of a segment also with the cluster's system identifier and the sizes of segments and \
-pages. In WAL that was written completely, a page contradicts its place, or the file has not the length of a \
-segment.
-
-The server stops reading there: `invalid magic number`, `unexpected pageaddr`, `WAL file is from different \
-database system`, `invalid info bits`. If that is before the checkpoint record, it does not start; \
-if later, recovery ends early and committed transactions are lost. Segments behind the end of the WAL are \
-old ones under new names, and are not meant.
-
-Causes: files of another cluster or another time copied into `pg_wal`, a write to the wrong place, zeroed \
-or lost blocks of a disk, a torn copy.
-
-Put the segment back from the archive or a standby. If it is older than the redo point (a warning), this \
-cluster does not need it; take a new base backup for standbys and archives that waited for it.",
-};
+pub static WAL_PAGE_HEADER: Rule = Rule::from_page(include_str!("../../rules/wal-page-header.md"));
 
 /// See [`WAL_PAGE_HEADER`]; the heads of segments, and what recovery meets.
 pub struct WalPageHeader;

@@ -12,27 +12,8 @@ use crate::findings::{Draft, Findings};
 use crate::wal_breaks::{Teller, in_recovery, place_of};
 
 /// The rule.
-pub static WAL_SEGMENT_MISSING: Rule = Rule {
-    name: "wal-segment-missing",
-    severity: Severity::Damage,
-    summary: "a WAL segment that is needed is not in pg_wal",
-    explain: "\
-Between the redo point and the last checkpoint, every segment of the write-ahead log has to lie in \
-`pg_wal`: the server begins there when it starts, even after a shutdown in good order, when it only reads \
-the checkpoint record. One of these files is missing.
-
-The server does not start: `could not locate a valid checkpoint record`, or `could not find redo location \
-referenced by checkpoint record`. In a cluster that crashed, changes that were committed are only in the WAL, \
-and without it tables and indexes contradict each other.
-
-Nearly always somebody removed files from `pg_wal` to win space. Other causes are a copy or backup without \
-WAL, a file system check, and a `restore_command` or archive script that moves files away.
-
-Look for the file in the archive, on a standby, in a backup, in the trash of the file system, and put it back \
-with its owner and mode. For a base backup or a standby this is a note only: `restore_command` or the primary \
-is expected to give the WAL. If it is gone for good, restore a backup; `pg_resetwal` makes the server \
-start on a copy, but the data must then be dumped and is not consistent.",
-};
+pub static WAL_SEGMENT_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/wal-segment-missing.md"));
 
 /// See [`WAL_SEGMENT_MISSING`]; what recovery needs.
 pub struct WalSegmentMissing;

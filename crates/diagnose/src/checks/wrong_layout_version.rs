@@ -2,27 +2,14 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::LAYOUT_VERSION;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const WRONG_LAYOUT_VERSION: Rule = Rule {
-    name: "wrong-layout-version",
-    severity: Severity::Damage,
-    summary: "the page header claims another layout version than 4",
-    explain: "\
-Every PostgreSQL since 8.3 writes pages of layout version 4 and says so in the page header. This \
-header says something else.
-
-The server does not test this when it reads a table, so it may work with the page as if nothing were \
-wrong.
-
-One byte of the header was overwritten: a stray write, a flipped bit, a damaged copy. If it is the \
-only finding of the page, its rows are most likely whole. Take a copy first, then restore the page \
-from a backup or a standby whose copy is sound.",
-};
+pub const WRONG_LAYOUT_VERSION: Rule =
+    Rule::from_page(include_str!("../../rules/wrong-layout-version.md"));
 
 /// See [`WRONG_LAYOUT_VERSION`].
 pub struct WrongLayoutVersion;

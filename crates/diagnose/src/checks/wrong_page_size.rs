@@ -1,27 +1,13 @@
 //! The page size in the header is not the page's.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub const WRONG_PAGE_SIZE: Rule = Rule {
-    name: "wrong-page-size",
-    severity: Severity::Damage,
-    summary: "the page header claims another page size than the cluster has",
-    explain: "\
-Every page carries its own size in its header. Here it is not the one that this cluster was built \
-with (`block_size` in `pg_controldata`).
-
-The server does not test this when it reads a table, so it may work with the page as if nothing were \
-wrong; `pageinspect`, `amcheck` and some index code stop with an error.
-
-Either two bytes of the header were overwritten, or the page comes from another cluster with another \
-block size: look at the other findings of the page. Take a copy first, then restore the page from a \
-backup or a standby whose copy is sound.",
-};
+pub const WRONG_PAGE_SIZE: Rule = Rule::from_page(include_str!("../../rules/wrong-page-size.md"));
 
 /// See [`WRONG_PAGE_SIZE`].
 pub struct WrongPageSize;

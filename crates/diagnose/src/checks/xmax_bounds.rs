@@ -3,56 +3,19 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{StoredTuple, XMAX, cannot_look_up, is_surely_inserted, scan_asks, tuples};
 
 /// The rule.
-pub static XMAX_IN_THE_FUTURE: Rule = Rule {
-    name: "xmax-in-the-future",
-    severity: Severity::Damage,
-    summary: "a row was deleted or locked by a transaction that has not begun yet",
-    explain: "\
-`xmax` is the transaction that deleted, replaced or locked the row. The control file of this cluster, which \
-was shut down in good order, says which number comes next, and `xmax` is not before it.
-
-For now the server shows the row, since to it the delete has not happened. It lasts until the counter \
-reaches that number: if the transaction that gets it commits, the row vanishes without anybody having \
-deleted it, and VACUUM removes it for good.
-
-One row: `xmax` or the flags beside it were overwritten. Many rows: the counter is too old, because \
-`pg_resetwal` was run with a smaller number, an old `pg_control` was put back, or files of another cluster \
-were copied in.
-
-Copy the cluster first. For one row, take the page from a backup or a standby, or insert the row anew and \
-remove this one. If the counter is wrong, set it on the copy with `pg_resetwal -x` above the highest number \
-in use, then dump and load into a new cluster.",
-};
+pub static XMAX_IN_THE_FUTURE: Rule =
+    Rule::from_page(include_str!("../../rules/xmax-in-the-future.md"));
 
 /// The rule.
-pub static XMAX_BEFORE_FREEZE: Rule = Rule {
-    name: "xmax-before-freeze",
-    severity: Severity::Damage,
-    summary: "a deleting transaction is older than relfrozenxid allows",
-    explain: "\
-VACUUM removes rows that were deleted long ago, clears the `xmax` of deletes that were rolled back, and \
-then notes in `relfrozenxid` that nothing older is left in the table. This row has an `xmax` that is older \
-and counts.
-
-Without a hint bit the server asks the commit log; if that part is gone, every scan and dump of the table \
-stops with `ERROR:  could not access status of transaction …`. VACUUM stops with `found xmax … from before \
-relfrozenxid …` and can no longer freeze the table. If the log still answers, the answer belongs to \
-another transaction: the row may vanish, or come back.
-
-Either these bytes were overwritten, or the page is an old version that came back, from an incomplete \
-restore or a lost write.
-
-Copy the cluster first, then take the page from a backup or a standby, which also tells whether the row \
-was deleted. If it should live, `heap_force_freeze` of the extension `pg_surgery` (14 and later) clears \
-`xmax`.",
-};
+pub static XMAX_BEFORE_FREEZE: Rule =
+    Rule::from_page(include_str!("../../rules/xmax-before-freeze.md"));
 
 /// See [`XMAX_IN_THE_FUTURE`] and [`XMAX_BEFORE_FREEZE`].
 pub struct XmaxBounds;

@@ -2,32 +2,15 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
 use crate::tuples::{INFOMASK, tuples};
 
 /// The rule.
-pub static XMAX_COMMITTED_AND_INVALID: Rule = Rule {
-    name: "xmax-committed-and-invalid",
-    severity: Severity::Damage,
-    summary: "xmax is marked both as committed and as counting for nothing",
-    explain: "\
-Once the fate of the transaction in `xmax` is known, the server notes it in the row: \
-`HEAP_XMAX_COMMITTED`, the row is deleted, or `HEAP_XMAX_INVALID`, it is not. Both together mean that the \
-row is deleted and that it is not. (The like pair for `xmin` has a meaning, frozen; for `xmax` there is \
-none.)
-
-There is no message. Where the server meets both it believes `HEAP_XMAX_INVALID` first and shows the row. \
-If the truth was a delete, a row comes back from the dead, perhaps beside its newer version, and unique \
-keys appear twice; if the truth was a live row, nothing is lost yet.
-
-A bit of `t_infomask` flipped, or the header was overwritten.
-
-Copy the cluster first. Ask a backup or a standby whether the row was deleted, and take the page from \
-there. The commit log tells it too, if `xmax` itself is not damaged and not too old.",
-};
+pub static XMAX_COMMITTED_AND_INVALID: Rule =
+    Rule::from_page(include_str!("../../rules/xmax-committed-and-invalid.md"));
 
 /// See [`XMAX_COMMITTED_AND_INVALID`].
 pub struct XmaxCommittedAndInvalid;

@@ -3,54 +3,19 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
 use pgclinic_format::{Page, Xid};
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::{Rule};
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 use crate::tuples::{StoredTuple, XMIN, cannot_look_up, scan_asks, tuples};
 
 /// The rule.
-pub static XMIN_IN_THE_FUTURE: Rule = Rule {
-    name: "xmin-in-the-future",
-    severity: Severity::Damage,
-    summary: "a row was inserted by a transaction that has not begun yet",
-    explain: "\
-`xmin` is the transaction that inserted the row. The control file of this cluster, which was shut down in \
-good order, says which number comes next, and `xmin` is not before it.
-
-There is no message. To the server the row belongs to a transaction that runs or will run, so every \
-query, and `pg_dump`, leaves it out. When the counter reaches that number the row may appear out of \
-nothing, or be removed for good.
-
-One row: `xmin` was overwritten. Many rows in many tables: the counter is too old. That happens when \
-`pg_resetwal` was run with a smaller number, an old `pg_control` was put back, or files of another cluster \
-were copied in.
-
-Copy the cluster before anything is started on it. For one row, take the page from a backup or a standby. \
-If the counter is wrong, find the highest `xmin` in use and set it, on the copy, with `pg_resetwal -x`; \
-then dump and load into a new cluster.",
-};
+pub static XMIN_IN_THE_FUTURE: Rule =
+    Rule::from_page(include_str!("../../rules/xmin-in-the-future.md"));
 
 /// The rule.
-pub static XMIN_BEFORE_FREEZE: Rule = Rule {
-    name: "xmin-before-freeze",
-    severity: Severity::Damage,
-    summary: "an unfrozen row is older than relfrozenxid allows",
-    explain: "\
-VACUUM freezes old rows and then notes in `relfrozenxid` that no unfrozen `xmin` before that number is left \
-in the table; the commit log is cut off accordingly. This row is not frozen and its `xmin` is older.
-
-Without a hint bit the server asks the commit log, and if that part is gone it stops with `ERROR:  could \
-not access status of transaction …`, which ends every scan and dump of the table. With a hint bit the row \
-can still be read. VACUUM stops with `found xmin … from before relfrozenxid …`, so it can never freeze the \
-table again, and the cluster drifts towards its wraparound stop.
-
-Either these bytes were overwritten, or the page is an old version that came back: an incomplete restore, \
-a lost write, or a failing disk or snapshot.
-
-Copy the cluster first, then take the page from a backup or a standby. If the row is known to be good, \
-`heap_force_freeze` of the extension `pg_surgery` (14 and later) freezes it.",
-};
+pub static XMIN_BEFORE_FREEZE: Rule =
+    Rule::from_page(include_str!("../../rules/xmin-before-freeze.md"));
 
 /// See [`XMIN_IN_THE_FUTURE`] and [`XMIN_BEFORE_FREEZE`].
 pub struct XminBounds;

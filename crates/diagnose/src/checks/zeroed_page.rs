@@ -2,9 +2,9 @@
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::Level;
-use pgclinic_model::plan::Safety;
-use pgclinic_model::{Rule, Severity};
+use pgclinic_model::document::{Level};
+use pgclinic_model::plan::{Safety};
+use pgclinic_model::{Rule};
 
 use crate::block_set::BlockSet;
 use crate::causes;
@@ -13,29 +13,7 @@ use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
-pub static ZEROED_PAGE: Rule = Rule {
-    name: "zeroed-page",
-    severity: Severity::Damage,
-    summary: "a page is all zero, and index entries lead to rows on it",
-    explain: "\
-A page of zeros is legal by itself: a table grows by such pages before they are filled, by many at once \
-when several sessions insert, and a crash, an error or a rolled back COPY leaves them for good. No index has an \
-entry for a row on such a page. Here entries lead to it that no scan has marked dead. A row gets its page before \
-it gets its entries, and VACUUM removes the entries before it frees the row, and never turns a page back into \
-zeros: so rows stood here, and are gone. Entries of indexes that are invalid or being built do not count, and in a cluster that needs recovery \
-only pages that recovery leaves alone do.
-
-The server takes the page for empty space and says nothing, also with data checksums, which are not tested on \
-pages of zeros. Sequential scans and dumps lack the rows; index scans find nothing, index-only scans may still \
-show keys. On a page of a TOAST table chunks of long values are gone: `missing chunk number 0 for toast value …`.
-
-Storage lost a write or gave zeros for a block it could not read, somebody ran with `zero_damaged_pages`, or a \
-file was patched to get rid of an error.
-
-Stop writing first: new rows may fill the page, and `VACUUM` removes the entries, which are the last trace. Copy \
-the cluster. Take the page from a backup or a standby. Without one, the keys of the lost rows still stand in the \
-index: `pgclinic salvage` counts them. Do not `REINDEX` before that.",
-};
+pub static ZEROED_PAGE: Rule = Rule::from_page(include_str!("../../rules/zeroed-page.md"));
 
 /// See [`ZEROED_PAGE`].
 pub struct ZeroedPage;

@@ -1,45 +1,93 @@
-//! What one message of the server is, and a match of it in a text.
+//! One family of messages of the server, read from its Markdown file, and a match of it in a text.
+//!
+//! ```text
+//! ---
+//! name: short-read
+//! sqlstates: XX001
+//! patterns: |
+//!   could not read block {block} in file {path}: read only {n} of {n} bytes
+//! ---
+//!
+//! What it means, in Markdown, one line a paragraph.
+//!
+//! ## Next steps
+//!
+//! 1. {look}
+//! ```
+//!
+//! Braces in patterns catch what the message names (`pattern`); braces in steps are filled in by `Names`.
 
 use super::facts::Facts;
 use super::names::Names;
 use super::pasted::Pasted;
 use super::pattern;
 
+/// Ends what a message means and begins what to do.
+const NEXT_STEPS: &str = "\n\n## Next steps\n\n";
+
 /// One family of messages: the wordings of all majors, what they mean, what to do.
-pub trait ServerMessage: Sync {
-    /// Kebab-case, never changes.
-    fn name(&self) -> &'static str;
+#[derive(Debug)]
+pub struct ServerMessage {
+    /// Kebab-case, never changes; its file is called so.
+    pub name: &'static str,
     /// SQLSTATEs it comes with.
-    fn sqlstates(&self) -> &'static [&'static str];
+    pub sqlstates: Vec<&'static str>,
     /// Its wordings as templates, see [`pattern`].
-    fn patterns(&self) -> &'static [&'static str];
+    pub patterns: Vec<&'static str>,
     /// The manual page, in Markdown.
-    fn meaning(&self) -> &'static str;
+    pub meaning: &'static str,
+    /// What to do next, safest first, as templates.
+    steps: Vec<&'static str>,
+}
+
+impl ServerMessage {
+    /// Reads the page of a message. A page that is not written as the module says is a bug, and a test reads all.
+    pub(super) fn parse(page: &'static str) -> ServerMessage {
+        let parts = page.strip_prefix("---\nname: ").and_then(|page| {
+            let (head, body) = page.split_once("---\n\n")?;
+            let (head, patterns) = head.split_once("patterns: |\n")?;
+            let (name, head) = head.split_once('\n')?;
+            let (meaning, steps) = body.split_once(NEXT_STEPS)?;
+            Some((name, head, patterns, meaning, steps))
+        });
+        let Some((name, head, patterns, meaning, steps)) = parts else {
+            panic!("a page of a server message is not written as its module says: {page}");
+        };
+        let sqlstates = head.trim_end().strip_prefix("sqlstates: ");
+        let step = |line: &'static str| line.split_once(". ").map(|(_number, step)| step);
+        ServerMessage {
+            name,
+            sqlstates: sqlstates
+                .into_iter()
+                .flat_map(|states| states.split(", "))
+                .collect(),
+            patterns: patterns.lines().map(str::trim).collect(),
+            meaning,
+            steps: steps.lines().filter_map(step).collect(),
+        }
+    }
+
     /// What to do next, safest first, with the real names where they are known.
-    fn next_steps(&self, names: &Names<'_>) -> Vec<String>;
+    pub fn next_steps(&self, names: &Names<'_>) -> Vec<String> {
+        self.steps
+            .iter()
+            .flat_map(|step| names.fill_in(step))
+            .collect()
+    }
 
     /// The first place of the text where one of the wordings stands, with what it names.
-    fn find(&self, text: &Pasted) -> Option<Facts> {
-        self.patterns()
+    pub(super) fn find(&self, text: &Pasted) -> Option<Facts> {
+        self.patterns
             .iter()
             .find_map(|template| pattern::find(template, text))
     }
 }
 
 /// A message that was recognised.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Match {
     /// Which one.
-    pub message: &'static dyn ServerMessage,
+    pub message: &'static ServerMessage,
     /// What the text names.
     pub facts: Facts,
-}
-
-impl std::fmt::Debug for Match {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Match")
-            .field("message", &self.message.name())
-            .field("facts", &self.facts)
-            .finish()
-    }
 }

@@ -125,6 +125,33 @@ impl Names<'_> {
         })
     }
 
+    /// A step as the page of a message writes it: a name in braces alone is steps that many messages share, one
+    /// among words is a command.
+    pub(super) fn fill_in(&self, step: &str) -> Vec<String> {
+        match step {
+            "{look}" => self.look(),
+            "{restore}" => vec![self.restore()],
+            "{reindex}" => vec![self.reindex()],
+            "{mend}" => vec![self.mend()],
+            "{save_the_rest}" => vec![self.save_the_rest()],
+            words => vec![self.with_command(words)],
+        }
+    }
+
+    /// The words once more with the command that they name: at most one, so that nothing is looked for in names.
+    fn with_command(&self, words: &str) -> String {
+        for (brace, command) in [
+            ("{check}", self.check_command()),
+            ("{check_all}", self.check_all_command()),
+        ] {
+            if let Some((before, behind)) = words.split_once(brace) {
+                return format!("{before}{command}{behind}");
+            }
+        }
+        assert!(!words.contains('{'), "no step knows the brace in {words:?}");
+        words.to_owned()
+    }
+
     /// The first two steps of nearly every message: look, in the copy, at what is there.
     pub fn look(&self) -> Vec<String> {
         let mut steps = vec![format!(

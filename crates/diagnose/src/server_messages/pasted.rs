@@ -5,14 +5,14 @@ const CHARS_MAX: usize = 64 * 1024;
 
 /// The text twice: as it is, and in lower case for comparing. Offsets agree.
 #[derive(Clone, Debug)]
-pub struct Pasted {
+pub(super) struct Pasted {
     plain: String,
     lower: String,
 }
 
 impl Pasted {
     /// Makes a text plain.
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let mut plain = String::new();
         let mut chars = text.chars().take(CHARS_MAX).peekable();
         while let Some(char) = chars.next() {
@@ -28,12 +28,12 @@ impl Pasted {
     }
 
     /// In its own letters.
-    pub fn plain(&self) -> &str {
+    pub(super) fn plain(&self) -> &str {
         &self.plain
     }
 
     /// ASCII letters made small.
-    pub fn lower(&self) -> &str {
+    pub(super) fn lower(&self) -> &str {
         &self.lower
     }
 }

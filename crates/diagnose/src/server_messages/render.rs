@@ -3,7 +3,7 @@
 use pgclinic_model::Rule;
 use pgclinic_model::document::Kind;
 
-use super::message::Match;
+use super::message::{Match, ServerMessage};
 use super::names::Names;
 use super::resolved::Resolved;
 
@@ -26,7 +26,7 @@ pub fn render(found: &Match, resolved: Option<&Resolved>) -> String {
     }
     lines.extend([
         String::new(),
-        message.meaning().to_owned(),
+        message.meaning.to_owned(),
         String::new(),
         "Next steps:".into(),
         String::new(),
@@ -42,14 +42,13 @@ pub fn render(found: &Match, resolved: Option<&Resolved>) -> String {
 }
 
 fn title(found: &Match) -> String {
-    let states = found.message.sqlstates();
-    match states {
-        [] => format!("# {}", found.message.name()),
-        states => format!(
-            "# {} (SQLSTATE {})",
-            found.message.name(),
-            states.join(", ")
-        ),
+    let ServerMessage {
+        name, sqlstates, ..
+    } = found.message;
+    if sqlstates.is_empty() {
+        format!("# {name}")
+    } else {
+        format!("# {name} (SQLSTATE {})", sqlstates.join(", "))
     }
 }
 

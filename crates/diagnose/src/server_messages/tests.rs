@@ -300,34 +300,34 @@ fn first(text: &str) -> Match {
 #[test]
 fn the_gallery_is_recognised() {
     for (text, name) in GALLERY {
-        assert_eq!(first(text).message.name(), *name, "{text}");
+        assert_eq!(first(text).message.name, *name, "{text}");
     }
 }
 
 #[test]
 fn every_message_of_the_register_stands_in_the_gallery_and_has_its_page() {
     let mut names = std::collections::BTreeSet::new();
-    for message in SERVER_MESSAGES {
-        let name = message.name();
+    for message in SERVER_MESSAGES.iter() {
+        let name = message.name;
         assert!(names.insert(name), "{name} stands twice");
         assert!(
             GALLERY.iter().any(|(_, known)| *known == name),
             "no example of {name}"
         );
-        let words = message.meaning().split_whitespace().count();
+        let words = message.meaning.split_whitespace().count();
         assert!((100..=270).contains(&words), "{name} has {words} words");
         assert!(
-            message.meaning().contains("**Never**"),
+            message.meaning.contains("**Never**"),
             "{name} does not say what never to do"
         );
         let small = message
-            .patterns()
+            .patterns
             .iter()
             .all(|template| template.to_lowercase() == **template);
         assert!(small, "a template of {name} has capitals");
         // Every template is put together once, so that a wrong name in braces shows here.
         assert!(message.find(&Pasted::new("nothing of the kind")).is_none());
-        for template in message.patterns() {
+        for template in &message.patterns {
             assert!(
                 pattern::find(template, &Pasted::new(template)).is_some() || template.contains('{')
             );
@@ -584,4 +584,43 @@ fn a_transaction_from_nowhere_is_said_to_be_one() {
         "{:?}",
         resolved.notes
     );
+}
+
+#[test]
+fn every_page_is_in_the_register_under_its_name_and_each_of_its_steps_can_be_filled_in() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server_messages/texts");
+    let files = std::fs::read_dir(folder).expect("the pages are there");
+    let files: std::collections::BTreeSet<String> = files
+        .map(|file| {
+            file.expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    let names = SERVER_MESSAGES
+        .iter()
+        .map(|message| format!("{}.md", message.name));
+    assert_eq!(files, names.collect());
+    let facts = Facts::default();
+    let names = Names {
+        facts: &facts,
+        resolved: None,
+    };
+    for message in SERVER_MESSAGES.iter() {
+        assert!(
+            !message.patterns.is_empty(),
+            "{} has no wording",
+            message.name
+        );
+        let is_state =
+            |state: &&str| state.len() == 5 && state.bytes().all(|b| b.is_ascii_alphanumeric());
+        assert!(message.sqlstates.iter().all(is_state), "{}", message.name);
+        let steps = message.next_steps(&names);
+        assert!(steps.len() >= 2, "{} has only {steps:?}", message.name);
+        assert!(
+            steps.iter().all(|step| !step.contains(['{', '}'])),
+            "{steps:?}"
+        );
+    }
 }

@@ -55,7 +55,7 @@ const WRITERS: &[(&str, &str)] = &[
     ),
     (
         "crates/cli/src/commands/generate_docs.rs",
-        "the pages of docs/rules",
+        "the generated pages of docs",
     ),
 ];
 
