@@ -98,7 +98,7 @@ pub enum Error {
         source: io::Error,
     },
     /// No place fits the injury.
-    NoSite {
+    NoTarget {
         /// The injury.
         injury: String,
         /// Where was looked.
@@ -221,7 +221,7 @@ impl fmt::Display for Error {
             Error::Io { what, path, source } => {
                 write!(f, "cannot {what} {}: {source}", path.display())
             }
-            Error::NoSite { injury, within } => {
+            Error::NoTarget { injury, within } => {
                 write!(f, "{within} holds no place that {injury} could hurt")
             }
             Error::Unknown { what, name } => write!(f, "there is no {what} {name}"),

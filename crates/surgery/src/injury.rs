@@ -1,39 +1,41 @@
-//! What an injury is: a name, the places it fits, and the wound it makes there.
+//! What an injury is: a name, the places it fits, and the damage it does there.
 
 use pgclinic_model::plan::{Change, Patch};
 
 use crate::followers::Rules;
-use crate::site::{Row, Site, SiteKind};
+use crate::injury_target::{InjuryTarget, InjuryTargetKind, Row};
 
-/// One way to hurt a cluster.
-pub trait Injury: Sync {
+/// A way to hurt a cluster: a `const` in the file of its family, above the small function that does it.
+#[derive(Clone, Copy)]
+pub struct Injury {
     /// Kebab-case; names the hurt.
-    fn name(&self) -> &'static str;
+    pub name: &'static str,
     /// One line for lists.
-    fn summary(&self) -> &'static str;
-    /// Which sites it is offered.
-    fn wants(&self) -> SiteWants;
-    /// The wound for this site, or `None` when it cannot be hurt this way. Same site and seed, same wound.
-    fn wound(&self, site: &Site<'_>, seed: u64) -> Option<Wound>;
-    /// What a person without the journal can do.
-    fn way_out(&self) -> &'static str;
+    pub summary: &'static str,
+    /// Which targets it is offered.
+    pub wants: Wants,
+    /// What a user without the journal can do.
+    pub recovery_advice: &'static str,
+    /// The damage for this target and seed, or `None` when it cannot be hurt this way. Same target and seed, same
+    /// damage.
+    pub damage: fn(&InjuryTarget<'_>, u64) -> Option<Damage>,
 }
 
-/// Sites that an injury is offered.
+/// Targets that an injury is offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SiteWants {
-    /// Kinds of sites.
-    pub kinds: &'static [SiteKind],
+pub struct Wants {
+    /// Kinds of targets.
+    pub kinds: &'static [InjuryTargetKind],
     /// Only the large filling has such a place: a relation of more than one segment, a prepared transaction.
     pub needs_large: bool,
     /// It changes one page, and can be done raw or with the page's checksum made true again.
     pub page_injury: bool,
 }
 
-impl SiteWants {
+impl Wants {
     /// One page of these kinds, raw or sealed.
-    pub const fn page(kinds: &'static [SiteKind]) -> Self {
-        SiteWants {
+    pub const fn page(kinds: &'static [InjuryTargetKind]) -> Self {
+        Wants {
             kinds,
             needs_large: false,
             page_injury: true,
@@ -41,8 +43,8 @@ impl SiteWants {
     }
 
     /// Something of these kinds, in one way only.
-    pub const fn once(kinds: &'static [SiteKind]) -> Self {
-        SiteWants {
+    pub const fn once(kinds: &'static [InjuryTargetKind]) -> Self {
+        Wants {
             kinds,
             needs_large: false,
             page_injury: false,
@@ -50,8 +52,8 @@ impl SiteWants {
     }
 
     /// The file of a relation of more than one segment, or what else only the large filling has.
-    pub const fn large(kinds: &'static [SiteKind]) -> Self {
-        SiteWants {
+    pub const fn large(kinds: &'static [InjuryTargetKind]) -> Self {
+        Wants {
             kinds,
             needs_large: true,
             page_injury: false,
@@ -59,9 +61,9 @@ impl SiteWants {
     }
 }
 
-/// What is done to one site, and what the checks must make of it.
+/// What is done to one target, and what the checks must make of it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Wound {
+pub struct Damage {
     /// What is written.
     pub patch: Patch,
     /// What was done, in words.
@@ -78,10 +80,14 @@ pub struct Wound {
     pub blind: Option<&'static str>,
 }
 
-impl Wound {
-    /// Replaces what differs between the site's bytes and `after`; `None` when nothing does.
-    pub fn bytes(site: &Site<'_>, after: &[u8], words: impl Into<String>) -> Option<Wound> {
-        let before = site.bytes.as_slice();
+impl Damage {
+    /// Replaces what differs between the target's bytes and `after`; `None` when nothing does.
+    pub fn bytes(
+        target: &InjuryTarget<'_>,
+        after: &[u8],
+        words: impl Into<String>,
+    ) -> Option<Damage> {
+        let before = target.bytes.as_slice();
         assert!(
             before.len() == after.len(),
             "an edit keeps the length of what it edits"
@@ -90,79 +96,61 @@ impl Wound {
         let start = before.iter().zip(after).position(differs)?;
         let end = before.iter().zip(after).rposition(differs)? + 1;
         let change = Change::Bytes {
-            path: site.path.clone(),
-            offset: site.offset + start as u64,
+            path: target.path.clone(),
+            offset: target.offset + start as u64,
             before: before.get(start..end)?.to_vec(),
             after: after.get(start..end)?.to_vec(),
         };
-        let mut wound = Wound::of(change, words);
-        wound.bytes = Some([start as u64, end as u64]);
-        Some(wound)
+        let mut damage = Damage::change(change, words);
+        damage.bytes = Some([start as u64, end as u64]);
+        Some(damage)
     }
 
-    /// Edits a copy of the site's bytes.
+    /// Edits a copy of the target's bytes.
     pub fn edit(
-        site: &Site<'_>,
+        target: &InjuryTarget<'_>,
         words: impl Into<String>,
-        edit: impl FnOnce(&mut Vec<u8>),
-    ) -> Option<Wound> {
-        let mut after = site.bytes.clone();
+        edit: impl FnOnce(&mut [u8]),
+    ) -> Option<Damage> {
+        let mut after = target.bytes.clone();
         edit(&mut after);
-        Wound::bytes(site, &after, words)
+        Damage::bytes(target, &after, words)
     }
 
-    /// Inverts the byte of the site that the seed chooses.
-    pub fn invert_byte(site: &Site<'_>, seed: u64) -> Option<Wound> {
-        let len = u64::try_from(site.bytes.len()).ok()?;
-        let at = usize::try_from(seed.checked_rem(len)?).ok()?;
-        Wound::edit(site, format!("byte {at} inverted"), |bytes| {
-            let byte = bytes.get_mut(at..).and_then(|rest| rest.first_mut());
-            byte.into_iter().for_each(|byte| *byte = !*byte);
-        })
-    }
-
-    /// Edits one row of the site's page; the edit is given the bytes from the tuple to the end of the page.
+    /// Edits one row of the target's page; the edit is given the bytes from the tuple to the end of the page.
     pub fn edit_row(
-        site: &Site<'_>,
+        target: &InjuryTarget<'_>,
         row: &Row<'_>,
         words: impl Into<String>,
         edit: impl FnOnce(&mut [u8]),
-    ) -> Option<Wound> {
-        let mut after = site.bytes.clone();
+    ) -> Option<Damage> {
+        let mut after = target.bytes.clone();
         edit(after.get_mut(row.at..)?);
-        Some(Wound::bytes(site, &after, words)?.item(row.item))
+        Some(Damage::bytes(target, &after, words)?.item(row.item))
     }
 
-    /// Cuts the site's file.
-    pub fn cut(site: &Site<'_>, len: u64, words: impl Into<String>) -> Wound {
-        let change = Change::Cut {
-            path: site.path.clone(),
-            len,
-            kept: "cut".into(),
-        };
-        Wound::of(change, words)
+    /// Cuts the target's file.
+    pub fn cut(target: &InjuryTarget<'_>, len: u64, words: impl Into<String>) -> Damage {
+        Damage::change(cut(target.path.clone(), len), words)
     }
 
     /// Removes a file.
-    pub fn remove(path: String, words: impl Into<String>) -> Wound {
-        let change = Change::Remove {
-            path,
-            kept: "removed".into(),
-        };
-        Wound::of(change, words)
+    pub fn remove(path: String, words: impl Into<String>) -> Damage {
+        let kept = "removed".into();
+        Damage::change(Change::Remove { path, kept }, words)
     }
 
     /// Makes these changes, of which there must be some.
-    pub(crate) fn of_all(patch: Patch, words: impl Into<String>) -> Option<Wound> {
-        let mut changes = patch.changes.into_iter();
-        let mut wound = Wound::of(changes.next()?, words);
-        wound.patch.changes.extend(changes);
-        Some(wound)
+    pub(crate) fn changes(changes: Vec<Change>, words: impl Into<String>) -> Option<Damage> {
+        let mut changes = changes.into_iter();
+        let mut damage = Damage::change(changes.next()?, words);
+        damage.patch.changes.extend(changes);
+        Some(damage)
     }
 
     /// Makes this change.
-    pub(crate) fn of(change: Change, words: impl Into<String>) -> Wound {
-        Wound {
+    pub(crate) fn change(change: Change, words: impl Into<String>) -> Damage {
+        Damage {
             patch: Patch {
                 changes: vec![change],
             },
@@ -207,4 +195,10 @@ impl Wound {
             None => self.blind(why),
         }
     }
+}
+
+/// The change that cuts a file.
+pub(crate) fn cut(path: String, len: u64) -> Change {
+    let kept = "cut".into();
+    Change::Cut { path, len, kept }
 }

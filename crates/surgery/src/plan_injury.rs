@@ -8,9 +8,9 @@ use pgclinic_model::plan::{Change, Patch};
 
 use crate::error::{Error, Result};
 use crate::injuries::INJURIES;
-use crate::injury::{Injury, Wound};
-use crate::site::{Site, SiteKind};
-use crate::sites::{Sites, Within, is_of_cluster};
+use crate::injury::{Damage, Injury};
+use crate::injury_target::{InjuryTarget, InjuryTargetKind};
+use crate::injury_targets::{InjuryTargets, Within, is_of_cluster};
 
 const CHECKSUM_MISMATCH: &str = "checksum-mismatch";
 
@@ -25,7 +25,7 @@ pub struct InjuryOptions {
     pub block: Option<BlockNo>,
     /// Only this row.
     pub item: Option<u16>,
-    /// Chooses place and wound.
+    /// Chooses place and damage.
     pub seed: u64,
     /// Make the checksum of the hurt page true again.
     pub sealed: bool,
@@ -36,8 +36,8 @@ pub struct InjuryOptions {
 pub struct PlannedInjury {
     /// What is to be written, sealed if that was asked for.
     pub patch: Patch,
-    /// The wound. `must` already holds `checksum-mismatch` where the page's checksum will be seen to be wrong.
-    pub wound: Wound,
+    /// The damage. `must` already holds `checksum-mismatch` where the page's checksum will be seen to be wrong.
+    pub damage: Damage,
     /// Where.
     pub place: Place,
     /// The page's checksum is true; always so where pages carry none.
@@ -45,14 +45,14 @@ pub struct PlannedInjury {
 }
 
 /// Every injury.
-pub fn injuries() -> &'static [&'static dyn Injury] {
+pub fn injuries() -> &'static [Injury] {
     INJURIES
 }
 
 /// The injury of this name.
-pub fn injury_named(name: &str) -> Result<&'static dyn Injury> {
-    let found = INJURIES.iter().find(|injury| injury.name() == name);
-    found.copied().ok_or_else(|| Error::Unknown {
+pub fn injury_named(name: &str) -> Result<&'static Injury> {
+    let found = INJURIES.iter().find(|injury| injury.name == name);
+    found.ok_or_else(|| Error::Unknown {
         what: "injury",
         name: name.into(),
     })
@@ -61,16 +61,16 @@ pub fn injury_named(name: &str) -> Result<&'static dyn Injury> {
 /// Plans an injury of a cluster that is not to be asked again.
 pub fn plan_injury(
     cluster: &Cluster,
-    injury: &dyn Injury,
+    injury: &Injury,
     options: &InjuryOptions,
 ) -> Result<PlannedInjury> {
-    plan_on(&Sites::new(cluster), injury, options)
+    plan_on(&InjuryTargets::new(cluster), injury, options)
 }
 
 /// The same with catalogs and files that were read before.
 pub fn plan_on(
-    sites: &Sites<'_>,
-    injury: &dyn Injury,
+    targets: &InjuryTargets<'_>,
+    injury: &Injury,
     options: &InjuryOptions,
 ) -> Result<PlannedInjury> {
     let within = Within {
@@ -79,18 +79,18 @@ pub fn plan_on(
         block: options.block,
         item: options.item,
     };
-    let wants = injury.wants();
-    for at in sites.find(wants, &within, options.seed ^ spread(injury.name())) {
-        let Some(site) = sites.open(&at, options.item) else {
+    let wants = injury.wants;
+    for at in targets.find(wants, &within, options.seed ^ spread(injury.name)) {
+        let Some(target) = targets.open(&at, options.item) else {
             continue;
         };
-        if let Some(wound) = injury.wound(&site, options.seed) {
+        if let Some(damage) = (injury.damage)(&target, options.seed) {
             let sealed = options.sealed && wants.page_injury;
-            return Ok(planned(&site, wound, wants.page_injury, sealed));
+            return Ok(planned(&target, damage, wants.page_injury, sealed));
         }
     }
-    Err(Error::NoSite {
-        injury: injury.name().into(),
+    Err(Error::NoTarget {
+        injury: injury.name.into(),
         within: described(options),
     })
 }
@@ -102,20 +102,25 @@ fn spread(name: &str) -> u64 {
     })
 }
 
-fn planned(site: &Site<'_>, mut wound: Wound, page_injury: bool, sealed: bool) -> PlannedInjury {
-    let patch = match sealed && site.has_checksums() {
-        true => seal(&wound.patch, site),
-        false => wound.patch.clone(),
+fn planned(
+    target: &InjuryTarget<'_>,
+    mut damage: Damage,
+    page_injury: bool,
+    sealed: bool,
+) -> PlannedInjury {
+    let patch = match sealed && target.has_checksums() {
+        true => seal(&damage.patch, target),
+        false => damage.patch.clone(),
     };
-    let wrong = page_injury && site.has_checksums() && !checksum_is_right(&patch, site);
-    if wrong && !wound.must.contains(&CHECKSUM_MISMATCH) {
-        wound.must.insert(0, CHECKSUM_MISMATCH);
+    let wrong = page_injury && target.has_checksums() && !checksum_is_right(&patch, target);
+    if wrong && !damage.must.contains(&CHECKSUM_MISMATCH) {
+        damage.must.insert(0, CHECKSUM_MISMATCH);
     }
     PlannedInjury {
-        place: place_of(site, &wound),
+        place: place_of(target, &damage),
         sealed: !wrong,
         patch,
-        wound,
+        damage,
     }
 }
 
@@ -139,9 +144,9 @@ fn described(options: &InjuryOptions) -> String {
     }
 }
 
-/// The site's bytes with a patch of its page laid over them.
-pub fn patched(patch: &Patch, site: &Site<'_>) -> Vec<u8> {
-    let mut bytes = site.bytes.clone();
+/// The target's bytes with a patch of its page laid over them.
+pub fn patched(patch: &Patch, target: &InjuryTarget<'_>) -> Vec<u8> {
+    let mut bytes = target.bytes.clone();
     for change in &patch.changes {
         let Change::Bytes {
             path,
@@ -153,10 +158,10 @@ pub fn patched(patch: &Patch, site: &Site<'_>) -> Vec<u8> {
             continue;
         };
         let start = offset
-            .checked_sub(site.offset)
+            .checked_sub(target.offset)
             .and_then(|start| usize::try_from(start).ok());
         let slot = start.and_then(|start| bytes.get_mut(start..start.saturating_add(after.len())));
-        if let Some(slot) = slot.filter(|_| *path == site.path) {
+        if let Some(slot) = slot.filter(|_| *path == target.path) {
             slot.copy_from_slice(after);
         }
     }
@@ -164,64 +169,72 @@ pub fn patched(patch: &Patch, site: &Site<'_>) -> Vec<u8> {
 }
 
 /// Extends a patch of one page so that the page's checksum is true afterwards.
-pub fn seal(patch: &Patch, site: &Site<'_>) -> Patch {
-    let mut bytes = patched(patch, site);
-    seal_page(&mut bytes, site.block);
-    Wound::bytes(site, &bytes, "")
-        .map(|wound| wound.patch)
+pub fn seal(patch: &Patch, target: &InjuryTarget<'_>) -> Patch {
+    let mut bytes = patched(patch, target);
+    seal_page(&mut bytes, target.block);
+    Damage::bytes(target, &bytes, "")
+        .map(|damage| damage.patch)
         .unwrap_or_default()
 }
 
 /// As a reader of the page will see it: a page without `pd_upper` counts as new, and has none.
-fn checksum_is_right(patch: &Patch, site: &Site<'_>) -> bool {
-    let bytes = patched(patch, site);
+fn checksum_is_right(patch: &Patch, target: &InjuryTarget<'_>) -> bool {
+    let bytes = patched(patch, target);
     let mut sealed = bytes.clone();
-    seal_page(&mut sealed, site.block);
+    seal_page(&mut sealed, target.block);
     Page::parse(&bytes).is_none_or(Page::is_new) || bytes == sealed
 }
 
-fn place_of(site: &Site<'_>, wound: &Wound) -> Place {
-    let page = crate::sites::is_page(site.kind);
-    let of_cluster = kind_of(site) == Kind::Wal
-        || site.kind == SiteKind::ControlFile
-        || is_of_cluster(site.kind);
-    let catalog = site.catalog.filter(|_| !of_cluster);
-    let relation = site.relation;
+fn place_of(target: &InjuryTarget<'_>, damage: &Damage) -> Place {
+    let page = crate::injury_targets::is_page(target.kind);
+    let of_cluster = kind_of(target) == Kind::Wal
+        || target.kind == InjuryTargetKind::ControlFile
+        || is_of_cluster(target.kind);
+    let catalog = target.catalog.filter(|_| !of_cluster);
+    let relation = target.relation;
     Place {
-        path: wound
+        path: damage
             .patch
             .changes
             .first()
-            .map_or_else(|| site.path.clone(), |change| change.path().to_owned()),
+            .map_or_else(|| target.path.clone(), |change| change.path().to_owned()),
         database: catalog.and_then(|catalog| catalog.database_name.clone()),
         schema: relation.map(|relation| relation.schema.clone()),
         relation: relation.map(|relation| relation.name.clone()),
         database_oid: catalog.map(|catalog| catalog.database),
         relation_oid: relation.map(|relation| relation.oid),
-        filenode: site.files.map(|files| files.filenode),
-        kind: kind_of(site),
-        fork: site.files.map(|files| files.fork),
-        block: page.then_some(site.block),
-        item: wound.item,
+        filenode: target.files.map(|files| files.filenode),
+        kind: kind_of(target),
+        fork: target.files.map(|files| files.fork),
+        block: page.then_some(target.block),
+        item: damage.item,
         attribute: None,
-        bytes: wound.bytes,
+        bytes: damage.bytes,
     }
 }
 
-fn kind_of(site: &Site<'_>) -> Kind {
+fn kind_of(target: &InjuryTarget<'_>) -> Kind {
     use pgclinic_cluster::RelKind;
-    match (site.kind, site.relation.map(|relation| relation.kind)) {
-        (SiteKind::ControlFile, _) => Kind::ControlFile,
-        (SiteKind::RelationMap, _) => Kind::RelationMap,
-        (SiteKind::WalCheckpoint | SiteKind::WalHead | SiteKind::WalOlder, _) => Kind::Wal,
-        (SiteKind::TransactionLog | SiteKind::MultixactOffsets | SiteKind::MultixactMembers, _) => {
-            Kind::Slru
-        }
+    match (target.kind, target.relation.map(|relation| relation.kind)) {
+        (InjuryTargetKind::ControlFile, _) => Kind::ControlFile,
+        (InjuryTargetKind::RelationMap, _) => Kind::RelationMap,
         (
-            SiteKind::VersionFile
-            | SiteKind::PreparedTransaction
-            | SiteKind::ReplicationSlot
-            | SiteKind::ReplicationOrigins,
+            InjuryTargetKind::WalCheckpoint
+            | InjuryTargetKind::WalHead
+            | InjuryTargetKind::WalOlder,
+            _,
+        ) => Kind::Wal,
+        (
+            InjuryTargetKind::TransactionLog
+            | InjuryTargetKind::MultixactOffsets
+            | InjuryTargetKind::MultixactMembers,
+            _,
+        ) => Kind::Slru,
+        (
+            InjuryTargetKind::VersionFile
+            | InjuryTargetKind::PreparedTransaction
+            | InjuryTargetKind::ReplicationSlot
+            | InjuryTargetKind::ReplicationOrigins,
             _,
         )
         | (_, None) => Kind::File,

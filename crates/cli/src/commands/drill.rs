@@ -11,7 +11,7 @@ use pgclinic_model::document::{
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
-use pgclinic_surgery::Sites;
+use pgclinic_surgery::InjuryTargets;
 
 use crate::commands::Command;
 use crate::destination::refuse_early;
@@ -288,9 +288,9 @@ fn declared_drill(
     for name in &arguments.injury {
         pgclinic_surgery::injury_named(name)?;
     }
-    let sites = Sites::new(cluster);
+    let targets = InjuryTargets::new(cluster);
     let (planned, mut not_run, failed) =
-        matrix::plan(&sites, arguments.seed, arguments.large, &arguments.injury);
+        matrix::plan(&targets, arguments.seed, arguments.large, &arguments.injury);
     let bar = Bar::of_steps(
         &arguments.output,
         world.terminal,

@@ -136,7 +136,7 @@ fn still(pgdata: &Path, world: &mut World<'_>) -> Result<Stillness, Failure> {
 fn injure(
     arguments: &Arguments,
     pgdata: &Path,
-    injury: &dyn Injury,
+    injury: &Injury,
     world: &mut World<'_>,
 ) -> Result<Exit, Failure> {
     if let Some(pid) = target::running_server(pgdata) {
@@ -197,7 +197,7 @@ fn injure(
 fn carried_out(
     arguments: &Arguments,
     pgdata: &Path,
-    injury: &dyn Injury,
+    injury: &Injury,
     planned: &PlannedInjury,
 ) -> Result<Applied, Failure> {
     let consent = match arguments.this_is_not_production {
@@ -207,13 +207,13 @@ fn carried_out(
     let journal = arguments
         .journal
         .clone()
-        .unwrap_or_else(|| journal_beside(pgdata, injury.name()));
+        .unwrap_or_else(|| journal_beside(pgdata, injury.name));
     let operation = Operation {
         pgdata,
         patch: &planned.patch,
         journal: &journal,
         consent,
-        what: injury.name(),
+        what: injury.name,
         time: None,
     };
     Ok(apply(&operation)?)
@@ -232,13 +232,11 @@ fn journal_beside(pgdata: &Path, injury: &str) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(format!("{stem}.journal")))
 }
 
-fn shown(injury: &dyn Injury, planned: &PlannedInjury) -> String {
-    let wound = &planned.wound;
+fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
+    let damage = &planned.damage;
     let mut words = format!(
         "{}: {}\nplace: {}\n",
-        injury.name(),
-        wound.words,
-        planned.place
+        injury.name, damage.words, planned.place
     );
     for change in &planned.patch.changes {
         words.push_str(&match change {
@@ -252,20 +250,23 @@ fn shown(injury: &dyn Injury, planned: &PlannedInjury) -> String {
             Change::Remove { path, .. } => format!("  {path}: removed\n"),
         });
     }
-    if !wound.must.is_empty() {
-        words.push_str(&format!("check will say: {}\n", wound.must.join(", ")));
+    if !damage.must.is_empty() {
+        words.push_str(&format!("check will say: {}\n", damage.must.join(", ")));
     }
-    if let Some(why) = wound.blind {
+    if let Some(why) = damage.blind {
         words.push_str(&format!("check may not see it: {why}\n"));
     }
-    words.push_str(&format!("without the journal: {}\n", injury.way_out()));
+    words.push_str(&format!(
+        "without the journal: {}\n",
+        injury.recovery_advice
+    ));
     words
 }
 
 fn list() -> String {
     injuries()
         .iter()
-        .map(|injury| format!("{:32} {}\n", injury.name(), injury.summary()))
+        .map(|injury| format!("{:32} {}\n", injury.name, injury.summary))
         .collect()
 }
 

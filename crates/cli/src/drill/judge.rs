@@ -80,7 +80,7 @@ impl Verdict {
             .map(|finding| finding.rule.as_str())
             .collect();
         planned
-            .wound
+            .damage
             .must
             .iter()
             .filter(|rule| !fired.contains(**rule))
@@ -92,8 +92,8 @@ impl Verdict {
     /// allowed, and so are comparisons: they may see any hurt.
     pub(crate) fn unexpected(&self, planned: &PlannedInjury) -> Vec<String> {
         let allowed = |rule: &str| {
-            let wound = &planned.wound;
-            wound.must.contains(&rule) || wound.may.contains(&rule) || is_comparison(rule)
+            let damage = &planned.damage;
+            damage.must.contains(&rule) || damage.may.contains(&rule) || is_comparison(rule)
         };
         let alarms = self
             .findings

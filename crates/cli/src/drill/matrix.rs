@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use pgclinic_model::CheckDocument;
 use pgclinic_model::document::{DrillRow, NotRun, ServerAnswer};
 use pgclinic_surgery::{
-    Consent, Injury, InjuryOptions, Operation, PlannedInjury, Sites, apply, injuries, plan_on, undo,
+    Consent, Injury, InjuryOptions, InjuryTargets, Operation, PlannedInjury, apply, injuries,
+    plan_on, undo,
 };
 
 use crate::drill::bench_copy::BenchCopy;
@@ -17,9 +18,9 @@ use crate::drill::oracle::{self, Heard};
 use crate::drill::readings::DatabaseReadings;
 use crate::exit::Failure;
 
-/// An injury with its wound, chosen before any copy is made.
+/// An injury with its damage, chosen before any copy is made.
 pub(crate) struct Planned {
-    injury: &'static dyn Injury,
+    injury: &'static Injury,
     variant: &'static str,
     plan: PlannedInjury,
 }
@@ -38,20 +39,20 @@ pub(crate) struct Ward<'a> {
 
 /// Plans every injury. One that finds no page to hurt is a failure, unless it needs `--large`.
 pub(crate) fn plan(
-    sites: &Sites<'_>,
+    targets: &InjuryTargets<'_>,
     seed: u64,
     large: bool,
     only: &[String],
 ) -> (Vec<Planned>, Vec<NotRun>, Vec<NotRun>) {
     let (mut planned, mut not_run, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    for injury in injuries().iter().copied() {
-        let wants = injury.wants();
-        if !only.is_empty() && !only.iter().any(|name| name == injury.name()) {
+    for injury in injuries() {
+        let wants = injury.wants;
+        if !only.is_empty() && !only.iter().any(|name| name == injury.name) {
             continue;
         }
         if wants.needs_large && !large {
             not_run.push(NotRun {
-                injury: injury.name().into(),
+                injury: injury.name.into(),
                 why: "only the large filling has a place for it (tables of more than one segment, slots, prepared transactions): --large".into(),
             });
             continue;
@@ -67,14 +68,14 @@ pub(crate) fn plan(
                 sealed: *sealed,
                 ..InjuryOptions::default()
             };
-            match plan_on(sites, injury, &options) {
+            match plan_on(targets, injury, &options) {
                 Ok(plan) => planned.push(Planned {
                     injury,
                     variant,
                     plan,
                 }),
                 Err(error) => failed.push(NotRun {
-                    injury: injury.name().into(),
+                    injury: injury.name.into(),
                     why: error.to_string(),
                 }),
             }
@@ -91,10 +92,10 @@ pub(crate) fn left_over(planned: &[Planned], rows: &[DrillRow]) -> Vec<NotRun> {
     }
     let mut left = Vec::new();
     for own in planned {
-        match done.get_mut(&(own.injury.name(), own.variant)) {
+        match done.get_mut(&(own.injury.name, own.variant)) {
             Some(count) if *count > 0 => *count -= 1,
             _ => left.push(NotRun {
-                injury: format!("{} ({})", own.injury.name(), own.variant),
+                injury: format!("{} ({})", own.injury.name, own.variant),
                 why: "the drill was interrupted before it".into(),
             }),
         }
@@ -113,7 +114,7 @@ pub(crate) fn run(
 ) -> Result<Vec<DrillRow>, Failure> {
     on_copies(ward.master, planned, threads, stop, &|planned, copy| {
         let row = row(ward, planned, copy)?;
-        step(planned.injury.name());
+        step(planned.injury.name);
         Ok(row)
     })
 }
@@ -122,7 +123,7 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
     let plan = &planned.plan;
     let mut failures = Vec::new();
     hurt(ward, planned, copy, "first")?;
-    let level = master::level_for(&plan.wound.must);
+    let level = master::level_for(&plan.damage.must);
     let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     undo(&journal(ward, copy, "first"), Some(&copy.pgdata))?;
     let undone = copy.differing()?.is_empty();
@@ -157,10 +158,10 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
         .iter()
         .any(|failure| failure.starts_with("the server did not say"));
     Ok(DrillRow {
-        injury: planned.injury.name().into(),
+        injury: planned.injury.name.into(),
         variant: planned.variant.into(),
         place: plan.place.clone(),
-        wound: plan.wound.words.clone(),
+        wound: plan.damage.words.clone(),
         found_by: verdict.rules(),
         message: verdict
             .findings
@@ -174,7 +175,7 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
         missing,
         unexpected,
         blind: plan
-            .wound
+            .damage
             .blind
             .map(str::to_owned)
             .filter(|_| verdict.findings.is_empty()),
@@ -183,7 +184,7 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
         with_checksums: Some(with),
         without_checksums: without,
         undone,
-        way_out: Some(planned.injury.way_out().into()),
+        way_out: Some(planned.injury.recovery_advice.into()),
         passed: failures.is_empty(),
         failures,
     })
@@ -213,7 +214,7 @@ fn hurt(ward: &Ward<'_>, planned: &Planned, copy: &BenchCopy, name: &str) -> Res
         patch: &planned.plan.patch,
         journal: &journal,
         consent: Consent::Marked,
-        what: planned.injury.name(),
+        what: planned.injury.name,
         time: None,
     };
     apply(&operation)?;
@@ -230,7 +231,7 @@ fn server_with(
     Ok(oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard))
 }
 
-/// The same wound where nothing checks sums, with the prophecies for that case.
+/// The same damage where nothing checks sums, with the prophecies for that case.
 fn server_without(
     ward: &Ward<'_>,
     planned: &Planned,
@@ -242,7 +243,7 @@ fn server_without(
     if !copy.disable_checksums()? {
         return Ok(None);
     }
-    let level = master::level_for(&planned.plan.wound.must);
+    let level = master::level_for(&planned.plan.damage.must);
     let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
     let lies = verdict.false_prophecies(&answer, ward);

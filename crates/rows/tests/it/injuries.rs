@@ -15,7 +15,7 @@ use common::options;
 use pgclinic_rows::{Rows, SalvageOptions, salvage};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
-use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
+use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injuries, plan_on};
 use pgclinic_testkit::{Quiet, seed, server};
 
 const DATABASE: &str = "clinic";
@@ -244,7 +244,7 @@ impl Hospital {
 fn hurt(major: u16, first: usize, of: usize) {
     let seeded = seed(&server(major), Checksums::On);
     let hospital = Hospital::new(&seeded.pgdata);
-    let sites = Sites::new(&hospital.cluster);
+    let targets = InjuryTargets::new(&hospital.cluster);
     let (mut complaints, mut tried) = (Vec::new(), 0);
     let chosen = injuries().iter().zip(0..).skip(first).step_by(of);
     for (injury, number) in chosen.clone() {
@@ -254,11 +254,11 @@ fn hurt(major: u16, first: usize, of: usize) {
             sealed: number % 2 == 0,
             ..InjuryOptions::default()
         };
-        let Ok(planned) = plan_on(&sites, *injury, &options) else {
+        let Ok(planned) = plan_on(&targets, injury, &options) else {
             continue;
         };
-        let name = injury.name();
-        if planned.wound.blind.is_some() || AS_THE_SERVER.contains(&name) {
+        let name = injury.name;
+        if planned.damage.blind.is_some() || AS_THE_SERVER.contains(&name) {
             continue;
         }
         tried += 1;

@@ -1,4 +1,4 @@
-//! What an injury promises is what the checks say: the wound is laid over a healthy cluster, and no file
+//! What an injury promises is what the checks say: the damage is laid over a healthy cluster, and no file
 //! is touched.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use pgclinic_model::plan::{Change, Patch};
 use pgclinic_model::{Finding, Glob, Level, Selection, Severity};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch, Source};
-use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
+use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injuries, plan_on};
 use pgclinic_testkit::{checked_only, directory, seed, server};
 
 fn overlay(pgdata: &Path, patch: &Patch) -> Arc<dyn Source> {
@@ -62,14 +62,15 @@ fn hurt(patch: &Patch) -> Selection {
 
 /// What is wrong with the promise, if anything.
 fn broken_promise(planned: &PlannedInjury, found: &[Finding]) -> Option<String> {
-    let wound = &planned.wound;
-    let missing: Vec<_> = wound
+    let damage = &planned.damage;
+    let missing: Vec<_> = damage
         .must
         .iter()
         .filter(|rule| !found.iter().any(|finding| finding.rule == **rule))
         .collect();
-    let allowed =
-        |rule: &str| wound.must.contains(&rule) || wound.may.contains(&rule) || is_comparison(rule);
+    let allowed = |rule: &str| {
+        damage.must.contains(&rule) || damage.may.contains(&rule) || is_comparison(rule)
+    };
     let unexpected: BTreeSet<&str> = found
         .iter()
         .filter(|finding| finding.severity != Severity::Note)
@@ -78,7 +79,7 @@ fn broken_promise(planned: &PlannedInjury, found: &[Finding]) -> Option<String> 
         .collect();
     let why = format!(
         "at {}: {}: missing {missing:?}, unexpected {unexpected:?}",
-        planned.place, wound.words
+        planned.place, damage.words
     );
     (!missing.is_empty() || !unexpected.is_empty()).then_some(why)
 }
@@ -87,7 +88,7 @@ fn broken_promise(planned: &PlannedInjury, found: &[Finding]) -> Option<String> 
 fn keep_every_promise(sealed: bool) {
     let pgdata = seed(&server(18), Checksums::On).pgdata;
     let cluster = Cluster::open(directory(&pgdata)).expect("a cluster");
-    let sites = Sites::new(&cluster);
+    let targets = InjuryTargets::new(&cluster);
     let options = InjuryOptions {
         seed: 0,
         sealed,
@@ -95,14 +96,14 @@ fn keep_every_promise(sealed: bool) {
     };
     let mut broken = Vec::new();
     for injury in injuries() {
-        let wants = injury.wants();
+        let wants = injury.wants;
         if wants.needs_large || (sealed && !wants.page_injury) {
             continue;
         }
-        let planned = plan_on(&sites, *injury, &options).unwrap_or_else(|error| panic!("{error}"));
+        let planned = plan_on(&targets, injury, &options).unwrap_or_else(|error| panic!("{error}"));
         let found = found(overlay(&pgdata, &planned.patch), hurt(&planned.patch));
         let why = broken_promise(&planned, &found);
-        broken.extend(why.map(|why| format!("{} {why}", injury.name())));
+        broken.extend(why.map(|why| format!("{} {why}", injury.name)));
     }
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }

@@ -8,7 +8,7 @@ use pgclinic_model::plan::Change;
 use pgclinic_model::{Finding, Glob, Level, Selection};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::{Overlay, OverlayPatch, Source};
-use pgclinic_surgery::{InjuryOptions, Sites, injury_named, plan_on};
+use pgclinic_surgery::{InjuryOptions, InjuryTargets, injury_named, plan_on};
 use pgclinic_testkit::{TempCopy, checked_only, copy_of, directory, seed, server};
 
 /// Splits, overflow pages, freed and used again, an empty index, one with a single value, one without WAL.
@@ -100,7 +100,7 @@ fn whole_is_silent_and_hurt_is_found(major: u16) {
     let whole = found(directory(&copy.pgdata), Selection::default());
     assert_eq!(whole, []);
     let cluster = Cluster::open(directory(&copy.pgdata)).expect("a cluster");
-    let sites = Sites::new(&cluster);
+    let targets = InjuryTargets::new(&cluster);
     let names = [
         "hash-bucket-count",
         "hash-page-type",
@@ -124,7 +124,7 @@ fn whole_is_silent_and_hurt_is_found(major: u16) {
                 relation: Some(relation.into()),
                 ..InjuryOptions::default()
             };
-            let Ok(planned) = plan_on(&sites, injury, &options) else {
+            let Ok(planned) = plan_on(&targets, injury, &options) else {
                 continue;
             };
             fitting += 1;
@@ -145,7 +145,7 @@ fn whole_is_silent_and_hurt_is_found(major: u16) {
             let overlay = Overlay::new(directory(&copy.pgdata), vec![patch]).expect("a patch");
             let found = found(Arc::new(overlay), hurt_ones());
             let here = |finding: &&Finding| finding.place.block == planned.place.block;
-            for rule in &planned.wound.must {
+            for rule in &planned.damage.must {
                 let told = found
                     .iter()
                     .filter(here)

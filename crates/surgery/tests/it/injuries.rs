@@ -8,8 +8,8 @@ use pgclinic_cluster::Cluster;
 use pgclinic_servers::Checksums;
 use pgclinic_source::DataDirectory;
 use pgclinic_surgery::{
-    Consent, InjuryOptions, Operation, PlannedInjury, Sites, apply, injuries, mark_copy, plan_on,
-    undo,
+    Consent, Injury, InjuryOptions, InjuryTargets, Operation, PlannedInjury, apply, injuries,
+    mark_copy, plan_on, undo,
 };
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
@@ -37,22 +37,26 @@ fn hashes(folder: &Path) -> BTreeMap<PathBuf, blake3::Hash> {
     found
 }
 
-fn plans(sites: &Sites<'_>, seed: u64, sealed: bool) -> Vec<(&'static str, PlannedInjury)> {
-    let large = |injury: &&&dyn pgclinic_surgery::Injury| !injury.wants().needs_large;
-    let one = |injury: &&'static dyn pgclinic_surgery::Injury| {
+fn plans(
+    targets: &InjuryTargets<'_>,
+    seed: u64,
+    sealed: bool,
+) -> Vec<(&'static str, PlannedInjury)> {
+    let small = |injury: &&Injury| !injury.wants.needs_large;
+    let one = |injury: &'static Injury| {
         let options = InjuryOptions {
             seed,
             sealed,
             ..InjuryOptions::default()
         };
-        let planned = plan_on(sites, *injury, &options);
-        let name = injury.name();
+        let planned = plan_on(targets, injury, &options);
+        let name = injury.name;
         (
             name,
             planned.unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}")),
         )
     };
-    injuries().iter().filter(large).map(one).collect()
+    injuries().iter().filter(small).map(one).collect()
 }
 
 fn every_injury_is_taken_back(major: u16) {
@@ -60,10 +64,10 @@ fn every_injury_is_taken_back(major: u16) {
     mark_copy(&copy.pgdata).expect("a marker");
     let first = hashes(&copy.pgdata);
     let cluster = open(&copy.pgdata);
-    let sites = Sites::new(&cluster);
+    let targets = InjuryTargets::new(&cluster);
     let journals = tempfile::tempdir().expect("a folder");
     for seed in 0..3u64 {
-        for (name, planned) in plans(&sites, seed, seed == 1) {
+        for (name, planned) in plans(&targets, seed, seed == 1) {
             let journal = journals.path().join(format!("{name}-{seed}"));
             let operation = Operation {
                 pgdata: &copy.pgdata,
@@ -111,10 +115,10 @@ fn every_injury_of_13_is_taken_back() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_wound() {
+fn the_same_seed_gives_the_same_damage() {
     let seeded = seed(&server(18), Checksums::On);
     let cluster = open(&seeded.pgdata);
-    let (one, other) = (Sites::new(&cluster), Sites::new(&cluster));
+    let (one, other) = (InjuryTargets::new(&cluster), InjuryTargets::new(&cluster));
     assert_eq!(plans(&one, 7, false), plans(&other, 7, false));
 }
 
@@ -122,12 +126,12 @@ fn the_same_seed_gives_the_same_wound() {
 fn a_sealed_page_carries_a_true_checksum() {
     let seeded = seed(&server(18), Checksums::On);
     let cluster = open(&seeded.pgdata);
-    for (name, planned) in plans(&Sites::new(&cluster), 1, true) {
+    for (name, planned) in plans(&InjuryTargets::new(&cluster), 1, true) {
         let injury = pgclinic_surgery::injury_named(name).expect("registered");
-        let told = planned.wound.must.contains(&"checksum-mismatch");
+        let told = planned.damage.must.contains(&"checksum-mismatch");
         let wanted = name == "page-checksum";
         assert!(
-            !injury.wants().page_injury || (planned.sealed && !told) || wanted,
+            !injury.wants.page_injury || (planned.sealed && !told) || wanted,
             "{name}"
         );
     }
@@ -180,11 +184,11 @@ const RULES_WITHOUT_INJURY: [(&str, &str); 15] = [
 fn every_rule_has_an_injury_that_must_fire_it_or_a_written_reason() {
     let seeded = seed(&server(18), Checksums::On);
     let cluster = open(&seeded.pgdata);
-    let sites = Sites::new(&cluster);
+    let targets = InjuryTargets::new(&cluster);
     let mut fired = BTreeSet::new();
     for (seed, sealed) in (0..6).flat_map(|seed| [(seed, false), (seed, true)]) {
-        let wounds = plans(&sites, seed, sealed).into_iter();
-        fired.extend(wounds.flat_map(|(_, planned)| planned.wound.must));
+        let planned = plans(&targets, seed, sealed).into_iter();
+        fired.extend(planned.flat_map(|(_, planned)| planned.damage.must));
     }
     let excused = |rule: &str| RULES_WITHOUT_INJURY.iter().any(|(name, _)| *name == rule);
     let unfired: Vec<&str> = pgclinic_diagnose::rules()
@@ -196,9 +200,9 @@ fn every_rule_has_an_injury_that_must_fire_it_or_a_written_reason() {
 
 #[test]
 fn names_are_kebab_case_and_unique_and_all_words_are_there() {
-    let mut names: Vec<&str> = injuries().iter().map(|injury| injury.name()).collect();
+    let mut names: Vec<&str> = injuries().iter().map(|injury| injury.name).collect();
     for injury in injuries() {
-        let name = injury.name();
+        let name = injury.name;
         let kebab = name
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
@@ -207,11 +211,11 @@ fn names_are_kebab_case_and_unique_and_all_words_are_there() {
             "{name}"
         );
         assert!(
-            injury.summary().len() > 20 && !injury.summary().ends_with('.'),
+            injury.summary.len() > 20 && !injury.summary.ends_with('.'),
             "{name}"
         );
-        assert!(injury.way_out().ends_with('.'), "{name}");
-        assert!(!injury.wants().kinds.is_empty(), "{name}");
+        assert!(injury.recovery_advice.ends_with('.'), "{name}");
+        assert!(!injury.wants.kinds.is_empty(), "{name}");
     }
     names.sort_unstable();
     let count = names.len();

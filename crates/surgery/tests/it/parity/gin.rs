@@ -27,7 +27,7 @@ const SEEN: &[&str] = &["gin-entry-count", "gin-keys-swapped"];
 
 #[test]
 fn of_18() {
-    let names = injuries().iter().map(|injury| injury.name());
+    let names = injuries().iter().map(|injury| injury.name);
     let unseen: Vec<&str> = names
         .filter(|name| name.starts_with(GIN.prefix) && !SEEN.contains(name))
         .collect();

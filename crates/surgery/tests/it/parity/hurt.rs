@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pgclinic_model::plan::Change;
-use pgclinic_surgery::{InjuryOptions, PlannedInjury, Sites, injury_named, plan_on};
+use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injury_named, plan_on};
 use pgclinic_testkit::{TempCopy, open};
 
 /// Somewhere in the seed's database, with a checksum that is right.
@@ -41,13 +41,13 @@ pub(crate) fn write(pgdata: &Path, planned: &PlannedInjury) {
 /// Hurts up to `pages_each` pages by each injury; how many found a page of their own.
 pub(crate) fn hurt_pages(copy: &TempCopy, injuries: &[&str], pages_each: usize) -> usize {
     let cluster = open(&copy.pgdata);
-    let sites = Sites::new(&cluster);
+    let targets = InjuryTargets::new(&cluster);
     let mut taken = BTreeSet::new();
     for name in injuries {
         let injury = injury_named(name).expect("an injury");
         let planned = (0..8).filter_map(|seed| {
             let options = InjuryOptions { seed, ..anywhere() };
-            plan_on(&sites, injury, &options).ok()
+            plan_on(&targets, injury, &options).ok()
         });
         planned
             .filter(|planned| taken.insert((planned.place.relation_oid, planned.place.block)))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_model::{Finding, Level, Severity};
 use pgclinic_servers::{Checksums, Message, Session, SqlError, StartOptions, StopMode};
-use pgclinic_surgery::{Injury, InjuryOptions, PlannedInjury, Sites, injuries, plan_on};
+use pgclinic_surgery::{Injury, InjuryOptions, InjuryTargets, PlannedInjury, injuries, plan_on};
 use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
 
 use crate::parity::hurt::{anywhere, write};
@@ -43,14 +43,14 @@ fn damage(copy: &TempCopy) -> Vec<Finding> {
 }
 
 /// A place in this index: somewhere, or on its meta page.
-fn planned(sites: &Sites<'_>, injury: &dyn Injury, index: &str) -> Option<PlannedInjury> {
+fn planned(targets: &InjuryTargets<'_>, injury: &Injury, index: &str) -> Option<PlannedInjury> {
     [None, Some(0)].into_iter().find_map(|block| {
         let options = InjuryOptions {
             relation: Some(index.into()),
             block,
             ..anywhere()
         };
-        plan_on(sites, injury, &options).ok()
+        plan_on(targets, injury, &options).ok()
     })
 }
 
@@ -90,7 +90,7 @@ impl Trial {
         assert!(damage(&copy).is_empty(), "sound before it is hurt");
         let hurt = self.hurt(&copy);
         let kinds: BTreeSet<&str> = hurt.iter().map(|hurt| hurt.injury).collect();
-        let all = self.injuries().map(Injury::name).collect();
+        let all = self.injuries().map(|injury| injury.name).collect();
         assert_eq!(kinds, all, "each injury has a place");
         let mut ours: BTreeMap<u32, Vec<Finding>> = BTreeMap::new();
         for finding in damage(&copy) {
@@ -120,9 +120,9 @@ impl Trial {
         assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     }
 
-    fn injuries(&self) -> impl Iterator<Item = &'static dyn Injury> {
-        let own = injuries().iter().copied();
-        own.filter(|injury| injury.name().starts_with(self.prefix))
+    fn injuries(&self) -> impl Iterator<Item = &'static Injury> {
+        let own = injuries().iter();
+        own.filter(|injury| injury.name.starts_with(self.prefix))
     }
 
     fn fill(&self, copy: &TempCopy) {
@@ -133,7 +133,7 @@ impl Trial {
             for (name, definition) in self.indexes {
                 let kind = definition.trim_start_matches("UNIQUE ");
                 let unique = if kind == *definition { "" } else { "UNIQUE" };
-                let name = format!("{}{name}", injury.name());
+                let name = format!("{}{name}", injury.name);
                 let sql = format!("CREATE {unique} INDEX \"{name}\" ON parity.{kind}");
                 session.execute(&sql).expect("an index");
             }
@@ -147,17 +147,17 @@ impl Trial {
 
     fn hurt(&self, copy: &TempCopy) -> Vec<Hurt> {
         let cluster = open(&copy.pgdata);
-        let sites = Sites::new(&cluster);
+        let targets = InjuryTargets::new(&cluster);
         let mut hurt = Vec::new();
         for injury in self.injuries() {
             for (name, _) in self.indexes {
-                let index = format!("parity.{}{name}", injury.name());
-                let Some(planned) = planned(&sites, injury, &index) else {
+                let index = format!("parity.{}{name}", injury.name);
+                let Some(planned) = planned(&targets, injury, &index) else {
                     continue;
                 };
                 write(&copy.pgdata, &planned);
                 hurt.push(Hurt {
-                    injury: injury.name(),
+                    injury: injury.name,
                     index,
                     oid: planned.place.relation_oid.expect("an index"),
                     block: planned.place.block.expect("a page"),
