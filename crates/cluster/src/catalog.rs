@@ -19,7 +19,7 @@ use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
-use crate::visibility::{RowState, row_state};
+use crate::visibility::{RowState, Visibility};
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
 use crate::words::Words;
 
@@ -315,15 +315,13 @@ impl Reader<'_> {
         if !cluster.is_running() {
             rows = rows.noting_places(cluster.checksums() == Some(true));
         }
+        let visibility = Visibility::new(cluster);
         let mut unknown = 0u64;
         rows.for_each(cluster.build.segment_bytes, |row| {
-            match row_state(row.tuple, &cluster.transactions, &cluster.multixacts) {
-                RowState::Live => each(row),
-                RowState::Unknown => {
-                    unknown += 1;
-                    each(row);
-                }
-                RowState::Deleted | RowState::Aborted => {}
+            let state = visibility.state(row.tuple);
+            unknown += u64::from(matches!(state, RowState::Undecided(_)));
+            if state.may_count() {
+                each(row);
             }
         });
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);

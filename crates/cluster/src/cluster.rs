@@ -22,7 +22,7 @@ use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::row_places::RowPlaces;
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
-use crate::visibility::{RowState, row_state};
+use crate::visibility::Visibility;
 use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_from_wal};
 use crate::witness::{LostDatabase, lost_databases};
 use crate::words::Words;
@@ -648,9 +648,9 @@ impl Cluster {
         let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
         let limit = columns.index("datconnlimit");
         let (frozen, min_multi) = (columns.index("datfrozenxid"), columns.index("datminmxid"));
+        let visibility = Visibility::new(self);
         rows.for_each(self.build.segment_bytes, |row| {
-            let state = row_state(row.tuple, &self.transactions, &self.multixacts);
-            if !matches!(state, RowState::Live | RowState::Unknown) {
+            if !visibility.state(row.tuple).may_count() {
                 return;
             }
             let (Some(oid), Some(name)) = (row.u32(oid), row.name_bytes(name)) else {

@@ -61,6 +61,6 @@ pub use pieces::{Piece, Pieces};
 pub use relation::{Column, ForeignMethod, Generated, Persistence, RelKind, Relation, quoted};
 pub use status_files::StatusFile;
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
-pub use visibility::{RowState, row_state};
+pub use visibility::{Death, Doubt, RowState, Visibility};
 pub use witness::{LostColumn, LostDatabase, LostRelation};
 pub use words::Words;

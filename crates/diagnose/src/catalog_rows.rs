@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{
-    Catalog, Column, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state,
+    Catalog, Column, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, Visibility,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid};
@@ -148,9 +148,10 @@ impl<'a> CatalogTables<'a> {
             layouts,
             build.block_size,
         );
+        let visibility = Visibility::new(cluster);
         rows.for_each(build.segment_bytes, |row| {
-            let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-            if matches!(state, RowState::Live | RowState::Unknown) {
+            let state = visibility.state(row.tuple);
+            if state.may_count() {
                 each(&row, state);
             }
         });

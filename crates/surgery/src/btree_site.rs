@@ -1,6 +1,6 @@
 //! What the injuries of btree pages ask of a site.
 
-use pgclinic_cluster::{RowState, row_state};
+use pgclinic_cluster::Visibility;
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::build::put_u16;
 use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
@@ -84,8 +84,8 @@ pub(crate) fn names_live_row(site: &Site<'_>, item: u16) -> Option<()> {
     let row = page
         .item(page.line_pointer(tid.offset)?)
         .and_then(HeapTuple::parse)?;
-    let state = row_state(row, &site.cluster.transactions, &site.cluster.multixacts);
-    (state == RowState::Live && row.t_infomask2() & HEAP_HOT_UPDATED == 0).then_some(())
+    let is_visible = Visibility::new(site.cluster).is_visible(row);
+    (is_visible && row.t_infomask2() & HEAP_HOT_UPDATED == 0).then_some(())
 }
 
 /// Writes a block number as a row number's two halves.

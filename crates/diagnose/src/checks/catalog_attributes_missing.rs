@@ -108,7 +108,7 @@ fn missing_numbers(
         if let Some(numbers) = missing.get_mut(&oid) {
             numbers.remove(&number);
         }
-        let Some(own) = relations.get(&oid).filter(|_| state == RowState::Live) else {
+        let Some(own) = relations.get(&oid).filter(|_| state == RowState::Visible) else {
             return;
         };
         if number > own.relnatts || number == 0 {
@@ -155,7 +155,7 @@ fn tell_relations(
         return;
     };
     tables.each_row(table, |row, state| {
-        let Some(oid) = row.u32(oid).filter(|_| state == RowState::Live) else {
+        let Some(oid) = row.u32(oid).filter(|_| state == RowState::Visible) else {
             return;
         };
         let Some(relation) = relations.get(&oid) else {

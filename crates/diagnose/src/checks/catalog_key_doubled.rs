@@ -93,7 +93,7 @@ fn doubled(
     };
     let mut hashes: Vec<u64> = Vec::new();
     tables.each_row(table, |row, state| {
-        let key = (state == RowState::Live && hashes.len() <= KEYS_MAX)
+        let key = (state == RowState::Visible && hashes.len() <= KEYS_MAX)
             .then(|| key(table, &columns, row));
         hashes.extend(key.flatten().map(|key| hash(&key)));
     });
@@ -114,7 +114,7 @@ fn doubled(
     // Only the keys themselves tell: different ones can share a hash.
     let mut seen: HashMap<Vec<u8>, (BlockNo, u16)> = HashMap::new();
     tables.each_row(table, |row, state| {
-        let key = (state == RowState::Live)
+        let key = (state == RowState::Visible)
             .then(|| key(table, &columns, row))
             .flatten();
         let Some(key) = key.filter(|key| twice.binary_search(&hash(key)).is_ok()) else {

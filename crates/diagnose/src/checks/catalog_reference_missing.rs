@@ -192,7 +192,7 @@ impl<'a> Lookup<'a, '_> {
         let tables = self.tables;
         tables.each_row(table, |row, state| {
             // A row whose transaction nobody knows may be no row at all.
-            if state != RowState::Live || told >= TOLD_MAX {
+            if state != RowState::Visible || told >= TOLD_MAX {
                 return;
             }
             for dangling in self.dangling(row, &columns) {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state};
+use pgclinic_cluster::{ForkFiles, HeapRows, RawRow, RelKind, Relation, Visibility};
 use pgclinic_format::{Fork, Oid};
 
 use super::{FigureKind, bytes, number};
@@ -190,9 +190,9 @@ fn each_row(view: &DatabaseCx<'_>, relation: &Relation, each: &mut dyn FnMut(&Ra
     let cluster = view.cluster;
     let build = cluster.build;
     let mut rows = HeapRows::new(cluster.source().as_ref(), files, layouts, build.block_size);
+    let visibility = Visibility::new(cluster);
     rows.for_each(build.segment_bytes, |row| {
-        let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-        if state == RowState::Live {
+        if visibility.is_visible(row.tuple) {
             each(&row);
         }
     });

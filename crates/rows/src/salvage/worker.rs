@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use pgclinic_cluster::Piece;
+use pgclinic_cluster::{Piece, Visibility};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::types::Tid;
@@ -21,7 +21,7 @@ use crate::readable::Readable;
 use crate::texts::Texts;
 use crate::values::chunk_index::{Chunk, RunGatherer, chunk_rows};
 use crate::values::{Cells, ChunkReader, Taking, needed_by_row};
-use crate::visible::{Judge, Verdict};
+use crate::visible::Verdict;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
 const AHEAD_BYTES: usize = 4 << 20;
@@ -31,7 +31,7 @@ const PREFIX_BYTES: u64 = 64;
 
 pub(super) struct Worker<'c> {
     crew: &'c Crew<'c>,
-    judge: Judge<'c>,
+    visibility: Visibility<'c>,
     buffer: Vec<u8>,
     cells: Cells,
     bench: Option<Bench<'c>>,
@@ -57,7 +57,7 @@ struct Printing<'c> {
 impl<'c> Worker<'c> {
     pub(super) fn new(crew: &'c Crew<'c>) -> Self {
         Worker {
-            judge: Judge::new(crew.cluster),
+            visibility: Visibility::new(crew.cluster),
             crew,
             buffer: Vec::new(),
             cells: Cells::default(),
@@ -130,7 +130,7 @@ impl<'c> Worker<'c> {
                     block,
                     offset: item,
                 };
-                let verdict = self.judge.verdict(tuple, place);
+                let verdict = Verdict::of(&self.visibility, tuple, place);
                 gatherer.push(chunk, block, item, verdict);
             }
         }
@@ -275,7 +275,8 @@ impl<'c> Worker<'c> {
         block: BlockNo,
         printing: &mut Printing<'c>,
     ) -> Covered {
-        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0 && self.judge.trusts_all_visible();
+        let all_visible =
+            page.pd_flags() & PD_ALL_VISIBLE != 0 && self.visibility.trusts_all_visible();
         let mut covered = Coverage::default();
         for (item, pointer) in page.line_pointers() {
             // Dead ones have no row since 8.3.
@@ -302,7 +303,7 @@ impl<'c> Worker<'c> {
             }
             let verdict = match all_visible {
                 true => Verdict::Live,
-                false => self.judge.verdict(tuple, place),
+                false => Verdict::of(&self.visibility, tuple, place),
             };
             covered.ask_place(tuple, block);
             if let Some(why) = self.doubt(tuple, all_visible) {
@@ -333,7 +334,7 @@ impl<'c> Worker<'c> {
     fn doubt(&self, tuple: HeapTuple<'_>, all_visible: bool) -> Option<&'static str> {
         match all_visible {
             true => None,
-            false => self.judge.contradiction(tuple),
+            false => self.visibility.contradiction(tuple),
         }
     }
 
@@ -376,7 +377,7 @@ impl<'c> Worker<'c> {
         let found = find(page, block, &mut probe);
         let mut carved = 0u64;
         for Found { tuple, place } in found {
-            let verdict = match self.judge.verdict(tuple, place) {
+            let verdict = match Verdict::of(&self.visibility, tuple, place) {
                 verdict if verdict.counts() => Verdict::Carved,
                 verdict => verdict,
             };

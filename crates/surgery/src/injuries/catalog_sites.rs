@@ -1,6 +1,6 @@
 //! What injuries of catalogs ask of a place.
 
-use pgclinic_cluster::{RowState, row_state};
+use pgclinic_cluster::Visibility;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Attribute, Attributes, Oid};
 
@@ -8,11 +8,9 @@ use crate::site::{Row, Site, choose};
 
 /// The rows of the page that are visible to everybody.
 pub(super) fn live<'a>(site: &'a Site<'_>) -> Vec<Row<'a>> {
-    let cluster = site.cluster;
-    let is_live = |row: &Row<'_>| {
-        row_state(row.tuple, &cluster.transactions, &cluster.multixacts) == RowState::Live
-    };
-    site.rows().into_iter().filter(is_live).collect()
+    let visibility = Visibility::new(site.cluster);
+    let is_visible = |row: &Row<'_>| visibility.is_visible(row.tuple);
+    site.rows().into_iter().filter(is_visible).collect()
 }
 
 /// Where a column of this catalog stands in one of the live rows about users' objects, by the seed. Rows of

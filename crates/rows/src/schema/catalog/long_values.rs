@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pgclinic_cluster::{Cluster, ForkFiles, HeapRows, RowState, row_state};
+use pgclinic_cluster::{Cluster, ForkFiles, HeapRows, Visibility};
 use pgclinic_format::datum::decompress;
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::{ColumnLayout, Oid, Varlena, varlena};
@@ -93,14 +93,14 @@ fn read(cluster: &Cluster, files: Option<&ForkFiles>) -> HashMap<Oid, BTreeMap<u
     };
     let build = cluster.build;
     let mut rows = HeapRows::new(cluster.source().as_ref(), files, &COLUMNS, build.block_size);
+    let visibility = Visibility::new(cluster);
     let mut held = 0usize;
     rows.for_each(build.segment_bytes, |row| {
-        let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
         let (Some(id), Some(number), Some(data)) = (row.u32(0), row.u32(1), row.payload(2)) else {
             return;
         };
         held = held.saturating_add(data.len());
-        if held > CHUNK_BYTES_MAX || matches!(state, RowState::Aborted | RowState::Deleted) {
+        if held > CHUNK_BYTES_MAX || !visibility.state(row.tuple).may_count() {
             return;
         }
         chunks.entry(id).or_default().insert(number, data.to_vec());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{
-    Catalog, Cluster, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, Words, row_state,
+    Catalog, Cluster, ForkFiles, HeapRows, RawRow, RelKind, Relation, Visibility, Words,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
@@ -192,9 +192,9 @@ impl Reader<'_> {
         let build = cluster.build;
         let source = cluster.source().as_ref();
         let mut rows = HeapRows::new(source, files, layouts, build.block_size);
+        let visibility = Visibility::new(cluster);
         rows.for_each(build.segment_bytes, |row| {
-            let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-            if matches!(state, RowState::Live | RowState::Unknown) {
+            if visibility.state(row.tuple).may_count() {
                 each(row);
             }
         });
