@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use pgclinic_format::oid::{
+    GLOBAL_TABLESPACE, PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE,
+    PG_INDEX, PG_NAMESPACE, PG_OPCLASS, PG_SEQUENCE,
+};
 use pgclinic_format::{ColumnLayout, Fork, Oid};
 
 use pgclinic_source::Presence;
 
-use crate::access_methods::{self, MethodRow, PG_AM, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
+use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
 use crate::catalog_places::{AttributePlaces, ClassPlaces};
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
@@ -23,16 +27,7 @@ use crate::visibility::{RowState, Visibility};
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
 use crate::words::Words;
 
-const PG_CLASS: Oid = 1259;
-const PG_ATTRIBUTE: Oid = 1249;
-const PG_NAMESPACE: Oid = 2615;
-const PG_INDEX: Oid = 2610;
-const PG_OPCLASS: Oid = 2616;
-const PG_AMPROC: Oid = 2603;
 const BTREE: Oid = 403;
-const PG_COLLATION: Oid = 3456;
-const PG_DATABASE: Oid = 1262;
-const PG_SEQUENCE: Oid = 2224;
 /// `SelfItemPointerAttributeNumber`: every table has it.
 const CTID: i16 = -1;
 
@@ -211,7 +206,7 @@ fn why_without_home(cluster: &Cluster, database: Oid) -> String {
 /// The folder of the shared relations.
 fn global() -> Home {
     Home {
-        tablespace: 1664,
+        tablespace: GLOBAL_TABLESPACE,
         database: 0,
         folder: "global".into(),
     }

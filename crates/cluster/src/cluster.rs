@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
 use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
 
@@ -27,8 +28,6 @@ use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_f
 use crate::witness::{LostDatabase, lost_databases};
 use crate::words::Words;
 
-/// `DATABASE_RELATION_ID`.
-const PG_DATABASE: Oid = 1262;
 const CONTROL_FILE: &str = "global/pg_control";
 /// How often a look that met a file on its way is taken anew.
 pub(crate) const LOOKS_MAX: usize = 4;
@@ -629,7 +628,7 @@ impl Cluster {
             databases.entry(home.database).or_insert_with(unnamed);
         }
         let global = Home {
-            tablespace: 1664,
+            tablespace: GLOBAL_TABLESPACE,
             database: 0,
             folder: "global".into(),
         };
@@ -661,7 +660,7 @@ impl Cluster {
                 oid,
                 name: Some(Words::of(encoding).shared().readable(name)),
                 encoding,
-                tablespace: row.u32(tablespace).unwrap_or(1663),
+                tablespace: row.u32(tablespace).unwrap_or(DEFAULT_TABLESPACE),
                 invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
                 frozen_xid: row.u32(frozen).map(Xid),
                 min_multi: row.u32(min_multi).map(MultiXactId),

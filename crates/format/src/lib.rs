@@ -29,6 +29,7 @@ pub mod index_page;
 pub mod index_tuple;
 pub mod layout;
 pub mod line_pointer;
+pub mod oid;
 pub mod order;
 pub mod packing;
 pub mod page;

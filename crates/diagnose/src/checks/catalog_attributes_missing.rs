@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Relation, RowState};
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 use pgclinic_format::Oid;
 
 use crate::catalog_rows::CatalogTables;
@@ -54,8 +55,6 @@ then `REINDEX TABLE` makes the others whole. Look for doubled rows before you re
 /// See [`CATALOG_ATTRIBUTES_MISSING`] and [`CATALOG_INDEX_UNSEEN`].
 pub struct CatalogAttributesMissing;
 
-const PG_CLASS: Oid = 1259;
-const PG_ATTRIBUTE: Oid = 1249;
 /// Missing numbers that are told of one relation.
 const NUMBERS_TOLD: usize = 10;
 

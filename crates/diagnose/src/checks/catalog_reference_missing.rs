@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{RawRow, RowState};
+use pgclinic_format::oid::{PG_CLASS, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, PG_SUBSCRIPTION};
 use pgclinic_format::Oid;
 
 use crate::catalog_references::{ATTRIBUTE_REFERENCES, OBJECT_REFERENCES, REFERENCES, Shape};
@@ -45,12 +46,6 @@ pub struct CatalogReferenceMissing;
 
 /// Findings told of one catalog; a catalog that was lost as a whole is not told row by row.
 const TOLD_MAX: usize = 5000;
-const PG_CLASS: Oid = 1259;
-/// `LargeObjectRelationId`: a large object is known by its row in the other catalog.
-const PG_LARGEOBJECT: Oid = 2613;
-const PG_LARGEOBJECT_METADATA: Oid = 2995;
-/// `DROP SUBSCRIPTION` leaves the comment on what it drops behind (`subscriptioncmds.c`).
-const PG_SUBSCRIPTION: Oid = 6100;
 /// System columns have the numbers from -1 down to this.
 const ATTRIBUTE_MIN: i32 = -7;
 /// Catalogs whose leftovers hurt nobody.
@@ -209,6 +204,7 @@ impl<'a> Lookup<'a, '_> {
                 if let Some(oid) = table.column("oid").and_then(|index| row.u32(index)) {
                     draft = draft.fact("row_oid", oid);
                 }
+                // `DROP SUBSCRIPTION` leaves the comment on what it drops behind (`subscriptioncmds.c`).
                 if harmless && dangling.target == Some(PG_SUBSCRIPTION) {
                     draft = draft.severity(Severity::Note);
                 } else if harmless {
@@ -300,6 +296,7 @@ impl<'a> Lookup<'a, '_> {
             return None;
         }
         let target = match class {
+            // A large object is known by its row in the other catalog.
             PG_LARGEOBJECT => PG_LARGEOBJECT_METADATA,
             other => other,
         };

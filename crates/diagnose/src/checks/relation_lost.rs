@@ -1,8 +1,9 @@
 //! A relation whose row in `pg_class` is lost.
 
 use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
+use pgclinic_format::oid::{PG_CLASS};
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::{Fork, Oid};
+use pgclinic_format::Fork;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::document::{Kind, Level, NotChecked, Place};
@@ -22,7 +23,6 @@ pub static RELATION_LOST: Rule = Rule {
 /// See [`RELATION_LOST`].
 pub struct RelationLost;
 
-const PG_CLASS: Oid = 1259;
 
 impl DatabaseCheck for RelationLost {
     fn rules(&self) -> &'static [&'static Rule] {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{ForkFiles, HeapRows, RawRow, RelKind, Relation, Visibility};
+use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_format::{Fork, Oid};
 
 use super::{FigureKind, bytes, number};
@@ -46,8 +47,6 @@ pub(super) const FIGURES: &[FigureKind] = &[
     number("directory_files_from_17", "files of pg_dump 17 and later"),
 ];
 
-const PG_LARGEOBJECT: Oid = 2613;
-const PG_LARGEOBJECT_METADATA: Oid = 2995;
 const OID_TYPE: Oid = 26;
 /// Since 17 so many objects of one owner with equal rights are one entry (`MAX_BLOBS_PER_ARCHIVE_ENTRY`).
 const PER_ENTRY: u64 = 1000;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 
 use pgclinic_format::Oid;
+use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 
 use super::Live;
 use super::rows_out::RowsOut;
@@ -12,9 +13,7 @@ use super::snapshots::Reader;
 use super::table_file::TableFile;
 use super::tables::LiveTable;
 use crate::forms::form_named;
-use crate::salvage::large_objects::{
-    Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, file_of, write,
-};
+use crate::salvage::large_objects::{Objects, file_of, write};
 use crate::salvage::{
     LargeObjectsAccount, SalvageError, SalvageOptions, TableAccount, not_salvaged,
 };

@@ -1,6 +1,7 @@
 //! The file of pg_class is empty.
 
 use pgclinic_diagnose::plan::Change;
+use pgclinic_format::oid::{PG_CLASS};
 use pgclinic_format::RelationMap;
 
 use crate::followers;
@@ -8,7 +9,6 @@ use crate::injury::{Injury, SiteWants, Wound};
 use crate::site::{RELATION_MAP, Site};
 use crate::way_out;
 
-const PG_CLASS: u32 = 1259;
 
 /// See the module.
 pub struct EmptiedCatalog;

@@ -2,7 +2,7 @@
 
 use pgclinic_format::build::put_u32;
 use pgclinic_format::relation_map;
-use pgclinic_format::{Oid, RelationMap};
+use pgclinic_format::{Oid, RelationMap, oid};
 
 use crate::followers;
 use crate::injury::{Injury, SiteWants, Wound};
@@ -21,7 +21,7 @@ fn unmoved(bytes: &[u8]) -> Option<RelationMap> {
 }
 
 /// Indexes of `pg_class`, `pg_attribute` and `pg_proc`, which nothing here reads.
-const INDEXES: [Oid; 6] = [2658, 2659, 2662, 2663, 2690, 2691];
+const INDEXES: [Oid; 6] = [oid::PG_ATTRIBUTE_RELID_ATTNAM_INDEX, oid::PG_ATTRIBUTE_RELID_ATTNUM_INDEX, oid::PG_CLASS_OID_INDEX, oid::PG_CLASS_RELNAME_NSP_INDEX, oid::PG_PROC_OID_INDEX, oid::PG_PROC_PRONAME_ARGS_NSP_INDEX];
 
 /// See the module.
 pub struct RelationMapEntry;

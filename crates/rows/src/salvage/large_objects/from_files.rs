@@ -1,13 +1,14 @@
 //! Large objects out of the files of `pg_largeobject` and `pg_largeobject_metadata`.
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Pieces, Visibility};
+use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Oid, Page, types::Tid};
 
 use super::super::SalvageOptions;
 use super::super::account::LossPlace;
 use super::super::error::SalvageError;
 use super::super::reading::{HELD_ROWS, look, map_marks};
-use super::{Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
+use super::Objects;
 use crate::carve::{self, PageState, Probe};
 use crate::schema::given::columns_in;
 use crate::shape::{ColumnChoice, MainForks, Table};
