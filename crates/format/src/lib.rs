@@ -43,6 +43,7 @@ pub mod slru;
 pub mod spgist;
 pub mod tar;
 pub mod toast;
+pub mod toast_chunk;
 pub mod two_phase;
 pub mod types;
 pub mod value_hash;

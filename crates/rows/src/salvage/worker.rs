@@ -2,9 +2,10 @@
 
 use std::mem::take;
 
-use pgclinic_cluster::{Piece, Visibility};
+use pgclinic_cluster::{Piece, RunGatherer, ToastReader, Visibility};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
+use pgclinic_format::toast_chunk::PlainChunk;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
 
@@ -19,8 +20,7 @@ use super::reading::{HELD_ROWS, Of, look, map_marks, pages, read_piece};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
-use crate::values::chunk_index::{Chunk, RunGatherer, chunk_rows};
-use crate::values::{Cells, ChunkReader, Taking, needed_by_row};
+use crate::values::{Cells, Taking, chunk_rows, needed_by_row, rank};
 use crate::visible::Verdict;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
@@ -42,7 +42,7 @@ struct Bench<'c> {
     table: usize,
     texts: Texts,
     readable: Readable,
-    chunks: Option<ChunkReader<'c>>,
+    chunks: Option<ToastReader<'c>>,
 }
 
 /// A piece of a table that is being printed.
@@ -125,13 +125,13 @@ impl<'c> Worker<'c> {
             return;
         }
         for (item, tuple) in chunk_rows(page, block, 1, &self.crew.cluster.transactions) {
-            if let Some(chunk) = Chunk::of(tuple) {
+            if let Some(chunk) = PlainChunk::parse(tuple) {
                 let place = Tid {
                     block,
                     offset: item,
                 };
                 let verdict = Verdict::of(&self.visibility, tuple, place);
-                gatherer.push(chunk, block, item, verdict);
+                gatherer.push(chunk, block, item, rank(verdict));
             }
         }
     }
@@ -191,7 +191,12 @@ impl<'c> Worker<'c> {
         };
         let chunks = work.toast.as_ref().and_then(|toast| {
             let (_, files) = work.table.toast.as_ref()?;
-            Some(ChunkReader::new(crew.cluster, files, toast.index()))
+            Some(ToastReader::new(
+                crew.cluster,
+                files,
+                toast.index(),
+                chunk_rows,
+            ))
         });
         self.bench = Some(Bench {
             table,
