@@ -17,13 +17,13 @@ use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
-use crate::heap_rows::{HeapRows, RawRow};
+use crate::heap_scan::{HeapScan, RawRow};
 use crate::index::{Index, OpClass, equal_image_of_row};
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
-use crate::visibility::{RowState, Visibility};
+use crate::visibility::RowState;
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
 use crate::words::Words;
 
@@ -268,8 +268,7 @@ impl Reader<'_> {
         self.doubt_lost_pages(&catalog.relations);
     }
 
-    /// All live rows of a file, with what went wrong told under `name`; and where they stand. While a server runs nothing is
-    /// compared with that: a page of zeros on disk may have its rows in memory.
+    /// All live rows of a file, with what went wrong told under `name`; and where they stand.
     fn rows(
         &mut self,
         name: &str,
@@ -297,27 +296,16 @@ impl Reader<'_> {
             };
             self.trouble(name, why);
         }
-        let mut rows = HeapRows::new(
-            cluster.source.as_ref(),
-            files,
-            columns,
-            cluster.build.block_size,
-        );
-        rows = rows.in_words(match files.home.database {
+        let words = match files.home.database {
             0 => self.words.shared(),
             _ => self.words,
-        });
-        if !cluster.is_running() {
-            rows = rows.noting_places(cluster.checksums() == Some(true));
-        }
-        let visibility = Visibility::new(cluster);
+        };
+        let mut rows = HeapScan::new(cluster, files, columns);
+        rows = rows.in_words(words).noting_places();
         let mut unknown = 0u64;
-        rows.for_each(cluster.build.segment_bytes, |row| {
-            let state = visibility.state(row.tuple);
-            unknown += u64::from(matches!(state, RowState::Undecided(_)));
-            if state.may_count() {
-                each(row);
-            }
+        rows.each_that_may_count(|row| {
+            unknown += u64::from(matches!(row.state, RowState::Undecided(_)));
+            each(row);
         });
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
         let places = rows.places();

@@ -17,13 +17,12 @@ use crate::collator::Collator;
 use crate::columns::ColumnNames;
 use crate::error::{OpenError, Trouble};
 use crate::files::{ForkFiles, Home, homes, list_folder};
-use crate::heap_rows::HeapRows;
+use crate::heap_scan::HeapScan;
 use crate::manifest::ManifestState;
 use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::row_places::RowPlaces;
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
-use crate::visibility::Visibility;
 use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_from_wal};
 use crate::witness::{LostDatabase, lost_databases};
 use crate::words::Words;
@@ -634,24 +633,12 @@ impl Cluster {
         };
         let files = self.fork_files(&global, self.mapped_file(&global, PG_DATABASE), Fork::Main);
         let columns = ColumnNames::built_in(self.layout.pg_database);
-        let mut rows = HeapRows::new(
-            self.source.as_ref(),
-            &files,
-            &columns.layouts,
-            self.build.block_size,
-        );
-        if !self.running {
-            rows = rows.noting_places(self.checksums() == Some(true));
-        }
+        let mut rows = HeapScan::new(self, &files, &columns.layouts).noting_places();
         let (oid, name) = (columns.index("oid"), columns.index("datname"));
         let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
         let limit = columns.index("datconnlimit");
         let (frozen, min_multi) = (columns.index("datfrozenxid"), columns.index("datminmxid"));
-        let visibility = Visibility::new(self);
-        rows.for_each(self.build.segment_bytes, |row| {
-            if !visibility.state(row.tuple).may_count() {
-                return;
-            }
+        rows.each_that_may_count(|row| {
             let (Some(oid), Some(name)) = (row.u32(oid), row.name_bytes(name)) else {
                 return;
             };
@@ -667,16 +654,16 @@ impl Cluster {
             };
             databases.insert(oid, database);
         });
-        let damaged = rows.unreadable.len() as u64 + rows.broken_rows;
-        if damaged > 0 || files.segments.is_empty() {
+        let trouble = (!rows.is_whole()).then(|| {
             let why = format!(
                 "{} pages and {} rows of pg_database cannot be read",
                 rows.unreadable.len(),
                 rows.broken_rows
             );
-            self.troubles.push(Trouble::new("names of databases", why));
-        }
+            Trouble::new("names of databases", why)
+        });
         let places = rows.places();
+        self.troubles.extend(trouble);
         self.find_lost_databases(&global, places.as_ref(), &mut databases);
         databases
     }

@@ -10,7 +10,7 @@ use pgclinic_format::oid::{PG_ENUM, PG_RANGE, PG_TYPE};
 
 use crate::catalog::Catalog;
 use crate::columns::ColumnNames;
-use crate::heap_rows::RawRow;
+use crate::heap_scan::RawRow;
 use crate::relation::Relation;
 
 /// The function that prints arrays.

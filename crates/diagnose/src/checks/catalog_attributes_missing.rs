@@ -97,7 +97,7 @@ fn missing_numbers(
     for relation in relations.values().filter(incomplete) {
         missing.insert(relation.oid, (1..=relation.relnatts).collect());
     }
-    let whole = tables.each_row(table, |row, state| {
+    let whole = tables.each_row(table, |row| {
         let found = row.u32(relation).zip(row.i16(number));
         let Some((oid, number)) =
             found.and_then(|(oid, number)| Some((oid, u16::try_from(number).ok()?)))
@@ -107,7 +107,7 @@ fn missing_numbers(
         if let Some(numbers) = missing.get_mut(&oid) {
             numbers.remove(&number);
         }
-        let Some(own) = relations.get(&oid).filter(|_| state == RowState::Visible) else {
+        let Some(own) = relations.get(&oid).filter(|_| row.state == RowState::Visible) else {
             return;
         };
         if number > own.relnatts || number == 0 {
@@ -153,8 +153,8 @@ fn tell_relations(
     let Some((oid, has_index)) = columns else {
         return;
     };
-    tables.each_row(table, |row, state| {
-        let Some(oid) = row.u32(oid).filter(|_| state == RowState::Visible) else {
+    tables.each_row(table, |row| {
+        let Some(oid) = row.u32(oid).filter(|_| row.state == RowState::Visible) else {
             return;
         };
         let Some(relation) = relations.get(&oid) else {

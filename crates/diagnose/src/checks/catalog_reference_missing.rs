@@ -185,9 +185,9 @@ impl<'a> Lookup<'a, '_> {
         let harmless = HARMLESS.contains(&table.name());
         let mut told = 0;
         let tables = self.tables;
-        tables.each_row(table, |row, state| {
+        tables.each_row(table, |row| {
             // A row whose transaction nobody knows may be no row at all.
-            if state != RowState::Visible || told >= TOLD_MAX {
+            if row.state != RowState::Visible || told >= TOLD_MAX {
                 return;
             }
             for dangling in self.dangling(row, &columns) {
@@ -353,7 +353,7 @@ fn load(tables: &CatalogTables<'_>, target: Oid) -> Target {
     };
     let mut oids = OidSet::default();
     let mut whole = true;
-    let all = tables.each_row(table, |row, _| match row.u32(oid) {
+    let all = tables.each_row(table, |row| match row.u32(oid) {
         Some(oid) => {
             oids.insert(oid);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{ForkFiles, HeapRows, RawRow, RelKind, Relation, Visibility};
+use pgclinic_cluster::{ForkFiles, HeapScan, RawRow, RelKind, Relation, RowState};
 use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_format::{Fork, Oid};
 
@@ -186,12 +186,8 @@ fn each_row(view: &DatabaseCx<'_>, relation: &Relation, each: &mut dyn FnMut(&Ra
     let (Some(files), Some(layouts)) = (view.forks.iter().find(is_own), &relation.layouts) else {
         return;
     };
-    let cluster = view.cluster;
-    let build = cluster.build;
-    let mut rows = HeapRows::new(cluster.source().as_ref(), files, layouts, build.block_size);
-    let visibility = Visibility::new(cluster);
-    rows.for_each(build.segment_bytes, |row| {
-        if visibility.is_visible(row.tuple) {
+    HeapScan::new(view.cluster, files, layouts).each_row(|row| {
+        if row.state == RowState::Visible {
             each(&row);
         }
     });

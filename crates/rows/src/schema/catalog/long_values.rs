@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::{
-    ChunkIndex, Cluster, ForkFiles, FoundChunks, HeapRows, RowState, RunGatherer, ToastReader,
-    Visibility, named_rows,
+    ChunkIndex, Cluster, ForkFiles, FoundChunks, HeapScan, RowState, RunGatherer, ToastReader,
+    named_rows,
 };
 use pgclinic_format::datum::decompress;
 use pgclinic_format::toast::ToastPointer;
@@ -83,16 +83,10 @@ fn unpack(method: u8, data: &[u8], size: usize) -> Result<Vec<u8>, String> {
 
 /// Of the rows that may count, those which surely do are preferred.
 fn reader<'a>(cluster: &'a Cluster, files: &'a ForkFiles) -> ToastReader<'a> {
-    let build = cluster.build;
-    let source = cluster.source().as_ref();
-    let mut rows = HeapRows::new(source, files, &CHUNK_COLUMNS, build.block_size);
-    let visibility = Visibility::new(cluster);
     let mut runs = RunGatherer::default();
-    rows.for_each(build.segment_bytes, |row| {
-        let state = visibility.state(row.tuple);
-        let chunk = PlainChunk::parse(row.tuple).filter(|_| state.may_count());
-        if let Some(chunk) = chunk {
-            let rank = u8::from(state != RowState::Visible);
+    HeapScan::new(cluster, files, &CHUNK_COLUMNS).each_that_may_count(|row| {
+        if let Some(chunk) = PlainChunk::parse(row.tuple) {
+            let rank = u8::from(row.state != RowState::Visible);
             runs.push(chunk, row.block, row.item, rank);
         }
     });
