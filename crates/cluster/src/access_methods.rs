@@ -11,8 +11,6 @@ use pgclinic_format::{ColumnLayout, Oid};
 
 use crate::relation::{ForeignMethod, RelKind, Relation};
 
-/// OID of `pg_am`.
-pub(crate) const PG_AM: Oid = 2601;
 /// How the access methods of pg_tde, whose relations are encrypted, begin.
 const ENCRYPTING: &str = "tde_heap";
 

@@ -2,37 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use pgclinic_format::oid::{
+    GLOBAL_TABLESPACE, PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE,
+    PG_INDEX, PG_NAMESPACE, PG_OPCLASS, PG_SEQUENCE,
+};
 use pgclinic_format::{ColumnLayout, Fork, Oid};
 
 use pgclinic_source::Presence;
 
-use crate::access_methods::{self, MethodRow, PG_AM, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
+use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
 use crate::catalog_places::{AttributePlaces, ClassPlaces};
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
-use crate::heap_rows::{HeapRows, RawRow};
+use crate::heap_scan::{HeapScan, RawRow};
 use crate::index::{Index, OpClass, equal_image_of_row};
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
-use crate::visibility::{RowState, row_state};
+use crate::visibility::RowState;
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
 use crate::words::Words;
 
-const PG_CLASS: Oid = 1259;
-const PG_ATTRIBUTE: Oid = 1249;
-const PG_NAMESPACE: Oid = 2615;
-const PG_INDEX: Oid = 2610;
-const PG_OPCLASS: Oid = 2616;
-const PG_AMPROC: Oid = 2603;
 const BTREE: Oid = 403;
-const PG_COLLATION: Oid = 3456;
-const PG_DATABASE: Oid = 1262;
-const PG_SEQUENCE: Oid = 2224;
 /// `SelfItemPointerAttributeNumber`: every table has it.
 const CTID: i16 = -1;
 
@@ -211,7 +206,7 @@ fn why_without_home(cluster: &Cluster, database: Oid) -> String {
 /// The folder of the shared relations.
 fn global() -> Home {
     Home {
-        tablespace: 1664,
+        tablespace: GLOBAL_TABLESPACE,
         database: 0,
         folder: "global".into(),
     }
@@ -273,8 +268,7 @@ impl Reader<'_> {
         self.doubt_lost_pages(&catalog.relations);
     }
 
-    /// All live rows of a file, with what went wrong told under `name`; and where they stand. While a server runs nothing is
-    /// compared with that: a page of zeros on disk may have its rows in memory.
+    /// All live rows of a file, with what went wrong told under `name`; and where they stand.
     fn rows(
         &mut self,
         name: &str,
@@ -302,29 +296,16 @@ impl Reader<'_> {
             };
             self.trouble(name, why);
         }
-        let mut rows = HeapRows::new(
-            cluster.source.as_ref(),
-            files,
-            columns,
-            cluster.build.block_size,
-        );
-        rows = rows.in_words(match files.home.database {
+        let words = match files.home.database {
             0 => self.words.shared(),
             _ => self.words,
-        });
-        if !cluster.is_running() {
-            rows = rows.noting_places(cluster.checksums() == Some(true));
-        }
+        };
+        let mut rows = HeapScan::new(cluster, files, columns);
+        rows = rows.in_words(words).noting_places();
         let mut unknown = 0u64;
-        rows.for_each(cluster.build.segment_bytes, |row| {
-            match row_state(row.tuple, &cluster.transactions, &cluster.multixacts) {
-                RowState::Live => each(row),
-                RowState::Unknown => {
-                    unknown += 1;
-                    each(row);
-                }
-                RowState::Deleted | RowState::Aborted => {}
-            }
+        rows.each_that_may_count(|row| {
+            unknown += u64::from(matches!(row.state, RowState::Undecided(_)));
+            each(row);
         });
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
         let places = rows.places();

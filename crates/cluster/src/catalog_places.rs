@@ -5,7 +5,7 @@ use pgclinic_format::{ColumnLayout, MultiXactId, Oid, Xid};
 
 use crate::access_methods;
 use crate::columns::ColumnNames;
-use crate::heap_rows::RawRow;
+use crate::heap_scan::RawRow;
 use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 
 /// Column indexes of `pg_class`, found once.

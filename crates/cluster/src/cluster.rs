@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
 use pgclinic_format::digest::Algorithm;
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
 use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
 
@@ -16,19 +17,16 @@ use crate::collator::Collator;
 use crate::columns::ColumnNames;
 use crate::error::{OpenError, Trouble};
 use crate::files::{ForkFiles, Home, homes, list_folder};
-use crate::heap_rows::HeapRows;
+use crate::heap_scan::HeapScan;
 use crate::manifest::ManifestState;
 use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::row_places::RowPlaces;
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
-use crate::visibility::{RowState, row_state};
 use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_from_wal};
 use crate::witness::{LostDatabase, lost_databases};
 use crate::words::Words;
 
-/// `DATABASE_RELATION_ID`.
-const PG_DATABASE: Oid = 1262;
 const CONTROL_FILE: &str = "global/pg_control";
 /// How often a look that met a file on its way is taken anew.
 pub(crate) const LOOKS_MAX: usize = 4;
@@ -640,30 +638,18 @@ impl Cluster {
             databases.entry(home.database).or_insert_with(unnamed);
         }
         let global = Home {
-            tablespace: 1664,
+            tablespace: GLOBAL_TABLESPACE,
             database: 0,
             folder: "global".into(),
         };
         let files = self.fork_files(&global, self.mapped_file(&global, PG_DATABASE), Fork::Main);
         let columns = ColumnNames::built_in(self.layout.pg_database);
-        let mut rows = HeapRows::new(
-            self.source.as_ref(),
-            &files,
-            &columns.layouts,
-            self.build.block_size,
-        );
-        if !self.running {
-            rows = rows.noting_places(self.checksums() == Some(true));
-        }
+        let mut rows = HeapScan::new(self, &files, &columns.layouts).noting_places();
         let (oid, name) = (columns.index("oid"), columns.index("datname"));
         let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
         let limit = columns.index("datconnlimit");
         let (frozen, min_multi) = (columns.index("datfrozenxid"), columns.index("datminmxid"));
-        rows.for_each(self.build.segment_bytes, |row| {
-            let state = row_state(row.tuple, &self.transactions, &self.multixacts);
-            if !matches!(state, RowState::Live | RowState::Unknown) {
-                return;
-            }
+        rows.each_that_may_count(|row| {
             let (Some(oid), Some(name)) = (row.u32(oid), row.name_bytes(name)) else {
                 return;
             };
@@ -672,23 +658,23 @@ impl Cluster {
                 oid,
                 name: Some(Words::of(encoding).shared().readable(name)),
                 encoding,
-                tablespace: row.u32(tablespace).unwrap_or(1663),
+                tablespace: row.u32(tablespace).unwrap_or(DEFAULT_TABLESPACE),
                 invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
                 frozen_xid: row.u32(frozen).map(Xid),
                 min_multi: row.u32(min_multi).map(MultiXactId),
             };
             databases.insert(oid, database);
         });
-        let damaged = rows.unreadable.len() as u64 + rows.broken_rows;
-        if damaged > 0 || files.segments.is_empty() {
+        let trouble = (!rows.is_whole()).then(|| {
             let why = format!(
                 "{} pages and {} rows of pg_database cannot be read",
                 rows.unreadable.len(),
                 rows.broken_rows
             );
-            self.troubles.push(Trouble::new("names of databases", why));
-        }
+            Trouble::new("names of databases", why)
+        });
         let places = rows.places();
+        self.troubles.extend(trouble);
         self.find_lost_databases(&global, places.as_ref(), &mut databases);
         databases
     }

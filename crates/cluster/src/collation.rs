@@ -5,7 +5,7 @@
 use pgclinic_format::Oid;
 
 use crate::columns::ColumnNames;
-use crate::heap_rows::RawRow;
+use crate::heap_scan::RawRow;
 
 /// Who orders text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_source::{EntryKind, Presence, Source, SourceError};
@@ -13,7 +14,7 @@ use crate::file_name::{RelationFileName, fork_path, segment_path};
 /// A folder that holds relation files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Home {
-    /// OID of the tablespace: 1663 `pg_default`, 1664 `pg_global`, or a link in `pg_tblspc`.
+    /// OID of the tablespace: `pg_default`, `pg_global`, or a link in `pg_tblspc`.
     pub tablespace: Oid,
     /// OID of the database; 0 for shared relations.
     pub database: Oid,
@@ -157,13 +158,13 @@ pub(crate) fn homes(
     troubles: &mut Vec<Trouble>,
 ) -> Vec<Home> {
     let mut homes = vec![Home {
-        tablespace: 1664,
+        tablespace: GLOBAL_TABLESPACE,
         database: 0,
         folder: "global".into(),
     }];
     for database in numbered_folders(source, "base", troubles) {
         homes.push(Home {
-            tablespace: 1663,
+            tablespace: DEFAULT_TABLESPACE,
             database,
             folder: format!("base/{database}"),
         });

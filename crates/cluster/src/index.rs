@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use pgclinic_format::Oid;
 
 use crate::columns::ColumnNames;
-use crate::heap_rows::RawRow;
+use crate::heap_scan::RawRow;
 
 /// How one key column of an index is ordered or hashed.
 #[derive(Clone, PartialEq, Eq, Debug)]

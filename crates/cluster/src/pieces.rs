@@ -119,7 +119,7 @@ mod tests {
         let segments = [(0, 3 << 20), (2, (1 << 20) + 8192 + 100)];
         let files = ForkFiles {
             home: Home {
-                tablespace: 1663,
+                tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
                 database: 5,
                 folder: "base/5".into(),
             },

@@ -111,12 +111,7 @@ impl TransactionLog {
     /// What needs no look at the log.
     #[inline]
     fn without_log(&self, xid: Xid) -> Option<XactStatus> {
-        match xid {
-            Xid::INVALID => Some(XactStatus::Aborted),
-            _ if !xid.is_normal() => Some(XactStatus::Committed),
-            _ if self.next.is_some_and(|next| !xid.precedes(next)) => Some(XactStatus::InProgress),
-            _ => None,
-        }
+        reserved_status(xid).or_else(|| self.is_future(xid).then_some(XactStatus::InProgress))
     }
 
     /// The transaction was prepared for a commit in two phases and is still open. Its
@@ -150,6 +145,15 @@ impl TransactionLog {
             "pg_xact/{:04X}",
             u64::from(xid.0) / self.per_page / PAGES_PER_FILE
         )
+    }
+}
+
+/// What became of the numbers that no transaction is given.
+#[inline]
+pub(crate) fn reserved_status(xid: Xid) -> Option<XactStatus> {
+    match xid {
+        Xid::INVALID => Some(XactStatus::Aborted),
+        _ => (!xid.is_normal()).then_some(XactStatus::Committed),
     }
 }
 

@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use pgclinic_format::Oid;
 use pgclinic_format::datum::{Field, TypeInfo, TypeKind};
+use pgclinic_format::oid::{PG_ENUM, PG_RANGE, PG_TYPE};
 
 use crate::catalog::Catalog;
 use crate::columns::ColumnNames;
-use crate::heap_rows::RawRow;
+use crate::heap_scan::RawRow;
 use crate::relation::Relation;
 
-const PG_TYPE: Oid = 1247;
-const PG_ENUM: Oid = 3501;
-const PG_RANGE: Oid = 3541;
 /// The function that prints arrays.
 const ARRAY_OUT: Oid = 751;
 /// Types inside types deeper than this are not followed.

@@ -1,86 +1,301 @@
-//! Whether a row version is live, by the commit log and with hint bits where the log is silent.
+//! Which row versions count: the one decider, by hint bits, `pg_xact`, `pg_multixact` and the next transaction.
 //!
-//! Truth: `src/backend/access/heap/heapam_visibility.c`.
+//! Truth: `HeapTupleSatisfiesMVCC` in `src/backend/access/heap/heapam_visibility.c`, for a snapshot taken now on a server on which
+//! nothing runs: a transaction that is not known as committed never will be. Subtransactions need no look at `pg_subtrans`: the
+//! commit of their parent writes their status too, so that one which is marked as sub-committed has not committed. Beside a
+//! running server the status files are those of the end of the WAL that was followed: what committed later does not count,
+//! whatever hint bits say of it since. Why each case is decided as it is: `docs/adr/2026-11-23-visibility.md`.
 
 use pgclinic_format::heap_tuple::{
-    HEAP_MOVED, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED,
-    HEAP_XMIN_INVALID,
+    HEAP_MOVED_IN, HEAP_MOVED_OFF, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
+    HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, MultiXactId, Xid};
 
+use crate::cluster::Cluster;
 use crate::multixact::MultiXacts;
-use crate::transaction_log::{TransactionLog, XactStatus};
+use crate::transaction_log::{LogReader, XactStatus, reserved_status};
 
-/// What became of a row version.
+/// What a row version is to a transaction that begins now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowState {
-    /// Visible to every new transaction.
-    Live,
-    /// Deleted or replaced by a committed transaction.
-    Deleted,
-    /// Its insertion did not commit.
+    /// Every new transaction sees it.
+    Visible,
+    /// No new transaction sees it.
+    Dead(Death),
+    /// The status of a transaction is lost, and with it the answer.
+    Undecided(Doubt),
+}
+
+/// Why no new transaction sees a row version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Death {
+    /// Its insertion was rolled back or withdrawn, or the row was moved away by a VACUUM FULL before 9.0.
     Aborted,
-    /// Nothing tells.
-    Unknown,
+    /// Its insertion has not ended: it is prepared, it runs, or a crash cut it off.
+    InProgress,
+    /// It says that its insertion committed, under a number that no transaction has been given.
+    Future,
+    /// A committed transaction deleted or replaced it.
+    Deleted,
+}
+
+/// What the status of a transaction that is lost would tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doubt {
+    /// Whether the row was inserted; nothing says that it was deleted.
+    Insertion,
+    /// Whether the row was deleted or replaced.
+    Deletion,
 }
 
 impl RowState {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
-            RowState::Live => "live",
-            RowState::Deleted => "deleted or updated",
-            RowState::Aborted => "insertion did not commit",
-            RowState::Unknown => "transaction status unknown",
+            RowState::Visible => "live",
+            RowState::Dead(Death::Deleted) => "deleted or updated",
+            RowState::Dead(Death::Future) => "inserted by a transaction that has not begun",
+            RowState::Dead(Death::Aborted | Death::InProgress) => "insertion did not commit",
+            RowState::Undecided(_) => "transaction status unknown",
+        }
+    }
+
+    /// What the row says of something else, a relation or a chunk of a value, may be true: it is not known to be void. A number
+    /// from the future is damage of one header, or of the control file; it makes no name wrong.
+    #[inline]
+    pub fn may_count(self) -> bool {
+        match self {
+            RowState::Visible | RowState::Undecided(_) | RowState::Dead(Death::Future) => true,
+            RowState::Dead(Death::Aborted | Death::InProgress | Death::Deleted) => false,
         }
     }
 }
 
-/// The state of a row version in a cluster on which no transaction is running.
-pub fn row_state(tuple: HeapTuple<'_>, log: &TransactionLog, multixacts: &MultiXacts) -> RowState {
-    match insertion(tuple, log) {
-        Some(true) => {}
-        Some(false) => return RowState::Aborted,
-        None => return RowState::Unknown,
-    }
-    match deletion(tuple, log, multixacts) {
-        Some(true) => RowState::Deleted,
-        Some(false) => RowState::Live,
-        None => RowState::Unknown,
-    }
+/// What hint bits are worth beside the status files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hints {
+    /// The server goes by them.
+    Count,
+    /// They may be of a later moment than the status files.
+    MayBeLater,
 }
 
-fn insertion(tuple: HeapTuple<'_>, log: &TransactionLog) -> Option<bool> {
-    if tuple.xmin_is_frozen() || tuple.t_infomask() & HEAP_MOVED != 0 {
-        return Some(true);
-    }
-    if tuple.has(HEAP_XMIN_COMMITTED) {
-        return Some(true);
-    }
-    if tuple.has(HEAP_XMIN_INVALID) {
-        return Some(false);
-    }
-    committed(tuple.t_xmin(), log)
+/// What an insertion came to.
+enum Insertion {
+    Committed,
+    Dead(Death),
+    Unknown,
 }
 
-fn deletion(tuple: HeapTuple<'_>, log: &TransactionLog, multixacts: &MultiXacts) -> Option<bool> {
-    if tuple.has(HEAP_XMAX_INVALID) || tuple.xmax_is_locked_only() || tuple.t_xmax() == Xid::INVALID
-    {
-        return Some(false);
+/// Decides for one thread.
+pub struct Visibility<'a> {
+    /// Nothing where only hint bits tell.
+    files: Option<(LogReader<'a>, &'a MultiXacts)>,
+    hints: Hints,
+}
+
+impl<'a> Visibility<'a> {
+    /// By the status files of a cluster.
+    pub fn new(cluster: &'a Cluster) -> Self {
+        Visibility {
+            files: Some((cluster.transactions.reader(), &cluster.multixacts)),
+            hints: match cluster.is_running() && cluster.replayed_to().is_some() {
+                true => Hints::MayBeLater,
+                false => Hints::Count,
+            },
+        }
     }
-    if tuple.has(HEAP_XMAX_IS_MULTI) {
-        return match multixacts.updater(MultiXactId(tuple.t_xmax().0))? {
-            Some(xid) => committed(xid, log),
-            None => Some(false),
+
+    /// By what stands in the row alone.
+    pub fn by_hint_bits() -> Self {
+        Visibility {
+            files: None,
+            hints: Hints::Count,
+        }
+    }
+
+    /// On a page that says so all rows are seen without a look at their transactions, as the server does; where that may have been
+    /// written later, each row tells.
+    #[inline]
+    pub fn trusts_all_visible(&self) -> bool {
+        self.hints == Hints::Count
+    }
+
+    /// The answer for one version.
+    #[inline]
+    pub fn state(&self, tuple: HeapTuple<'_>) -> RowState {
+        let inserted = match self.insertion(tuple) {
+            Insertion::Dead(why) => return RowState::Dead(why),
+            Insertion::Committed => true,
+            Insertion::Unknown => false,
         };
+        match (inserted, self.deleted(tuple)) {
+            // Whatever became of the insertion, nobody sees the row.
+            (_, Some(true)) => RowState::Dead(Death::Deleted),
+            (true, Some(false)) => RowState::Visible,
+            (false, Some(false)) => RowState::Undecided(Doubt::Insertion),
+            (_, None) => RowState::Undecided(Doubt::Deletion),
+        }
     }
-    if tuple.has(HEAP_XMAX_COMMITTED) {
-        return Some(true);
+
+    /// Every new transaction sees it.
+    #[inline]
+    pub fn is_visible(&self, tuple: HeapTuple<'_>) -> bool {
+        self.state(tuple) == RowState::Visible
     }
-    committed(tuple.t_xmax(), log)
+
+    /// The transaction that wrote the row committed, whatever became of the row since, so that the columns of today describe it;
+    /// nothing where its status is lost.
+    pub fn was_inserted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
+        match self.insertion(tuple) {
+            Insertion::Committed | Insertion::Dead(Death::Future) => Some(true),
+            Insertion::Dead(_) => Some(false),
+            Insertion::Unknown => None,
+        }
+    }
+
+    #[inline]
+    fn insertion(&self, tuple: HeapTuple<'_>) -> Insertion {
+        match tuple.t_infomask() & HEAP_XMIN_FROZEN {
+            HEAP_XMIN_FROZEN => Insertion::Committed,
+            HEAP_XMIN_COMMITTED if self.had_committed(tuple.t_xmin()) => Insertion::Committed,
+            HEAP_XMIN_COMMITTED => Insertion::Dead(match self.hints {
+                Hints::Count => Death::Future,
+                Hints::MayBeLater => Death::InProgress,
+            }),
+            HEAP_XMIN_INVALID => Insertion::Dead(Death::Aborted),
+            _ => self.insertion_without_hint(tuple),
+        }
+    }
+
+    fn insertion_without_hint(&self, tuple: HeapTuple<'_>) -> Insertion {
+        let moved_by = Xid(tuple.t_field3());
+        if tuple.has(HEAP_MOVED_OFF) || tuple.has(HEAP_MOVED_IN) {
+            // A move that did not commit leaves the old row, one that did the new row.
+            return match self.committed(moved_by) {
+                None => Insertion::Unknown,
+                Some(moved) if moved != tuple.has(HEAP_MOVED_OFF) => Insertion::Committed,
+                Some(_) => Insertion::Dead(Death::Aborted),
+            };
+        }
+        match self.status(tuple.t_xmin()) {
+            None => Insertion::Unknown,
+            Some(XactStatus::Committed) => Insertion::Committed,
+            Some(XactStatus::Aborted) => Insertion::Dead(Death::Aborted),
+            Some(XactStatus::InProgress | XactStatus::SubCommitted) => {
+                Insertion::Dead(Death::InProgress)
+            }
+        }
+    }
+
+    #[inline]
+    fn deleted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
+        if tuple.has(HEAP_XMAX_INVALID) || tuple.xmax_is_locked_only() {
+            return Some(false);
+        }
+        if tuple.has(HEAP_XMAX_IS_MULTI) {
+            return self.deleted_by_member(MultiXactId(tuple.t_xmax().0));
+        }
+        if tuple.has(HEAP_XMAX_COMMITTED) {
+            return Some(self.had_committed(tuple.t_xmax()));
+        }
+        self.committed(tuple.t_xmax())
+    }
+
+    fn deleted_by_member(&self, multi: MultiXactId) -> Option<bool> {
+        if multi.0 == 0 {
+            return Some(false);
+        }
+        let (_, multixacts) = self.files.as_ref()?;
+        if self.hints == Hints::MayBeLater && multixacts.is_future(multi) {
+            return Some(false);
+        }
+        match multixacts.updater(multi)? {
+            Some(xid) => self.committed(xid),
+            None => Some(false),
+        }
+    }
+
+    /// Where hint bits and the status files say different things of a row; the server goes by the hint bits.
+    #[inline]
+    pub fn contradiction(&self, tuple: HeapTuple<'_>) -> Option<&'static str> {
+        if tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() {
+            if self.denies(tuple.t_xmin()) {
+                return Some(
+                    "its hint bits say that xmin committed, and pg_xact says that it did not",
+                );
+            }
+        } else if tuple.has(HEAP_XMIN_INVALID)
+            && !tuple.xmin_is_frozen()
+            && tuple.t_xmin().is_normal()
+            && self.committed(tuple.t_xmin()) == Some(true)
+        {
+            return Some(
+                "its hint bits say that xmin was rolled back, and pg_xact says that it committed",
+            );
+        }
+        if tuple.t_xmax() == Xid::INVALID {
+            return None;
+        }
+        if tuple.has(HEAP_XMAX_IS_MULTI) {
+            let both = tuple.has(HEAP_XMAX_COMMITTED);
+            return both
+                .then_some("xmax is a multixact and marked as committed, which no server writes");
+        }
+        if tuple.xmax_is_locked_only() {
+            return None;
+        }
+        if tuple.has(HEAP_XMAX_COMMITTED) && self.denies(tuple.t_xmax()) {
+            return Some("its hint bits say that xmax committed, and pg_xact says that it did not");
+        }
+        if tuple.has(HEAP_XMAX_INVALID) && self.committed(tuple.t_xmax()) == Some(true) {
+            return Some(
+                "its hint bits say that xmax counts for nothing, and pg_xact says that it committed",
+            );
+        }
+        None
+    }
+
+    /// The status files say that the transaction did not commit, though a hint says that it did.
+    fn denies(&self, xid: Xid) -> bool {
+        match self.hints {
+            Hints::Count => self.committed(xid) == Some(false),
+            Hints::MayBeLater => self.status(xid) == Some(XactStatus::Aborted),
+        }
+    }
+
+    /// A hint says that the transaction committed: whether it had. What a snapshot of now does not hold has not, whatever its row
+    /// says.
+    #[inline]
+    fn had_committed(&self, xid: Xid) -> bool {
+        match self.hints {
+            Hints::Count => !self
+                .files
+                .as_ref()
+                .is_some_and(|(log, _)| log.is_future(xid)),
+            Hints::MayBeLater => {
+                let status = self.status(xid);
+                status.is_none_or(|status| {
+                    matches!(status, XactStatus::Committed | XactStatus::Aborted)
+                })
+            }
+        }
+    }
+
+    fn committed(&self, xid: Xid) -> Option<bool> {
+        let status = self.status(xid)?;
+        Some(status == XactStatus::Committed)
+    }
+
+    #[inline]
+    fn status(&self, xid: Xid) -> Option<XactStatus> {
+        match &self.files {
+            Some((log, _)) => log.status(xid),
+            None => reserved_status(xid),
+        }
+    }
 }
 
-fn committed(xid: Xid, log: &TransactionLog) -> Option<bool> {
-    log.status(xid)
-        .map(|status| status == XactStatus::Committed)
-}
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{
-    Catalog, Column, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, fork_place,
-    row_state,
+    Catalog, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation, fork_place,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid};
@@ -136,24 +135,12 @@ impl<'a> CatalogTables<'a> {
     pub(crate) fn each_row(
         &self,
         table: &CatalogTable<'_>,
-        mut each: impl FnMut(&RawRow<'_>, RowState),
+        mut each: impl FnMut(&RawRow<'_>),
     ) -> bool {
-        let cluster = self.cx.cluster;
         let layouts = table.relation.layouts.as_deref().unwrap_or_default();
-        let build = cluster.build;
-        let mut rows = HeapRows::new(
-            cluster.source().as_ref(),
-            table.files,
-            layouts,
-            build.block_size,
-        );
-        rows.for_each(build.segment_bytes, |row| {
-            let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-            if matches!(state, RowState::Live | RowState::Unknown) {
-                each(&row, state);
-            }
-        });
-        rows.unreadable.is_empty() && rows.broken_rows == 0 && !table.files.segments.is_empty()
+        let mut rows = HeapScan::new(self.cx.cluster, table.files, layouts);
+        rows.each_that_may_count(|row| each(&row));
+        rows.is_whole()
     }
 
     /// A draft about a row.

@@ -1,24 +1,12 @@
-//! The rows of a TOAST relation: `(chunk_id oid, chunk_seq int4, chunk_data bytea)`.
-//!
-//! Truth: `create_toast_table` in `src/backend/catalog/toasting.c`, `toast_save_datum` in
-//! `src/backend/access/common/toast_internals.c`.
+//! The chunks of a page of a TOAST relation, as checks see them.
 
 use std::fmt;
 use std::ops::Range;
 
-use pgclinic_format::{Attribute, Attributes, ColumnLayout, Oid, Page, Varlena, varlena};
+use pgclinic_format::toast_chunk::{CHUNK_COLUMNS, ToastChunk};
+use pgclinic_format::{Oid, Page, Varlena};
 
 use crate::tuples::{StoredTuple, tuples};
-
-const INTEGER: ColumnLayout = ColumnLayout {
-    attlen: 4,
-    attalign: 4,
-};
-const BYTEA: ColumnLayout = ColumnLayout {
-    attlen: -1,
-    attalign: 4,
-};
-const COLUMNS: [ColumnLayout; 3] = [INTEGER, INTEGER, BYTEA];
 
 /// One chunk; what is null stays `None`.
 pub(crate) struct Chunk<'a> {
@@ -51,34 +39,12 @@ pub(crate) fn chunks(page: Page<'_>) -> impl Iterator<Item = Chunk<'_>> {
 fn chunk(stored: StoredTuple<'_>) -> Option<Chunk<'_>> {
     let tuple = stored.tuple;
     let header_is_right = usize::from(tuple.t_hoff()) == tuple.expected_hoff()
-        && usize::from(tuple.attribute_count()) <= COLUMNS.len();
-    let mut walk = Attributes::new(tuple, &COLUMNS);
-    let mut next = || {
-        header_is_right
-            .then(|| walk.next())?
-            .and_then(|found| found.ok())
-    };
-    let (id, seq, data) = (next()?, next()?, next()?);
+        && usize::from(tuple.attribute_count()) <= CHUNK_COLUMNS.len();
+    let chunk = header_is_right.then(|| ToastChunk::parse(tuple))??;
     Some(Chunk {
         stored,
-        chunk_id: word(stored, id),
-        chunk_seq: word(stored, seq).map(u32::cast_signed),
-        chunk_data: data_of(stored, data),
+        chunk_id: chunk.chunk_id,
+        chunk_seq: chunk.chunk_seq,
+        chunk_data: chunk.chunk_data,
     })
-}
-
-fn word(stored: StoredTuple<'_>, attribute: Attribute) -> Option<u32> {
-    let Attribute::Value(range) = attribute else {
-        return None;
-    };
-    let bytes = stored.tuple.bytes().get(range)?.first_chunk()?;
-    Some(u32::from_le_bytes(*bytes))
-}
-
-fn data_of(stored: StoredTuple<'_>, attribute: Attribute) -> Option<(Varlena<'_>, Range<usize>)> {
-    let Attribute::Value(range) = attribute else {
-        return None;
-    };
-    let bytes = stored.tuple.bytes().get(range.clone())?;
-    Some((varlena::parse(bytes).ok()?.0, range))
 }

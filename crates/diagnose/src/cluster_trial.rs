@@ -8,13 +8,8 @@ use pgclinic_format::relation_map;
 use pgclinic_source::Memory;
 
 use crate::check::ClusterCheck;
+use crate::checks::relation_map_sense::NEEDED_IN_GLOBAL;
 use crate::findings::{Draft, Findings};
-
-/// What is mapped in `global`, each to the file of its own number.
-const MAPPED: &[u32] = &[
-    1213, 1214, 1260, 1261, 1262, 2396, 2671, 2672, 2676, 2677, 2694, 2695, 2697, 2698, 2964, 3592,
-    6000, 6100,
-];
 
 /// A cluster of PostgreSQL 18 without databases.
 pub(crate) struct ClusterTrial {
@@ -44,7 +39,7 @@ impl ClusterTrial {
                 source.insert(path, bytes);
             }
         }
-        for filenode in MAPPED {
+        for filenode in NEEDED_IN_GLOBAL {
             source.insert(format!("global/{filenode}"), Vec::new());
         }
         let cluster = Cluster::open(Arc::new(source)).expect("a cluster in memory");
@@ -71,9 +66,9 @@ pub(crate) fn sound_map() -> Vec<u8> {
     put_u32(
         &mut bytes,
         4,
-        u32::try_from(MAPPED.len()).expect("a short list"),
+        u32::try_from(NEEDED_IN_GLOBAL.len()).expect("a short list"),
     );
-    for (index, catalog) in MAPPED.iter().enumerate() {
+    for (index, catalog) in NEEDED_IN_GLOBAL.iter().enumerate() {
         put_u32(&mut bytes, 8 + index * 8, *catalog);
         put_u32(&mut bytes, 12 + index * 8, *catalog);
     }

@@ -30,7 +30,7 @@ impl ForkTrial {
     pub(crate) fn new(method: AccessMethod, pages: &[Vec<u8>]) -> Self {
         let bytes = pages.concat();
         let home = Home {
-            tablespace: 1663,
+            tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
             database: 5,
             folder: "base/5".into(),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::{Fork, Oid, RelationMap};
 
 use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation, fork_place};
@@ -44,9 +45,6 @@ pub(crate) fn filled_home<'a>(cx: &DatabaseCx<'a>) -> Option<&'a Home> {
     };
     default_home(cx.cluster, cx.catalog.database).filter(|home| holds(home))
 }
-
-/// OID of `pg_default`.
-const DEFAULT_TABLESPACE: Oid = 1663;
 
 /// The directory in which a database has its files of a tablespace, whether or not it is there.
 pub(crate) fn directory_of(cluster: &Cluster, database: Oid, tablespace: Oid) -> String {

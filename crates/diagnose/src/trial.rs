@@ -131,7 +131,7 @@ impl Trial {
 fn files() -> ForkFiles {
     ForkFiles {
         home: Home {
-            tablespace: 1663,
+            tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
             database: 5,
             folder: "base/5".into(),
         },
@@ -155,7 +155,7 @@ fn relation() -> Relation {
         access_method: Some(AccessMethod::Heap),
         foreign_method: None,
         filenode: 16384,
-        tablespace: 1663,
+        tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
         shared: false,
         relpages: 1,
         reltuples: None,

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Column, XactStatus};
-use pgclinic_format::heap_tuple::{
-    HEAP_MOVED, HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
-};
+use pgclinic_cluster::{Column, Visibility};
+use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED};
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{Attribute, Attributes, HeapTuple, LpFlags, Page, Varlena, Xid, varlena};
 use pgclinic_model::Rule;
@@ -111,20 +109,12 @@ pub(crate) struct LongValue<'a> {
 /// The columns of today describe this tuple. A transaction that added a column, wrote rows and
 /// rolled back has left tuples with attributes that the relation never had.
 pub(crate) fn columns_apply(tuple: HeapTuple<'_>, fork: &ForkCx<'_>) -> bool {
-    if tuple.xmin_is_frozen() || tuple.t_infomask() & (HEAP_XMIN_COMMITTED | HEAP_MOVED) != 0 {
-        return true;
-    }
-    if tuple.has(HEAP_XMIN_INVALID) || tuple.t_xmin() == Xid::INVALID {
-        return false;
-    }
-    let status = fork
+    let visibility = fork
         .cluster
-        .and_then(|cluster| cluster.transactions.status(tuple.t_xmin()));
-    match status {
-        Some(status) => status == XactStatus::Committed,
-        // A server at work may have the status in its memory only.
-        None => !fork.is_running(),
-    }
+        .map_or_else(Visibility::by_hint_bits, Visibility::new);
+    // A server at work may have the status in its memory only.
+    let unknown = !fork.is_running();
+    visibility.was_inserted(tuple).unwrap_or(unknown)
 }
 
 /// The server takes the row for inserted without looking anything up.

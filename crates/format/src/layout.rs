@@ -4,6 +4,7 @@
 //! `src/include/access/xlog_internal.h`.
 
 use crate::attribute::ColumnLayout;
+use crate::oid;
 
 /// A column of a catalog that must be read before `pg_attribute` can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -399,16 +400,16 @@ impl Layout {
     /// them unknown.
     pub fn catalog(&self, oid: u32) -> Option<&'static [CatalogColumn]> {
         Some(match oid {
-            1247 => self.pg_type,
-            1249 => self.pg_attribute,
-            1259 => self.pg_class,
-            2224 => PG_SEQUENCE,
-            2603 => PG_AMPROC,
-            2604 => PG_ATTRDEF,
-            2610 => self.pg_index,
-            2615 => self.pg_namespace,
-            2616 => PG_OPCLASS,
-            3501 => PG_ENUM,
+            oid::PG_TYPE => self.pg_type,
+            oid::PG_ATTRIBUTE => self.pg_attribute,
+            oid::PG_CLASS => self.pg_class,
+            oid::PG_SEQUENCE => PG_SEQUENCE,
+            oid::PG_AMPROC => PG_AMPROC,
+            oid::PG_ATTRDEF => PG_ATTRDEF,
+            oid::PG_INDEX => self.pg_index,
+            oid::PG_NAMESPACE => self.pg_namespace,
+            oid::PG_OPCLASS => PG_OPCLASS,
+            oid::PG_ENUM => PG_ENUM,
             _ => return None,
         })
     }

@@ -28,4 +28,4 @@ pub use shape::{Column, ColumnChoice, Holding, MainForks, Missing, Origin, Syste
 pub use text_settings::{TextSettings, TextStyle};
 pub use texts::Texts;
 pub use values::{Cells, Fault, FaultKind, Partial, Row};
-pub use visible::{Judge, Verdict};
+pub use visible::Verdict;

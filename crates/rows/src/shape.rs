@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Generated, Home, RelKind, Relation, Trouble};
 use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::{ColumnLayout, Fork, Oid};
 
 use crate::schema::given::{GivenColumn, GivenTable};
@@ -297,9 +298,6 @@ pub(crate) fn database_name(catalog: &Catalog) -> String {
     let name = catalog.database_name.clone();
     name.unwrap_or_else(|| catalog.database.to_string())
 }
-
-/// `pg_default`.
-const DEFAULT_TABLESPACE: Oid = 1663;
 
 /// The main forks of a database, as they lie on disk: also those with a segment missing in the middle.
 pub struct MainForks {

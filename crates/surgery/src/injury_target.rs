@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation, XactStatus};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation, Visibility, XactStatus};
 use pgclinic_format::control_file::Checkpoint;
-use pgclinic_format::heap_tuple::{HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::wal::{PageHeader, RecordHeader};
@@ -244,12 +243,13 @@ impl InjuryTarget<'_> {
     /// Rows of a heap page that have storage and whose attributes can be walked.
     pub fn rows(&self) -> Vec<Row<'_>> {
         let columns = self.columns();
+        let visibility = Visibility::new(self.cluster);
         self.page()
             .map(|page| rows_of(page))
             .unwrap_or_default()
             .into_iter()
             .filter(|row| self.item.is_none_or(|item| item == row.item))
-            .filter(|row| self.is_inserted(row.tuple))
+            .filter(|row| visibility.was_inserted(row.tuple) == Some(true))
             .filter(|row| Attributes::new(row.tuple, columns).all(|attribute| attribute.is_ok()))
             .collect()
     }
@@ -281,15 +281,6 @@ impl InjuryTarget<'_> {
             );
         }
         choose(&fitting, seed).cloned()
-    }
-
-    /// The row's insertion committed: what the columns of today describe.
-    fn is_inserted(&self, tuple: HeapTuple<'_>) -> bool {
-        if tuple.xmin_is_frozen() || tuple.has(HEAP_XMIN_COMMITTED) {
-            return true;
-        }
-        let status = self.cluster.transactions.status(tuple.t_xmin());
-        !tuple.has(HEAP_XMIN_INVALID) && status == Some(XactStatus::Committed)
     }
 
     fn columns(&self) -> &[ColumnLayout] {

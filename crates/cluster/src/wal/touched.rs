@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     const FILE: FileNumber = FileNumber {
-        tablespace: 1663,
+        tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
         database: 5,
         filenode: 16384,
     };

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::oid::{PG_ATTRIBUTE_RELID_ATTNAM_INDEX, PG_ATTRIBUTE_RELID_ATTNUM_INDEX};
 use pgclinic_format::types::Tid;
 
 use super::entries::{NAME, SHORT, WORD, each_entry};
@@ -22,8 +23,6 @@ use crate::relation::{Column, Generated, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
 use crate::words::Words;
 
-const PG_ATTRIBUTE_RELID_ATTNAM_INDEX: Oid = 2658;
-const PG_ATTRIBUTE_RELID_ATTNUM_INDEX: Oid = 2659;
 /// `cstring`: an index keeps a `name` as one.
 const CSTRING: Oid = 2275;
 

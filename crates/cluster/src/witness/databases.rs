@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use pgclinic_format::Oid;
+use pgclinic_format::oid::{PG_DATABASE_DATNAME_INDEX, PG_DATABASE_OID_INDEX};
 use pgclinic_format::types::Tid;
 
 use super::entries::{NAME, WORD, each_entry};
@@ -12,9 +13,6 @@ use crate::cluster::{Cluster, Database};
 use crate::files::Home;
 use crate::row_places::{PlaceState, RowPlaces};
 use crate::words::Words;
-
-const PG_DATABASE_DATNAME_INDEX: Oid = 2671;
-const PG_DATABASE_OID_INDEX: Oid = 2672;
 
 /// A database whose row in `pg_database` is lost, and whose directory is there.
 #[derive(Clone, PartialEq, Eq, Debug)]

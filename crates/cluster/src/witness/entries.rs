@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgclinic_format::attribute::Attribute;
+use pgclinic_format::oid::{self, PG_NAMESPACE_NSPNAME_INDEX, PG_NAMESPACE_OID_INDEX};
 use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
 
@@ -58,22 +59,19 @@ impl<'a> Keys<'a> {
 /// The smallest index on all rows of a catalog, by the catalog's OID. `pg_index` would tell, if it were not one of them.
 pub(crate) fn index_of_rows(catalog: Oid) -> Option<Oid> {
     Some(match catalog {
-        1247 => 2703,
-        1262 => 2672,
-        2224 => 5002,
-        2603 => 2757,
-        2610 => 2679,
-        2615 => PG_NAMESPACE_OID_INDEX,
-        2616 => 2687,
-        3456 => 3085,
-        3501 => 3502,
-        3541 => 3542,
+        oid::PG_TYPE => oid::PG_TYPE_OID_INDEX,
+        oid::PG_DATABASE => oid::PG_DATABASE_OID_INDEX,
+        oid::PG_SEQUENCE => oid::PG_SEQUENCE_SEQRELID_INDEX,
+        oid::PG_AMPROC => oid::PG_AMPROC_OID_INDEX,
+        oid::PG_INDEX => oid::PG_INDEX_INDEXRELID_INDEX,
+        oid::PG_NAMESPACE => PG_NAMESPACE_OID_INDEX,
+        oid::PG_OPCLASS => oid::PG_OPCLASS_OID_INDEX,
+        oid::PG_COLLATION => oid::PG_COLLATION_OID_INDEX,
+        oid::PG_ENUM => oid::PG_ENUM_OID_INDEX,
+        oid::PG_RANGE => oid::PG_RANGE_RNGTYPID_INDEX,
         _ => return None,
     })
 }
-
-const PG_NAMESPACE_NSPNAME_INDEX: Oid = 2684;
-const PG_NAMESPACE_OID_INDEX: Oid = 2685;
 
 /// Entries of this index that lead to pages which are lost.
 pub(crate) fn entries_without_page(

@@ -1,6 +1,7 @@
 //! A relation as its lost row in `pg_class` must have described it, as far as its file, its name and other catalogs tell.
 
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::oid::GLOBAL_TABLESPACE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
 
@@ -10,8 +11,6 @@ use crate::file_name::fork_path;
 use crate::files::Home;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 
-/// `pg_global`.
-const GLOBAL: Oid = 1664;
 /// `PG_TOAST_NAMESPACE`.
 const PG_TOAST: &str = "99";
 
@@ -50,7 +49,7 @@ pub(crate) fn rebuilt(
         access_method: None,
         filenode: lost.filenode.unwrap_or(0),
         tablespace: lost.tablespace,
-        shared: lost.tablespace == GLOBAL,
+        shared: lost.tablespace == GLOBAL_TABLESPACE,
         relpages: 0,
         reltuples: None,
         relfrozenxid: Xid::INVALID,

@@ -14,6 +14,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use pgclinic_format::oid::{
+    GLOBAL_TABLESPACE, PG_CLASS_OID_INDEX, PG_CLASS_RELNAME_NSP_INDEX,
+    PG_CLASS_TBLSPC_RELFILENODE_INDEX,
+};
 use pgclinic_format::types::Tid;
 use pgclinic_format::{Fork, Oid, RelationMap};
 
@@ -24,12 +28,6 @@ use crate::files::Home;
 use crate::relation::{Column, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
 use crate::words::Words;
-
-const PG_CLASS_OID_INDEX: Oid = 2662;
-const PG_CLASS_RELNAME_NSP_INDEX: Oid = 2663;
-const PG_CLASS_TBLSPC_RELFILENODE_INDEX: Oid = 3455;
-/// `pg_global`.
-const GLOBAL: Oid = 1664;
 
 /// A relation whose row in `pg_class` is lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -298,7 +296,7 @@ impl ClassWitness<'_> {
     /// The directory of this database's files in a tablespace, or `global`.
     fn home_of(&self, tablespace: Oid) -> Option<&Home> {
         let database = match tablespace {
-            GLOBAL => 0,
+            GLOBAL_TABLESPACE => 0,
             _ => self.home.database,
         };
         let mut homes = self.cluster.homes.iter();
@@ -320,7 +318,10 @@ impl Maps {
                 .ok()
                 .filter(RelationMap::is_right)
         };
-        let global = cluster.homes.iter().find(|home| home.tablespace == GLOBAL);
+        let global = cluster
+            .homes
+            .iter()
+            .find(|home| home.tablespace == GLOBAL_TABLESPACE);
         Maps {
             local: map(home),
             shared: global.and_then(map),
@@ -330,7 +331,7 @@ impl Maps {
     /// Relations without files are in no map; without a map those of the system keep the number they were born with.
     fn filenode(&self, tablespace: Oid, oid: Oid) -> Option<Oid> {
         let map = match tablespace {
-            GLOBAL => &self.shared,
+            GLOBAL_TABLESPACE => &self.shared,
             _ => &self.local,
         };
         map.as_ref().and_then(|map| map.filenode(oid))

@@ -1,6 +1,6 @@
 //! The header of a heap tuple, field by field, and what became of the row.
 
-use pgclinic_cluster::{Cluster, MemberStatus, XactStatus, row_state};
+use pgclinic_cluster::{Cluster, MemberStatus, RowState, Visibility, XactStatus};
 use pgclinic_format::flags::{T_INFOMASK, T_INFOMASK2};
 use pgclinic_format::heap_tuple::{
     HEADER_BYTES, HEAP_HASNULL, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
@@ -68,24 +68,17 @@ pub(super) fn fill(
         &format!("tuple {number}: "),
         cover,
     );
-    anatomy.state = Some(state(tuple, cx.cluster).to_owned());
+    anatomy.state = Some(state(tuple, cx.cluster));
     anatomy.values = values::anatomies(item, tuple, columns, cx, cover);
 }
 
 /// Without a cluster only what stands on the page counts.
-fn state(tuple: HeapTuple<'_>, cluster: Option<&Cluster>) -> &'static str {
-    if let Some(cluster) = cluster {
-        return row_state(tuple, &cluster.transactions, &cluster.multixacts).words();
-    }
-    let inserted = tuple.xmin_is_frozen() || tuple.has(HEAP_XMIN_COMMITTED);
-    let kept = tuple.has(HEAP_XMAX_INVALID)
-        || tuple.t_xmax() == Xid::INVALID
-        || tuple.xmax_is_locked_only();
-    match (inserted, kept) {
-        (true, true) => "live by its hint bits",
-        (true, false) if tuple.has(HEAP_XMAX_COMMITTED) => "deleted or updated by its hint bits",
-        (false, _) if tuple.has(HEAP_XMIN_INVALID) => "insertion did not commit by its hint bits",
-        _ => "transaction status unknown",
+fn state(tuple: HeapTuple<'_>, cluster: Option<&Cluster>) -> String {
+    let visibility = cluster.map_or_else(Visibility::by_hint_bits, Visibility::new);
+    let state = visibility.state(tuple);
+    match (cluster, state) {
+        (Some(_), _) | (None, RowState::Undecided(_)) => state.words().to_owned(),
+        (None, _) => format!("{} by its hint bits", state.words()),
     }
 }
 

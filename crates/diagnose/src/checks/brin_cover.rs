@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Index, RowState, row_state};
+use pgclinic_cluster::{Index, Visibility};
 use pgclinic_format::brin::{BrinTuple, NullBits, PAGE_REGULAR, page_type};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
@@ -294,10 +294,10 @@ fn look(
     let Some(cluster) = table.cluster else {
         return;
     };
+    let visibility = Visibility::new(cluster);
     for stored in tuples(page) {
-        let state = row_state(stored.tuple, &cluster.transactions, &cluster.multixacts);
         let fits = usize::from(stored.tuple.attribute_count()) <= layouts.len();
-        if state != RowState::Live || !fits {
+        if !fits || !visibility.is_visible(stored.tuple) {
             continue;
         }
         let Ok(attributes) = Attributes::new(stored.tuple, layouts).collect::<Result<Vec<_>, _>>()

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Relation, RowState};
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 use pgclinic_format::Oid;
 use pgclinic_model::document::{Level};
 use pgclinic_model::{Rule};
@@ -23,8 +24,6 @@ pub static CATALOG_INDEX_UNSEEN: Rule =
 /// See [`CATALOG_ATTRIBUTES_MISSING`] and [`CATALOG_INDEX_UNSEEN`].
 pub struct CatalogAttributesMissing;
 
-const PG_CLASS: Oid = 1259;
-const PG_ATTRIBUTE: Oid = 1249;
 /// Missing numbers that are told of one relation.
 const NUMBERS_TOLD: usize = 10;
 
@@ -67,7 +66,7 @@ fn missing_numbers(
     for relation in relations.values().filter(incomplete) {
         missing.insert(relation.oid, (1..=relation.relnatts).collect());
     }
-    let whole = tables.each_row(table, |row, state| {
+    let whole = tables.each_row(table, |row| {
         let found = row.u32(relation).zip(row.i16(number));
         let Some((oid, number)) =
             found.and_then(|(oid, number)| Some((oid, u16::try_from(number).ok()?)))
@@ -77,7 +76,7 @@ fn missing_numbers(
         if let Some(numbers) = missing.get_mut(&oid) {
             numbers.remove(&number);
         }
-        let Some(own) = relations.get(&oid).filter(|_| state == RowState::Live) else {
+        let Some(own) = relations.get(&oid).filter(|_| row.state == RowState::Visible) else {
             return;
         };
         if number > own.relnatts || number == 0 {
@@ -123,8 +122,8 @@ fn tell_relations(
     let Some((oid, has_index)) = columns else {
         return;
     };
-    tables.each_row(table, |row, state| {
-        let Some(oid) = row.u32(oid).filter(|_| state == RowState::Live) else {
+    tables.each_row(table, |row| {
+        let Some(oid) = row.u32(oid).filter(|_| row.state == RowState::Visible) else {
             return;
         };
         let Some(relation) = relations.get(&oid) else {

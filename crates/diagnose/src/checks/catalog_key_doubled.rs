@@ -76,8 +76,8 @@ fn doubled(
         return;
     };
     let mut hashes: Vec<u64> = Vec::new();
-    tables.each_row(table, |row, state| {
-        let key = (state == RowState::Live && hashes.len() <= KEYS_MAX)
+    tables.each_row(table, |row| {
+        let key = (row.state == RowState::Visible && hashes.len() <= KEYS_MAX)
             .then(|| key(table, &columns, row));
         hashes.extend(key.flatten().map(|key| hash(&key)));
     });
@@ -97,8 +97,8 @@ fn doubled(
     }
     // Only the keys themselves tell: different ones can share a hash.
     let mut seen: HashMap<Vec<u8>, (BlockNo, u16)> = HashMap::new();
-    tables.each_row(table, |row, state| {
-        let key = (state == RowState::Live)
+    tables.each_row(table, |row| {
+        let key = (row.state == RowState::Visible)
             .then(|| key(table, &columns, row))
             .flatten();
         let Some(key) = key.filter(|key| twice.binary_search(&hash(key)).is_ok()) else {

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{RawRow, RowState};
+use pgclinic_format::oid::{PG_CLASS, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, PG_SUBSCRIPTION};
 use pgclinic_format::Oid;
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
@@ -25,12 +26,6 @@ pub struct CatalogReferenceMissing;
 
 /// Findings told of one catalog; a catalog that was lost as a whole is not told row by row.
 const TOLD_MAX: usize = 5000;
-const PG_CLASS: Oid = 1259;
-/// `LargeObjectRelationId`: a large object is known by its row in the other catalog.
-const PG_LARGEOBJECT: Oid = 2613;
-const PG_LARGEOBJECT_METADATA: Oid = 2995;
-/// `DROP SUBSCRIPTION` leaves the comment on what it drops behind (`subscriptioncmds.c`).
-const PG_SUBSCRIPTION: Oid = 6100;
 /// System columns have the numbers from -1 down to this.
 const ATTRIBUTE_MIN: i32 = -7;
 /// Catalogs whose leftovers hurt nobody.
@@ -170,9 +165,9 @@ impl<'a> Lookup<'a, '_> {
         let harmless = HARMLESS.contains(&table.name());
         let mut told = 0;
         let tables = self.tables;
-        tables.each_row(table, |row, state| {
+        tables.each_row(table, |row| {
             // A row whose transaction nobody knows may be no row at all.
-            if state != RowState::Live || told >= TOLD_MAX {
+            if row.state != RowState::Visible || told >= TOLD_MAX {
                 return;
             }
             for dangling in self.dangling(row, &columns) {
@@ -189,6 +184,7 @@ impl<'a> Lookup<'a, '_> {
                 if let Some(oid) = table.column("oid").and_then(|index| row.u32(index)) {
                     draft = draft.fact("row_oid", oid);
                 }
+                // `DROP SUBSCRIPTION` leaves the comment on what it drops behind (`subscriptioncmds.c`).
                 if harmless && dangling.target == Some(PG_SUBSCRIPTION) {
                     draft = draft.severity(Severity::Note);
                 } else if harmless {
@@ -280,6 +276,7 @@ impl<'a> Lookup<'a, '_> {
             return None;
         }
         let target = match class {
+            // A large object is known by its row in the other catalog.
             PG_LARGEOBJECT => PG_LARGEOBJECT_METADATA,
             other => other,
         };
@@ -336,7 +333,7 @@ fn load(tables: &CatalogTables<'_>, target: Oid) -> Target {
     };
     let mut oids = OidSet::default();
     let mut whole = true;
-    let all = tables.each_row(table, |row, _| match row.u32(oid) {
+    let all = tables.each_row(table, |row| match row.u32(oid) {
         Some(oid) => {
             oids.insert(oid);
         }

@@ -1,7 +1,7 @@
 //! A catalog without which nothing has a name has no pages.
 
 use pgclinic_cluster::{Cluster, Database};
-use pgclinic_format::{Fork, Oid, RelationMap};
+use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_model::document::{Kind, Level, Place};
 use pgclinic_model::{Rule};
 
@@ -11,13 +11,13 @@ use crate::inventory::default_home;
 
 /// Mapped catalogs that are never empty, of a database and of the cluster.
 const NEVER_EMPTY: &[(Oid, &str)] = &[
-    (1247, "pg_type"),
-    (1249, "pg_attribute"),
-    (1255, "pg_proc"),
-    (1259, "pg_class"),
-    (1213, "pg_tablespace"),
-    (1260, "pg_authid"),
-    (1262, "pg_database"),
+    (oid::PG_TYPE, "pg_type"),
+    (oid::PG_ATTRIBUTE, "pg_attribute"),
+    (oid::PG_PROC, "pg_proc"),
+    (oid::PG_CLASS, "pg_class"),
+    (oid::PG_TABLESPACE, "pg_tablespace"),
+    (oid::PG_AUTHID, "pg_authid"),
+    (oid::PG_DATABASE, "pg_database"),
 ];
 
 /// The rule.

@@ -3,14 +3,14 @@
 //! Truth: the `ambuildempty` functions of the index access methods, and
 //! `heapam_relation_set_new_filelocator` in `src/backend/access/heap/heapam_handler.c`.
 
-use pgclinic_cluster::{ForkFiles, RelKind, Relation};
+use pgclinic_cluster::{ForkFiles, RelKind, Relation, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_model::document::{Level};
 use pgclinic_model::{Rule};
 
-use crate::check::{DatabaseCheck, DatabaseCx, read_block};
+use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 

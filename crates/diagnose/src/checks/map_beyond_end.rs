@@ -1,13 +1,13 @@
 //! The visibility map says something about pages behind the end of the table.
 
-use pgclinic_cluster::{Build, ForkFiles};
+use pgclinic_cluster::{Build, ForkFiles, read_block};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_source::Source;
 use pgclinic_model::document::{Level};
 use pgclinic_model::{Rule};
 
-use crate::check::{DatabaseCheck, DatabaseCx, read_block};
+use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::{Inventory, is_orphan};
 

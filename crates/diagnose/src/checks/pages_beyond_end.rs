@@ -1,7 +1,8 @@
 //! `pg_class.relpages` says more pages than the file has.
 
 use pgclinic_cluster::Persistence;
-use pgclinic_format::{Fork, Oid};
+use pgclinic_format::Fork;
+use pgclinic_format::oid::PG_CLASS;
 use pgclinic_model::document::{Level};
 use pgclinic_model::{Rule};
 
@@ -9,7 +10,6 @@ use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
 
-const PG_CLASS: Oid = 1259;
 
 /// The rule.
 pub static PAGES_BEYOND_END: Rule =

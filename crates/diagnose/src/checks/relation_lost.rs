@@ -1,8 +1,9 @@
 //! A relation whose row in `pg_class` is lost.
 
 use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
+use pgclinic_format::oid::{PG_CLASS};
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::{Fork, Oid};
+use pgclinic_format::Fork;
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 use pgclinic_cluster::{fork_place, kind_of};
 use pgclinic_model::{Rule};
@@ -17,7 +18,6 @@ pub static RELATION_LOST: Rule = Rule::from_page(include_str!("../../rules/relat
 /// See [`RELATION_LOST`].
 pub struct RelationLost;
 
-const PG_CLASS: Oid = 1259;
 
 impl DatabaseCheck for RelationLost {
     fn rules(&self) -> &'static [&'static Rule] {

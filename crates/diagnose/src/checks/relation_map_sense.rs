@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pgclinic_cluster::{Cluster, Home, fork_path};
 use pgclinic_format::relation_map::MAGIC;
-use pgclinic_format::{Fork, Oid, RelationMap};
+use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_source::SourceErrorKind;
 use pgclinic_model::document::{Level};
 use pgclinic_model::{Rule};
@@ -15,12 +15,39 @@ use crate::findings::{Draft, Findings};
 
 /// Mapped in every database of 13 to 18: the four nailed catalogs and their indexes.
 const NEEDED_IN_DATABASE: &[Oid] = &[
-    1247, 1249, 1255, 1259, 2658, 2659, 2662, 2663, 2690, 2691, 2703, 2704,
+    oid::PG_TYPE,
+    oid::PG_ATTRIBUTE,
+    oid::PG_PROC,
+    oid::PG_CLASS,
+    oid::PG_ATTRIBUTE_RELID_ATTNAM_INDEX,
+    oid::PG_ATTRIBUTE_RELID_ATTNUM_INDEX,
+    oid::PG_CLASS_OID_INDEX,
+    oid::PG_CLASS_RELNAME_NSP_INDEX,
+    oid::PG_PROC_OID_INDEX,
+    oid::PG_PROC_PRONAME_ARGS_NSP_INDEX,
+    oid::PG_TYPE_OID_INDEX,
+    oid::PG_TYPE_TYPNAME_NSP_INDEX,
 ];
 /// Mapped in `global` of 13 to 18: tables and the indexes that a login needs.
-const NEEDED_IN_GLOBAL: &[Oid] = &[
-    1213, 1214, 1260, 1261, 1262, 2396, 2671, 2672, 2676, 2677, 2694, 2695, 2697, 2698, 2964, 3592,
-    6000, 6100,
+pub(crate) const NEEDED_IN_GLOBAL: &[Oid] = &[
+    oid::PG_TABLESPACE,
+    oid::PG_SHDEPEND,
+    oid::PG_AUTHID,
+    oid::PG_AUTH_MEMBERS,
+    oid::PG_DATABASE,
+    oid::PG_SHDESCRIPTION,
+    oid::PG_DATABASE_DATNAME_INDEX,
+    oid::PG_DATABASE_OID_INDEX,
+    oid::PG_AUTHID_ROLNAME_INDEX,
+    oid::PG_AUTHID_OID_INDEX,
+    oid::PG_AUTH_MEMBERS_ROLE_MEMBER_INDEX,
+    oid::PG_AUTH_MEMBERS_MEMBER_ROLE_INDEX,
+    oid::PG_TABLESPACE_OID_INDEX,
+    oid::PG_TABLESPACE_SPCNAME_INDEX,
+    oid::PG_DB_ROLE_SETTING,
+    oid::PG_SHSECLABEL,
+    oid::PG_REPLICATION_ORIGIN,
+    oid::PG_SUBSCRIPTION,
 ];
 
 /// The rule.

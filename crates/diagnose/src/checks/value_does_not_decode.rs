@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use pgclinic_cluster::{RowState, row_state};
+use pgclinic_cluster::Visibility;
 use pgclinic_format::datum::Prober;
 use pgclinic_format::{Attribute, HeapTuple, Page, Varlena, varlena};
 use pgclinic_model::document::{Level, NotChecked};
@@ -71,9 +71,10 @@ impl PageCheck for ValueDoesNotDecode {
 
 fn is_live(tuple: HeapTuple<'_>, cx: &PageCx<'_>) -> bool {
     is_surely_live(tuple, cx.fork)
-        || cx.fork.cluster.is_some_and(|cluster| {
-            row_state(tuple, &cluster.transactions, &cluster.multixacts) == RowState::Live
-        })
+        || cx
+            .fork
+            .cluster
+            .is_some_and(|cluster| Visibility::new(cluster).is_visible(tuple))
 }
 
 fn try_row(

@@ -1,9 +1,8 @@
 //! A page of the heap as its indexes see it.
 
-use pgclinic_cluster::{Cluster, RowState, row_state};
+use pgclinic_cluster::{Cluster, RowState, Visibility};
 use pgclinic_format::heap_tuple::{
-    HEAP_HOT_UPDATED, HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
-    HEAP_XMIN_COMMITTED,
+    HEAP_HOT_UPDATED, HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_IS_MULTI,
 };
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, MultiXactId, Page, Xid};
 
@@ -24,19 +23,23 @@ impl HeapItems {
     /// Reads a page anew.
     pub(crate) fn read(&mut self, page: Page<'_>, block: BlockNo, cluster: &Cluster) {
         self.clear();
+        let visibility = Visibility::new(cluster);
         for (item, pointer) in page.line_pointers() {
             let standing = match pointer.flags() {
                 LpFlags::Unused => Standing::Nothing,
                 LpFlags::Dead => Standing::Allowed,
-                LpFlags::Redirect => self.chain(page, block, item, pointer.lp_off(), cluster),
+                LpFlags::Redirect => {
+                    let chain = (item, pointer.lp_off());
+                    self.chain(page, block, chain, (cluster, &visibility))
+                }
                 LpFlags::Normal => match page.item(pointer).and_then(HeapTuple::parse) {
                     None => Standing::Allowed,
                     Some(tuple) if is_of_infomask2(tuple, HEAP_ONLY_TUPLE) => Standing::HeapOnly,
-                    Some(tuple) if is_plainly_live(tuple) => {
+                    Some(tuple) if !was_moved(tuple) && visibility.is_visible(tuple) => {
                         self.live.push((item, item));
                         Standing::Live
                     }
-                    Some(_) => self.chain(page, block, item, item, cluster),
+                    Some(_) => self.chain(page, block, (item, item), (cluster, &visibility)),
                 },
             };
             self.is_doubtful |= standing == Standing::Allowed;
@@ -49,9 +52,8 @@ impl HeapItems {
         &mut self,
         page: Page<'_>,
         block: BlockNo,
-        root: u16,
-        start: u16,
-        cluster: &Cluster,
+        (root, start): (u16, u16),
+        (cluster, visibility): (&Cluster, &Visibility<'_>),
     ) -> Standing {
         let mut at = start;
         let mut updater = None;
@@ -67,16 +69,16 @@ impl HeapItems {
                 break;
             }
             // Rows that an old VACUUM FULL moved are told by nobody's status alone.
-            if tuple.t_infomask() & HEAP_MOVED != 0 {
+            if was_moved(tuple) {
                 break;
             }
-            match row_state(tuple, &cluster.transactions, &cluster.multixacts) {
-                RowState::Live => {
+            match visibility.state(tuple) {
+                RowState::Visible => {
                     self.live.push((root, at));
                     return Standing::Live;
                 }
-                RowState::Unknown => break,
-                RowState::Deleted | RowState::Aborted => {}
+                RowState::Undecided(_) => break,
+                RowState::Dead(_) => {}
             }
             let next = tuple.t_ctid();
             let goes_on = is_of_infomask2(tuple, HEAP_HOT_UPDATED) && next.block == block;
@@ -99,9 +101,8 @@ fn updater_of(tuple: HeapTuple<'_>, cluster: &Cluster) -> Option<Xid> {
 }
 
 #[inline]
-fn is_plainly_live(tuple: HeapTuple<'_>) -> bool {
-    let wanted = HEAP_XMIN_COMMITTED | HEAP_XMAX_INVALID;
-    tuple.t_infomask() & (wanted | HEAP_MOVED) == wanted
+fn was_moved(tuple: HeapTuple<'_>) -> bool {
+    tuple.t_infomask() & HEAP_MOVED != 0
 }
 
 #[inline]
@@ -116,18 +117,4 @@ impl HeapItems {
         self.live.clear();
         self.is_doubtful = false;
     }
-}
-
-/// The row version is live.
-#[inline]
-pub(crate) fn is_live(tuple: HeapTuple<'_>, cluster: &Cluster) -> bool {
-    is_plainly_live(tuple)
-        || row_state(tuple, &cluster.transactions, &cluster.multixacts) == RowState::Live
-}
-
-/// The row version is live, or nothing tells.
-#[inline]
-pub(crate) fn may_be_live(tuple: HeapTuple<'_>, cluster: &Cluster) -> bool {
-    let state = || row_state(tuple, &cluster.transactions, &cluster.multixacts);
-    is_plainly_live(tuple) || matches!(state(), RowState::Live | RowState::Unknown)
 }

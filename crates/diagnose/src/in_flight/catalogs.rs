@@ -1,14 +1,19 @@
 //! Catalogs that were rewritten have numbers like tables, and large ones passed by: they are fetched, where somebody can be
 //! asked, or told.
 
-use pgclinic_format::RelationMap;
+use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
 use pgclinic_source::{EntryKind, Passed, Source, SourceError, read_all};
 
 use crate::in_flight::Flight;
 
-/// Catalogs that are found by the map and without which nothing has a name: `pg_class`, `pg_attribute`, `pg_type`, `pg_database`.
-const NEEDED: [u32; 4] = [1259, 1249, 1247, 1262];
+/// Catalogs that are found by the map and without which nothing has a name.
+const NEEDED: [Oid; 4] = [
+    oid::PG_CLASS,
+    oid::PG_ATTRIBUTE,
+    oid::PG_TYPE,
+    oid::PG_DATABASE,
+];
 /// Bytes of a catalog that are fetched.
 const CATALOG_BYTES: u64 = 1 << 30;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use pgclinic_cluster::{Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, RelationFileName};
 use pgclinic_format::digest::{Algorithm, Digest};
-use pgclinic_format::{Layout, StatusLog};
+use pgclinic_format::{Layout, Oid, StatusLog, oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Level, NotChecked, Verdict};
 use pgclinic_source::tar::{Archives, Passing, TarStream};
@@ -39,7 +39,7 @@ const EXPECTED_MAX: u64 = 1 << 40;
 /// `FirstNormalObjectId`: files below it are of catalogs, unless they were rewritten.
 const FIRST_NORMAL: u32 = 16384;
 /// `pg_largeobject` and its index: no name stands in them, and they may be as large as any table.
-const LARGE_OBJECTS: [u32; 2] = [2613, 2683];
+const LARGE_OBJECTS: [Oid; 2] = [oid::PG_LARGEOBJECT, oid::PG_LARGEOBJECT_LOID_PN_INDEX];
 /// A rewritten catalog gets a number like any table; small files are kept for that, up to so many bytes together. What is no
 /// relation's file is counted apart.
 const SMALL_BYTES: u64 = 1 << 20;

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, row_state};
+use pgclinic_cluster::{ForkFiles, HeapScan, RawRow, RelKind, Relation, RowState};
+use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
@@ -47,8 +48,6 @@ pub(super) const FIGURES: &[FigureKind] = &[
     number("directory_files_from_17", "files of pg_dump 17 and later"),
 ];
 
-const PG_LARGEOBJECT: Oid = 2613;
-const PG_LARGEOBJECT_METADATA: Oid = 2995;
 const OID_TYPE: Oid = 26;
 /// Since 17 so many objects of one owner with equal rights are one entry (`MAX_BLOBS_PER_ARCHIVE_ENTRY`).
 const PER_ENTRY: u64 = 1000;
@@ -188,12 +187,8 @@ fn each_row(view: &DatabaseCx<'_>, relation: &Relation, each: &mut dyn FnMut(&Ra
     let (Some(files), Some(layouts)) = (view.forks.iter().find(is_own), &relation.layouts) else {
         return;
     };
-    let cluster = view.cluster;
-    let build = cluster.build;
-    let mut rows = HeapRows::new(cluster.source().as_ref(), files, layouts, build.block_size);
-    rows.for_each(build.segment_bytes, |row| {
-        let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-        if state == RowState::Live {
+    HeapScan::new(view.cluster, files, layouts).each_row(|row| {
+        if row.state == RowState::Visible {
             each(&row);
         }
     });

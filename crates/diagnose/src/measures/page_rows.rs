@@ -1,7 +1,7 @@
 //! The rows of a heap page, judged and counted once for all measures.
 
-use pgclinic_cluster::{Cluster, RowState, row_state};
-use pgclinic_format::heap_tuple::{HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASVARWIDTH};
+use pgclinic_cluster::{Doubt, RowState, Visibility};
+use pgclinic_format::heap_tuple::{HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASVARWIDTH, HEAP_MOVED};
 use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
 
@@ -23,7 +23,7 @@ impl PageRow<'_> {
     /// New queries see it.
     #[inline]
     pub(super) fn is_live(&self) -> bool {
-        self.state == RowState::Live
+        self.state == RowState::Visible
     }
 }
 
@@ -54,12 +54,12 @@ impl HeapLook {
     #[inline]
     fn add(&mut self, len: u16, state: RowState) {
         let len = u64::from(len);
-        let is_live = state == RowState::Live;
+        let is_live = state == RowState::Visible;
         let [count, bytes] = if is_live {
             self.packed_bytes += len.next_multiple_of(8) + LinePointer::SIZE as u64;
             &mut self.live
         } else {
-            self.unknown += u64::from(state == RowState::Unknown);
+            self.unknown += u64::from(matches!(state, RowState::Undecided(_)));
             &mut self.dead
         };
         *count += 1;
@@ -81,6 +81,8 @@ struct Stamp {
     xmin: Xid,
     xmax: Xid,
     flags: u16,
+    /// The transaction that moved the row, which counts for moved ones alone.
+    moved_by: Option<u32>,
 }
 
 impl Stamp {
@@ -91,6 +93,7 @@ impl Stamp {
             xmin: tuple.t_xmin(),
             xmax: tuple.t_xmax(),
             flags: tuple.t_infomask() & !OF_VALUES,
+            moved_by: (tuple.t_infomask() & HEAP_MOVED != 0).then(|| tuple.t_field3()),
         }
     }
 }
@@ -106,6 +109,7 @@ pub(super) fn judge<'a>(
     let Some(cluster) = fork.cluster else {
         return look;
     };
+    let visibility = Visibility::new(cluster);
     let now = Now::of(fork);
     let mut before: Option<(Stamp, RowState)> = None;
     for (number, pointer) in page.line_pointers() {
@@ -125,11 +129,11 @@ pub(super) fn judge<'a>(
                 return state;
             }
             look.add_ages(tuple, now);
-            let state = state_of(tuple, cluster);
+            let state = visibility.state(tuple);
             before = Some((stamp, state));
             state
         });
-        let state = state.unwrap_or(RowState::Unknown);
+        let state = state.unwrap_or(RowState::Undecided(Doubt::Insertion));
         look.add(pointer.lp_len(), state);
         rows.push(PageRow {
             number,
@@ -138,8 +142,4 @@ pub(super) fn judge<'a>(
         });
     }
     look
-}
-
-fn state_of(tuple: HeapTuple<'_>, cluster: &Cluster) -> RowState {
-    row_state(tuple, &cluster.transactions, &cluster.multixacts)
 }

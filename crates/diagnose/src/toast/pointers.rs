@@ -2,14 +2,13 @@
 
 use std::io;
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, Visibility};
 use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::{Attribute, Attributes, BlockNo, HeapTuple, LpFlags, Oid, Varlena, varlena};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use crate::check::ForkCx;
-use crate::entries::heap::is_live;
 use crate::relation_check::RelationCx;
 
 /// A pointer and where it stands.
@@ -57,6 +56,7 @@ pub(crate) fn collect_pointers<'a>(
     let mut sorted = SortedRuns::new(memory_bytes, relation.spill_folder)?;
     let mut pages = relation.pages_of(owner);
     let columns = owner.columns.unwrap_or_default();
+    let visibility = Visibility::new(cluster);
     for block in 0..BlockNo::try_from(owner.blocks).unwrap_or(BlockNo::MAX) {
         if relation.is_interrupted() {
             break;
@@ -71,7 +71,7 @@ pub(crate) fn collect_pointers<'a>(
             let Some(tuple) = tuple.filter(|tuple| tuple.has(HEAP_HASEXTERNAL)) else {
                 continue;
             };
-            let live = is_live(tuple, cluster);
+            let live = visibility.is_visible(tuple);
             for (number, attribute) in (1u16..).zip(Attributes::new(tuple, columns)) {
                 let Some(found) = external(tuple, attribute.ok(), columns, number) else {
                     continue;

@@ -2,12 +2,11 @@
 
 use std::io;
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, Visibility};
 use pgclinic_format::{BlockNo, Oid, Varlena};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use crate::chunks::chunks;
-use crate::entries::heap::may_be_live;
 use crate::relation_check::RelationCx;
 
 /// Chunks of one value that follow each other in the file and in their numbers.
@@ -114,6 +113,7 @@ pub(crate) fn collect_runs(
     let mut sorted = SortedRuns::new(memory_bytes, relation.spill_folder)?;
     let mut open: Option<Run> = None;
     let mut pages = relation.pages();
+    let visibility = Visibility::new(cluster);
     for block in 0..BlockNo::try_from(relation.fork.blocks).unwrap_or(BlockNo::MAX) {
         if relation.is_interrupted() {
             break;
@@ -125,8 +125,8 @@ pub(crate) fn collect_runs(
             let (Some(value), Some(seq)) = (chunk.chunk_id, chunk.chunk_seq) else {
                 continue;
             };
-            let (Ok(seq), true) = (u32::try_from(seq), may_be_live(chunk.stored.tuple, cluster))
-            else {
+            let may_count = visibility.state(chunk.stored.tuple).may_count();
+            let (Ok(seq), true) = (u32::try_from(seq), may_count) else {
                 continue;
             };
             let bytes = match chunk.chunk_data {

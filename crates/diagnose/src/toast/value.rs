@@ -1,11 +1,10 @@
 //! One value: its chunks against what its row says of it.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, Visibility};
 use pgclinic_format::Varlena;
 use pgclinic_format::toast::ToastPointer;
 
 use crate::chunks::chunks;
-use crate::entries::heap::may_be_live;
 use crate::relation_check::PageReader;
 use crate::toast::Run;
 
@@ -73,6 +72,7 @@ pub(crate) fn for_each_piece(
     runs: &[Run],
     each: &mut dyn FnMut(&[u8]),
 ) -> Option<()> {
+    let visibility = Visibility::new(cluster);
     for run in runs {
         let (mut next, mut block) = (run.first_seq, run.block);
         while next <= run.last_seq {
@@ -83,7 +83,7 @@ pub(crate) fn for_each_piece(
                     && chunk.chunk_id == Some(run.value)
                     && chunk.chunk_seq == i32::try_from(next).ok()
                     && (block != run.block || chunk.stored.number >= run.item)
-                    && may_be_live(chunk.stored.tuple, cluster);
+                    && visibility.state(chunk.stored.tuple).may_count();
                 if let (true, Some((Varlena::Short(data) | Varlena::Plain(data), _))) =
                     (wanted, chunk.chunk_data)
                 {

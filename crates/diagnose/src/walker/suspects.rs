@@ -95,7 +95,7 @@ mod tests {
 
     fn spot(block: BlockNo) -> Spot {
         let file = FileNumber {
-            tablespace: 1663,
+            tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
             database: 5,
             filenode: 16384,
         };

@@ -26,7 +26,7 @@ const SAME_REL: u8 = 0x80;
 /// `RelFileLocator`: the files of a relation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FileNumber {
-    /// OID of the tablespace: 1663 `pg_default`, 1664 `pg_global`, or another.
+    /// OID of the tablespace: `pg_default`, `pg_global`, or another.
     pub tablespace: Oid,
     /// OID of the database; 0 for shared relations.
     pub database: Oid,

@@ -2,9 +2,7 @@
 
 use std::fmt::Display;
 
-use pgclinic_cluster::{
-    Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation, RowState, row_state,
-};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation, Visibility};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Attribute, Attributes, Fork, HeapTuple, LpFlags, Page};
 
@@ -125,6 +123,7 @@ struct Looked {
 
 struct Looking<'a> {
     cluster: &'a Cluster,
+    visibility: Visibility<'a>,
     relation: &'a Relation,
     /// By place; none for a dropped column.
     columns: Vec<Option<Looked>>,
@@ -156,6 +155,7 @@ impl<'a> Looking<'a> {
         });
         Ok(Looking {
             cluster,
+            visibility: Visibility::new(cluster),
             relation,
             columns: looked.collect(),
             blocks_seen: 0,
@@ -199,14 +199,10 @@ impl<'a> Looking<'a> {
             .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
         {
             let tuple = page.item(pointer).and_then(HeapTuple::parse);
-            if let Some(tuple) = tuple.filter(|tuple| self.counts(*tuple)) {
+            if let Some(tuple) = tuple.filter(|tuple| self.visibility.is_visible(*tuple)) {
                 self.row(tuple);
             }
         }
-    }
-
-    fn counts(&self, tuple: HeapTuple<'_>) -> bool {
-        row_state(tuple, &self.cluster.transactions, &self.cluster.multixacts) == RowState::Live
     }
 
     fn row(&mut self, tuple: HeapTuple<'_>) {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 
 use pgclinic_format::Oid;
+use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_model::document::{LargeObjectsAccount, TableAccount};
 
 use super::Live;
@@ -13,9 +14,7 @@ use super::snapshots::Reader;
 use super::table_file::TableFile;
 use super::tables::LiveTable;
 use crate::forms::form_named;
-use crate::salvage::large_objects::{
-    Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, file_of, write,
-};
+use crate::salvage::large_objects::{Objects, file_of, write};
 use crate::salvage::{SalvageError, SalvageOptions, not_salvaged};
 
 const OID: Oid = 26;

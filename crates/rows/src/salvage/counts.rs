@@ -9,7 +9,9 @@
 //! What leads nowhere was a row, or a deleted one that VACUUM did not pass: at most so many are missing. Where no index has all rows
 //! there is only the estimate of `pg_class`, which is told and decides nothing.
 
-use pgclinic_cluster::{Catalog, Cluster, Leaves, Persistence, Pieces, Relation, each_leaf};
+use pgclinic_cluster::{
+    Catalog, Cluster, Leaves, Persistence, Pieces, Relation, Visibility, each_leaf,
+};
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::PD_ALL_VISIBLE;
@@ -23,7 +25,7 @@ use super::error::SalvageError;
 use super::{Rows, SalvageOptions};
 use crate::carve::{PageState, is_row};
 use crate::shape::{ColumnChoice, MainForks, Table};
-use crate::visible::Judge;
+use crate::visible::Verdict;
 
 /// What the look at one database shares.
 pub(super) struct Counts<'a> {
@@ -161,7 +163,7 @@ impl Counts<'_> {
     fn follow(&self, places: SortedRecords, table: &Table) -> Result<Led, SalvageError> {
         let mut heap = Heap {
             cluster: self.cluster,
-            judge: Judge::new(self.cluster),
+            visibility: Visibility::new(self.cluster),
             pieces: Pieces::of(&table.files, self.cluster.build),
             layouts: &table.layouts,
             page: Vec::new(),
@@ -220,7 +222,7 @@ enum Leads {
 /// A table, one page of it at a time.
 struct Heap<'a> {
     cluster: &'a Cluster,
-    judge: Judge<'a>,
+    visibility: Visibility<'a>,
     pieces: Pieces,
     layouts: &'a [ColumnLayout],
     page: Vec<u8>,
@@ -256,7 +258,8 @@ impl Heap<'_> {
 
     /// Goes from the line pointer along its redirect and the versions on this page to the one that counts.
     fn leads_on(&self, page: Page<'_>, tid: Tid) -> Leads {
-        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0 && self.judge.trusts_all_visible();
+        let all_visible =
+            page.pd_flags() & PD_ALL_VISIBLE != 0 && self.visibility.trusts_all_visible();
         let mut item = tid.offset;
         for step in 0..=page.line_pointer_count() {
             let is_first = step == 0;
@@ -284,7 +287,7 @@ impl Heap<'_> {
                 offset: item,
                 ..tid
             };
-            if all_visible || self.judge.verdict(tuple, place).counts() {
+            if all_visible || Verdict::of(&self.visibility, tuple, place).counts() {
                 return Leads::ToRow;
             }
             let next = tuple.t_ctid();

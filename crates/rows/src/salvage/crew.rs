@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use pgclinic_cluster::{Charset, Cluster, ForkFiles, Pieces};
+use pgclinic_cluster::{Charset, ChunkIndex, ChunkRun, Cluster, ForkFiles, Pieces, RunCollector};
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
 use pgclinic_model::Progress;
@@ -20,7 +20,6 @@ use super::worker::Worker;
 use super::{SalvageError, SalvageOptions};
 use crate::shape::Table;
 use crate::texts::Refusal;
-use crate::values::{ChunkIndex, ChunkRun, RunCollector};
 
 /// A table at work.
 pub(super) struct TableWork {

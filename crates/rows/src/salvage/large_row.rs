@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Charset;
+use pgclinic_cluster::{Charset, ToastReader};
 use pgclinic_format::datum::{TypeInfo, TypeKind};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_servers::{CopyIn, SqlError};
@@ -14,7 +14,7 @@ use super::server::Streamed;
 use crate::forms::{copy_around, copy_escape};
 use crate::shape::Column;
 use crate::texts::{Texts, below_domains};
-use crate::values::{ChunkReader, FaultKind, Partial, Row};
+use crate::values::{FaultKind, Partial, Row};
 
 /// By column, why its value does not stand in its row as it was; nothing where it does.
 pub(super) type Fates = BTreeMap<usize, Option<String>>;
@@ -26,7 +26,7 @@ pub(super) struct LargeRow<'r, 'c> {
     pub(super) columns: &'r [Column],
     pub(super) row: Row<'r>,
     pub(super) texts: &'r mut Texts,
-    pub(super) chunks: Option<&'r mut ChunkReader<'c>>,
+    pub(super) chunks: Option<&'r mut ToastReader<'c>>,
 }
 
 impl LargeRow<'_, '_> {

@@ -4,6 +4,7 @@
 //! <schema>.<table>.large_value.<block>.<item>.<column>   the bytes of the value, without a header
 //! ```
 
+use pgclinic_cluster::{FoundChunks, ToastReader};
 use pgclinic_format::datum::{DecompressError, Unpacker};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::types::Tid;
@@ -13,7 +14,7 @@ use super::error::SalvageError;
 use super::folder::Folder;
 use crate::file_names::{FileNames, beside as name_beside};
 use crate::shape::{Origin, Table};
-use crate::values::{ChunkReader, Found, Partial};
+use crate::values::Partial;
 
 /// Bytes of a part, about.
 const PART_BYTES: usize = 1 << 20;
@@ -27,7 +28,7 @@ pub(super) fn beside(
     place: Tid,
     column: usize,
     pointer: ToastPointer,
-    chunks: Option<&mut ChunkReader<'_>>,
+    chunks: Option<&mut ToastReader<'_>>,
 ) -> String {
     let (Some((folder, file)), Some(chunks)) = (crew.outlet.file(table), chunks) else {
         return String::new();
@@ -80,7 +81,7 @@ fn write(
     folder: &Folder,
     name: &str,
     pointer: ToastPointer,
-    chunks: &mut ChunkReader<'_>,
+    chunks: &mut ToastReader<'_>,
     partial: Partial,
 ) -> Result<Written, SalvageError> {
     let mut file = folder.begin(name)?;
@@ -106,7 +107,7 @@ pub(super) enum Ending {
 /// Gives the bytes of a value, a mebibyte or so at a time; the first error of the taker ends it.
 pub(super) fn in_parts<E>(
     pointer: ToastPointer,
-    chunks: &mut ChunkReader<'_>,
+    chunks: &mut ToastReader<'_>,
     give: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Ending, E> {
     let raw_size = u64::from(pointer.va_rawsize.saturating_sub(4));
@@ -146,11 +147,11 @@ pub(super) fn in_parts<E>(
     give(&raw)?;
     Ok(match (broken, found) {
         (Some(error), _) => Ending::Broken(error.to_string()),
-        (None, Found::UpTo { missing, expected }) => Ending::Broken(format!(
+        (None, FoundChunks::UpTo { missing, expected }) => Ending::Broken(format!(
             "chunk {missing} of its {expected} is missing in TOAST"
         )),
-        (None, Found::Whole) if bytes == raw_size => Ending::Whole,
-        (None, Found::Whole) => Ending::Broken(format!(
+        (None, FoundChunks::Whole) if bytes == raw_size => Ending::Whole,
+        (None, FoundChunks::Whole) => Ending::Broken(format!(
             "it has {bytes} bytes, not the {raw_size} of its pointer"
         )),
     })

@@ -2,13 +2,11 @@
 
 use pgclinic_cluster::{Cluster, Database, RelationFileName};
 use pgclinic_format::Oid;
+use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_model::document::{LostDatabase, NotChecked};
 use pgclinic_source::{Entry, SourceErrorKind};
 
 use super::plan::not_salvaged;
-
-/// OID of `pg_default`.
-const DEFAULT_TABLESPACE: Oid = 1663;
 
 /// What became of a database's directory.
 pub(super) enum DirectoryState {

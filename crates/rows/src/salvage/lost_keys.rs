@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use pgclinic_cluster::wal::Replay;
-use pgclinic_cluster::{Catalog, Cluster, Leaves, Pieces, Relation, each_leaf};
+use pgclinic_cluster::{Catalog, Cluster, Leaves, Pieces, Relation, Visibility, each_leaf};
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
 use pgclinic_format::datum::{Limits, Printed};
@@ -30,7 +30,7 @@ use crate::file_names::{FileNames, beside};
 use crate::forms::{copy_escape, csv_field, csv_header, form_named};
 use crate::shape::{Column, MainForks, Origin, Table};
 use crate::texts::Texts;
-use crate::visible::Judge;
+use crate::visible::Verdict;
 
 /// What a key takes in memory beside its own bytes.
 const BESIDE_KEY_BYTES: usize = 112;
@@ -296,10 +296,10 @@ impl Search<'_> {
             LpFlags::Redirect => true,
             LpFlags::Normal => {
                 let tuple = page.item(pointer).and_then(HeapTuple::parse);
-                let judge = Judge::new(self.cluster);
+                let visibility = Visibility::new(self.cluster);
                 // The first of a chain of versions may be dead while a later one lives on the same page.
                 tuple.is_some_and(|tuple| {
-                    judge.verdict(tuple, tid).counts()
+                    Verdict::of(&visibility, tuple, tid).counts()
                         || tuple.t_infomask2() & HEAP_HOT_UPDATED != 0
                 })
             }

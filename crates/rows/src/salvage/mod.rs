@@ -509,7 +509,7 @@ impl FolderWork<'_> {
         // A person who names tables wants those.
         if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
             let file = format!("{name}/large_objects");
-            let objects = match is_named(catalog, large_objects::PG_LARGEOBJECT) {
+            let objects = match is_named(catalog, pgclinic_format::oid::PG_LARGEOBJECT) {
                 true => large_objects::of_database(cluster, catalog, files, options)?,
                 // Its relations mostly have the numbers that they were born with.
                 false => large_objects::of_numbers(cluster, &files_of(cluster, catalog), options)?,

@@ -2,9 +2,10 @@
 
 use std::mem::take;
 
-use pgclinic_cluster::Piece;
+use pgclinic_cluster::{Piece, RunGatherer, ToastReader, Visibility};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
+use pgclinic_format::toast_chunk::PlainChunk;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
 use pgclinic_model::document::{LossPlace, Tally};
@@ -19,9 +20,8 @@ use super::reading::{HELD_ROWS, Of, look, map_marks, pages, read_piece};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
-use crate::values::chunk_index::{Chunk, RunGatherer, chunk_rows};
-use crate::values::{Cells, ChunkReader, Taking, needed_by_row};
-use crate::visible::{Judge, Verdict};
+use crate::values::{Cells, Taking, chunk_rows, needed_by_row, rank};
+use crate::visible::Verdict;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
 const AHEAD_BYTES: usize = 4 << 20;
@@ -31,7 +31,7 @@ const PREFIX_BYTES: u64 = 64;
 
 pub(super) struct Worker<'c> {
     crew: &'c Crew<'c>,
-    judge: Judge<'c>,
+    visibility: Visibility<'c>,
     buffer: Vec<u8>,
     cells: Cells,
     bench: Option<Bench<'c>>,
@@ -42,7 +42,7 @@ struct Bench<'c> {
     table: usize,
     texts: Texts,
     readable: Readable,
-    chunks: Option<ChunkReader<'c>>,
+    chunks: Option<ToastReader<'c>>,
 }
 
 /// A piece of a table that is being printed.
@@ -57,7 +57,7 @@ struct Printing<'c> {
 impl<'c> Worker<'c> {
     pub(super) fn new(crew: &'c Crew<'c>) -> Self {
         Worker {
-            judge: Judge::new(crew.cluster),
+            visibility: Visibility::new(crew.cluster),
             crew,
             buffer: Vec::new(),
             cells: Cells::default(),
@@ -125,13 +125,13 @@ impl<'c> Worker<'c> {
             return;
         }
         for (item, tuple) in chunk_rows(page, block, 1, &self.crew.cluster.transactions) {
-            if let Some(chunk) = Chunk::of(tuple) {
+            if let Some(chunk) = PlainChunk::parse(tuple) {
                 let place = Tid {
                     block,
                     offset: item,
                 };
-                let verdict = self.judge.verdict(tuple, place);
-                gatherer.push(chunk, block, item, verdict);
+                let verdict = Verdict::of(&self.visibility, tuple, place);
+                gatherer.push(chunk, block, item, rank(verdict));
             }
         }
     }
@@ -191,7 +191,12 @@ impl<'c> Worker<'c> {
         };
         let chunks = work.toast.as_ref().and_then(|toast| {
             let (_, files) = work.table.toast.as_ref()?;
-            Some(ChunkReader::new(crew.cluster, files, toast.index()))
+            Some(ToastReader::new(
+                crew.cluster,
+                files,
+                toast.index(),
+                chunk_rows,
+            ))
         });
         self.bench = Some(Bench {
             table,
@@ -275,7 +280,8 @@ impl<'c> Worker<'c> {
         block: BlockNo,
         printing: &mut Printing<'c>,
     ) -> Covered {
-        let all_visible = page.pd_flags() & PD_ALL_VISIBLE != 0 && self.judge.trusts_all_visible();
+        let all_visible =
+            page.pd_flags() & PD_ALL_VISIBLE != 0 && self.visibility.trusts_all_visible();
         let mut covered = Coverage::default();
         for (item, pointer) in page.line_pointers() {
             // Dead ones have no row since 8.3.
@@ -302,7 +308,7 @@ impl<'c> Worker<'c> {
             }
             let verdict = match all_visible {
                 true => Verdict::Live,
-                false => self.judge.verdict(tuple, place),
+                false => Verdict::of(&self.visibility, tuple, place),
             };
             covered.ask_place(tuple, block);
             if let Some(why) = self.doubt(tuple, all_visible) {
@@ -333,7 +339,7 @@ impl<'c> Worker<'c> {
     fn doubt(&self, tuple: HeapTuple<'_>, all_visible: bool) -> Option<&'static str> {
         match all_visible {
             true => None,
-            false => self.judge.contradiction(tuple),
+            false => self.visibility.contradiction(tuple),
         }
     }
 
@@ -376,7 +382,7 @@ impl<'c> Worker<'c> {
         let found = find(page, block, &mut probe);
         let mut carved = 0u64;
         for Found { tuple, place } in found {
-            let verdict = match self.judge.verdict(tuple, place) {
+            let verdict = match Verdict::of(&self.visibility, tuple, place) {
                 verdict if verdict.counts() => Verdict::Carved,
                 verdict => verdict,
             };

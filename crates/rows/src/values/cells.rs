@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pgclinic_cluster::{FoundChunks, ToastReader};
 use pgclinic_format::attribute::{Attribute, AttributeFault};
 use pgclinic_format::datum::{decompress, decompress_prefix};
 use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
@@ -11,7 +12,6 @@ use pgclinic_format::varlena::Compressed;
 use pgclinic_format::{Attributes, ColumnLayout, HeapTuple, Varlena, varlena};
 use serde::Serialize;
 
-use super::chunk_reader::{ChunkReader, Found};
 use super::fault::{Fault, FaultKind};
 use super::mending;
 use crate::shape::{Column, Missing, Origin, SystemColumn, Table};
@@ -92,7 +92,7 @@ pub struct Cells {
 /// How values are taken out of rows.
 pub(crate) struct Taking<'a, 'b> {
     pub(crate) table: &'b Table,
-    pub(crate) chunks: Option<&'b mut ChunkReader<'a>>,
+    pub(crate) chunks: Option<&'b mut ToastReader<'a>>,
     pub(crate) partial: Partial,
     /// Bytes in a full chunk.
     pub(crate) chunk_bytes: u32,
@@ -381,7 +381,7 @@ impl Cells {
         stored.clear();
         let found = match &mut taking.chunks {
             Some(chunks) => chunks.fetch(pointer, &mut stored),
-            None => Found::UpTo {
+            None => FoundChunks::UpTo {
                 missing: 0,
                 expected: pointer.va_extsize.div_ceil(taking.chunk_bytes.max(1)),
             },
@@ -395,12 +395,12 @@ impl Cells {
         &mut self,
         pointer: ToastPointer,
         stored: &[u8],
-        found: Found,
+        found: FoundChunks,
         number: usize,
         partial: Partial,
     ) -> Slot {
         let raw_size = pointer.va_rawsize.saturating_sub(4);
-        if let Found::UpTo { missing, expected } = found {
+        if let FoundChunks::UpTo { missing, expected } = found {
             let left = match pointer.is_compressed() {
                 _ if partial == Partial::Null => Vec::new(),
                 false => stored.to_vec(),

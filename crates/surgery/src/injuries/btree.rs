@@ -6,8 +6,8 @@
 //! entry:          0 row or child: block in two halves, item at 4  6 t_info  8 key
 //! ```
 
+use pgclinic_cluster::Visibility;
 use pgclinic_cluster::read_block;
-use pgclinic_cluster::{RowState, row_state};
 use pgclinic_format::btree::{BTP_LEAF, BTP_ROOT, BtreePage, BtreeTuple, Meta, NO_PAGE};
 use pgclinic_format::build::{put_u16, put_u32, seal_page};
 use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
@@ -102,8 +102,8 @@ fn names_live_row(target: &InjuryTarget<'_>, item: u16) -> Option<()> {
     let bytes = read_block(cluster.source().as_ref(), own, cluster.build, tid.block)?;
     let page = Page::parse(&bytes)?;
     let row = HeapTuple::parse(page.item(page.line_pointer(tid.offset)?)?)?;
-    let state = row_state(row, &cluster.transactions, &cluster.multixacts);
-    (state == RowState::Live && row.t_infomask2() & HEAP_HOT_UPDATED == 0).then_some(())
+    let is_visible = Visibility::new(cluster).is_visible(row);
+    (is_visible && row.t_infomask2() & HEAP_HOT_UPDATED == 0).then_some(())
 }
 
 /// Sets a field of the special space that is a block.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pgclinic_cluster::{Relation, RowState, row_state};
+use pgclinic_cluster::{Relation, Visibility};
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Attribute, Attributes, Oid};
@@ -24,10 +24,9 @@ fn catalog<'a>(target: &InjuryTarget<'a>, name: &str) -> Option<&'a Relation> {
 
 /// The rows of the page that are visible to everybody.
 fn live<'a>(target: &'a InjuryTarget<'_>) -> Vec<Row<'a>> {
-    let cluster = target.cluster;
-    let state = |row: &Row<'_>| row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
+    let visibility = Visibility::new(target.cluster);
     let mut rows = target.rows();
-    rows.retain(|row| state(row) == RowState::Live);
+    rows.retain(|row| visibility.is_visible(row.tuple));
     rows
 }
 

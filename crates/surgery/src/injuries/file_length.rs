@@ -1,7 +1,7 @@
 //! Injuries that leave the file of a relation shorter than it was.
 
 use pgclinic_format::index_page::{AccessMethod, btree_links};
-use pgclinic_format::{BlockNo, Fork, Page, RelationMap};
+use pgclinic_format::{BlockNo, Fork, Page, RelationMap, oid};
 use pgclinic_model::plan::Change;
 
 use crate::advice;
@@ -9,8 +9,6 @@ use crate::followers::{LOST_CATALOGS, SHORT_FILES};
 use crate::index_entries::{entries_to, has_complete_btree, nothing_leads_to};
 use crate::injury::{Damage, Injury, Wants, cut};
 use crate::injury_target::{HEAP_FILE, INDEX_FILE, InjuryTarget, RELATION_MAP, SEQUENCE_FILE};
-
-const PG_CLASS: u32 = 1259;
 
 fn block_bytes(target: &InjuryTarget<'_>) -> u64 {
     u64::from(target.cluster.build.block_size)
@@ -188,7 +186,7 @@ pub(super) const EMPTIED_CATALOG: Injury = Injury {
 
 fn empty_pg_class(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let map = RelationMap::parse(&target.bytes).ok()?;
-    let filenode = map.filenode(PG_CLASS).filter(|_| map.is_right())?;
+    let filenode = map.filenode(oid::PG_CLASS).filter(|_| map.is_right())?;
     let (directory, _) = target.path.rsplit_once('/')?;
     let change = cut(format!("{directory}/{filenode}"), 0);
     let damage = Damage::change(change, "the file of pg_class cut to nothing");

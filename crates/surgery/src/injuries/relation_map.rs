@@ -5,7 +5,7 @@
 //! ```
 
 use pgclinic_format::build::put_u32;
-use pgclinic_format::{Oid, RelationMap, relation_map};
+use pgclinic_format::{Oid, RelationMap, oid, relation_map};
 
 use crate::advice;
 use crate::byte_edits::flip;
@@ -17,7 +17,14 @@ const COUNT_AT: usize = 4;
 const MAPPINGS_AT: usize = 8;
 const MAPPING_BYTES: usize = 8;
 /// Indexes of `pg_class`, `pg_attribute` and `pg_proc`, which nothing here reads.
-const INDEXES: [Oid; 6] = [2658, 2659, 2662, 2663, 2690, 2691];
+const INDEXES: [Oid; 6] = [
+    oid::PG_ATTRIBUTE_RELID_ATTNAM_INDEX,
+    oid::PG_ATTRIBUTE_RELID_ATTNUM_INDEX,
+    oid::PG_CLASS_OID_INDEX,
+    oid::PG_CLASS_RELNAME_NSP_INDEX,
+    oid::PG_PROC_OID_INDEX,
+    oid::PG_PROC_PRONAME_ARGS_NSP_INDEX,
+];
 
 /// A map in which every catalog has the number that it was born with: it is found under it without the map too.
 fn unmoved(target: &InjuryTarget<'_>) -> Option<RelationMap> {
@@ -107,7 +114,7 @@ pub(super) const RELATION_MAP_ENTRY: Injury = Injury {
 fn name_missing_file(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let map = unmoved(target)?;
     let mut mappings = map.mappings.iter();
-    let index = mappings.position(|(oid, _)| INDEXES.contains(oid))?;
+    let index = mappings.position(|(own, _)| INDEXES.contains(own))?;
     let at = MAPPINGS_AT + index * MAPPING_BYTES + 4;
     let words = "the file of an index set to 999999999";
     let damage = set_sealed(target, at, 999_999_999, words)?;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::{Build, Cluster, Home, RelationFileName};
+use pgclinic_format::oid::{DEFAULT_TABLESPACE};
 use pgclinic_format::Layout;
 use pgclinic_rows::guess_cluster;
 use pgclinic_source::{DataDirectory, EntryKind, Source};
@@ -16,8 +17,6 @@ use crate::world::World;
 
 /// Files of a folder that are looked at for the size of a page.
 const FILES_TRIED: usize = 50;
-/// `pg_default`.
-const DEFAULT_TABLESPACE: u32 = 1663;
 
 /// Opens a data directory; what is left of one is taken for as much as it is.
 pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {

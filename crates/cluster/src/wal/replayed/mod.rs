@@ -13,6 +13,7 @@ pub use page_store::ReplaySpace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::redo::{Deed, OldRow, RedoFault, apply, deed};
 use pgclinic_format::wal::{
@@ -28,8 +29,6 @@ use files::ChangedFiles;
 
 /// Managers that only write to indexes.
 const INDEX_MANAGERS: [u8; 6] = [11, 12, 13, 14, 16, 17];
-/// `pg_global`.
-const GLOBAL: Oid = 1664;
 const RELATION_MAP_MANAGER: u8 = 7;
 const MULTIXACT_MANAGER: u8 = 6;
 
@@ -71,7 +70,7 @@ impl Of {
         match self {
             Of::All => true,
             Of::Catalogs(mapped) => {
-                let kept = file.tablespace == GLOBAL || file.filenode < FIRST_NORMAL_OID;
+                let kept = file.tablespace == GLOBAL_TABLESPACE || file.filenode < FIRST_NORMAL_OID;
                 kept || mapped.contains(&file.filenode)
             }
         }
@@ -223,8 +222,8 @@ impl Replayer<'_> {
 
     fn path(&self, file: FileNumber, segment: u32) -> String {
         let folder = match file.tablespace {
-            1663 => format!("base/{}", file.database),
-            GLOBAL => "global".to_owned(),
+            DEFAULT_TABLESPACE => format!("base/{}", file.database),
+            GLOBAL_TABLESPACE => "global".to_owned(),
             other => format!(
                 "pg_tblspc/{other}/PG_{}_{}/{}",
                 self.major, self.cluster.layout.catalog_version, file.database

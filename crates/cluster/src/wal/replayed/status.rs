@@ -2,6 +2,7 @@
 //!
 //! Truth: `src/backend/access/transam/{xact,clog,multixact}.c`, `src/backend/utils/cache/relmapper.c`.
 
+use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::wal::Record;
 use pgclinic_format::{MultiXactId, Xid};
 
@@ -115,7 +116,7 @@ impl Replayer<'_> {
         };
         let folder = match (database, tablespace) {
             (0, _) => "global".to_owned(),
-            (_, 1663) => format!("base/{database}"),
+            (_, DEFAULT_TABLESPACE) => format!("base/{database}"),
             (_, other) => format!(
                 "pg_tblspc/{other}/PG_{}_{}/{database}",
                 self.major, self.cluster.layout.catalog_version

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cases::{CASES, Case, SETUP, UNCOMPARED};
-use pgclinic_cluster::{Catalog, Cluster, HeapRows, Relation};
+use pgclinic_cluster::{Catalog, Cluster, HeapScan, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::order::{Order, Unordered};
 use pgclinic_servers::{Checksums, Server, StopMode};
@@ -177,10 +177,8 @@ fn values_of(
         .find(|files| files.filenode == table.filenode && files.fork == Fork::Main)
         .unwrap();
     let layouts = table.layouts.as_ref().unwrap();
-    let build = cluster.build;
-    let mut rows = HeapRows::new(&**cluster.source(), files, layouts, build.block_size);
     let mut values = Vec::new();
-    rows.for_each(build.segment_bytes, |row| {
+    HeapScan::new(cluster, files, layouts).each_row(|row| {
         let bytes = if attlen == -1 {
             row.payload(1)
         } else {

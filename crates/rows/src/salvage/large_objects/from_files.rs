@@ -1,18 +1,19 @@
 //! Large objects out of the files of `pg_largeobject` and `pg_largeobject_metadata`.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Pieces};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Pieces, Visibility};
+use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Oid, Page, types::Tid};
 use pgclinic_model::document::LossPlace;
 
 use super::super::SalvageOptions;
 use super::super::error::SalvageError;
 use super::super::reading::{HELD_ROWS, look, map_marks};
-use super::{Objects, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
+use super::Objects;
 use crate::carve::{self, PageState, Probe};
 use crate::schema::given::columns_in;
 use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::values::{Cells, Partial, Taking};
-use crate::visible::{Judge, Verdict};
+use crate::visible::Verdict;
 
 /// The objects of a database whose catalogs say where they are; nothing where there are none.
 pub(crate) fn of_database(
@@ -92,7 +93,7 @@ fn each_row(
     places: &mut Vec<LossPlace>,
     each: &mut dyn FnMut(ObjectRow<'_>) -> Result<(), SalvageError>,
 ) -> Result<(), SalvageError> {
-    let judge = Judge::new(cluster);
+    let visibility = Visibility::new(cluster);
     let pieces = Pieces::of(&table.files, cluster.build);
     let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
     let (mut buffer, mut cells) = (Vec::new(), Cells::default());
@@ -118,7 +119,7 @@ fn each_row(
             .chunks_exact(page_bytes);
         for (block, page) in (piece.first_block..).zip(pages.filter_map(Page::parse)) {
             for (tuple, place) in rows_of(cluster, table, page, block, places) {
-                if !judge.verdict(tuple, place).counts() {
+                if !Verdict::of(&visibility, tuple, place).counts() {
                     continue;
                 }
                 let mut taking = Taking {

@@ -10,6 +10,7 @@ use std::iter::Peekable;
 use std::path::PathBuf;
 
 use pgclinic_format::Oid;
+use pgclinic_format::oid::PG_LARGEOBJECT;
 use pgclinic_model::document::{DoubtfulObject, LargeObjectsAccount, LossPlace, PLACES_MAX};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
@@ -20,11 +21,6 @@ use super::large_object_columns::Columns;
 use crate::forms::Form;
 
 pub(crate) use from_files::{of_database, of_numbers};
-
-/// OID of the relation that holds the pages.
-pub(crate) const PG_LARGEOBJECT: Oid = 2613;
-/// OID of the relation that names the objects.
-pub(crate) const PG_LARGEOBJECT_METADATA: Oid = 2995;
 
 /// The file that the objects go into; `name` has no extension.
 pub(crate) fn file_of(form: &dyn Form, name: &str) -> String {

@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::attribute::Attribute;
+use pgclinic_format::toast_chunk::ToastChunk;
 use pgclinic_format::{Attributes, ColumnLayout, HeapTuple, Oid, Varlena, varlena};
 
 use super::super::sampling::{each_row, every_row};
 use crate::schema::given::{GivenColumn, GivenTable};
 
-/// Bytes before the data of a row without nulls.
-const CHUNK_ID: usize = 0;
-const CHUNK_SEQ: usize = 4;
-const CHUNK_DATA: usize = 8;
 /// Pointers of one table that are looked for.
 const POINTERS_MAX: usize = 1000;
 
@@ -52,17 +49,15 @@ fn chunk(tuple: HeapTuple<'_>) -> Option<Chunk> {
     if tuple.attribute_count() != 3 || tuple.null_bitmap().is_some() {
         return None;
     }
-    let data = tuple.bytes().get(usize::from(tuple.t_hoff())..)?;
-    let word = |at: usize| Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?));
-    let bytes = data.get(CHUNK_DATA..)?;
-    let (Varlena::Plain(payload), total) = varlena::parse(bytes).ok()? else {
+    let chunk = ToastChunk::parse(tuple)?;
+    let (Varlena::Plain(payload), range) = chunk.chunk_data? else {
         return None;
     };
-    let number = word(CHUNK_SEQ)?;
+    let number = u32::try_from(chunk.chunk_seq?).ok()?;
     // A value has at most 1 GB.
-    let is_whole = total == bytes.len() && number < 1 << 21;
+    let is_whole = range.end == tuple.bytes().len() && number < 1 << 21;
     is_whole.then_some(Chunk {
-        value: word(CHUNK_ID)?,
+        value: chunk.chunk_id?,
         number,
         bytes: payload.len(),
     })

@@ -1,34 +1,25 @@
 //! Values of catalogs that stand in a TOAST relation, or compressed in their row.
 //!
-//! The chunks of one catalog are read once, when the first such value is met: they are small beside its rows.
+//! Where the chunks of one catalog stand is looked up once, when the first such value is met.
 
-use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, ForkFiles, HeapRows, RowState, row_state};
+use pgclinic_cluster::{
+    ChunkIndex, Cluster, ForkFiles, FoundChunks, HeapScan, RowState, RunGatherer, ToastReader,
+    named_rows,
+};
 use pgclinic_format::datum::decompress;
 use pgclinic_format::toast::ToastPointer;
-use pgclinic_format::{ColumnLayout, Oid, Varlena, varlena};
+use pgclinic_format::toast_chunk::{CHUNK_COLUMNS, PlainChunk};
+use pgclinic_format::{Varlena, varlena};
 
 /// The longest value of a catalog that is read.
 const VALUE_BYTES_MAX: usize = 64 << 20;
-/// All chunks of one catalog that are held.
-const CHUNK_BYTES_MAX: usize = 512 << 20;
-
-const INTEGER: ColumnLayout = ColumnLayout {
-    attlen: 4,
-    attalign: 4,
-};
-const BYTEA: ColumnLayout = ColumnLayout {
-    attlen: -1,
-    attalign: 4,
-};
-const COLUMNS: [ColumnLayout; 3] = [INTEGER, INTEGER, BYTEA];
-
 /// The long values of one catalog.
 pub(super) struct LongValues<'a> {
     cluster: &'a Cluster,
     files: Option<&'a ForkFiles>,
-    chunks: Option<HashMap<Oid, BTreeMap<u32, Vec<u8>>>>,
+    reader: Option<ToastReader<'a>>,
 }
 
 impl<'a> LongValues<'a> {
@@ -36,7 +27,7 @@ impl<'a> LongValues<'a> {
         LongValues {
             cluster,
             files,
-            chunks: None,
+            reader: None,
         }
     }
 
@@ -56,19 +47,23 @@ impl<'a> LongValues<'a> {
     }
 
     fn external(&mut self, pointer: ToastPointer) -> Result<Vec<u8>, String> {
-        let (cluster, files) = (self.cluster, self.files);
-        let chunks = self.chunks.get_or_insert_with(|| read(cluster, files));
-        let value = chunks
-            .get(&pointer.va_valueid)
-            .ok_or_else(|| format!("value {} is not in its TOAST relation", pointer.va_valueid))?;
-        let stored: Vec<u8> = value.values().flatten().copied().collect();
-        let expected = usize::try_from(pointer.va_extsize).unwrap_or(usize::MAX);
-        if stored.len() != expected {
-            return Err(format!(
-                "value {} has {} of {expected} bytes in its TOAST relation",
-                pointer.va_valueid,
-                stored.len()
-            ));
+        let value = pointer.va_valueid;
+        let absent = || format!("value {value} is not in its TOAST relation");
+        let files = self.files.ok_or_else(absent)?;
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => none.insert(reader(self.cluster, files)),
+        };
+        let mut stored = Vec::new();
+        let found = reader.fetch(pointer, &mut stored);
+        if found != FoundChunks::Whole {
+            return Err(match stored.len() {
+                0 => absent(),
+                bytes => format!(
+                    "value {value} has {bytes} of {} bytes in its TOAST relation",
+                    pointer.va_extsize
+                ),
+            });
         }
         if !pointer.is_compressed() {
             return Ok(stored);
@@ -86,24 +81,15 @@ fn unpack(method: u8, data: &[u8], size: usize) -> Result<Vec<u8>, String> {
     decompress(method, data, size).map_err(|error| error.to_string())
 }
 
-fn read(cluster: &Cluster, files: Option<&ForkFiles>) -> HashMap<Oid, BTreeMap<u32, Vec<u8>>> {
-    let mut chunks: HashMap<Oid, BTreeMap<u32, Vec<u8>>> = HashMap::new();
-    let Some(files) = files else {
-        return chunks;
-    };
-    let build = cluster.build;
-    let mut rows = HeapRows::new(cluster.source().as_ref(), files, &COLUMNS, build.block_size);
-    let mut held = 0usize;
-    rows.for_each(build.segment_bytes, |row| {
-        let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-        let (Some(id), Some(number), Some(data)) = (row.u32(0), row.u32(1), row.payload(2)) else {
-            return;
-        };
-        held = held.saturating_add(data.len());
-        if held > CHUNK_BYTES_MAX || matches!(state, RowState::Aborted | RowState::Deleted) {
-            return;
+/// Of the rows that may count, those which surely do are preferred.
+fn reader<'a>(cluster: &'a Cluster, files: &'a ForkFiles) -> ToastReader<'a> {
+    let mut runs = RunGatherer::default();
+    HeapScan::new(cluster, files, &CHUNK_COLUMNS).each_that_may_count(|row| {
+        if let Some(chunk) = PlainChunk::parse(row.tuple) {
+            let rank = u8::from(row.state != RowState::Visible);
+            runs.push(chunk, row.block, row.item, rank);
         }
-        chunks.entry(id).or_default().insert(number, data.to_vec());
     });
-    chunks
+    let index = Arc::new(ChunkIndex::new(runs.finish()));
+    ToastReader::new(cluster, files, index, named_rows)
 }

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::{
-    Catalog, Cluster, ForkFiles, HeapRows, RawRow, RelKind, Relation, RowState, Words, row_state,
-};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, HeapScan, RawRow, RelKind, Relation, Words};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 
@@ -186,17 +184,8 @@ impl Reader<'_> {
         self.files.get(&(relation.tablespace, relation.filenode))
     }
 
-    fn each_row(&self, relation: &Relation, files: &ForkFiles, mut each: impl FnMut(RawRow<'_>)) {
-        let cluster = self.cluster;
+    fn each_row(&self, relation: &Relation, files: &ForkFiles, each: impl FnMut(RawRow<'_>)) {
         let layouts = relation.layouts.as_deref().unwrap_or_default();
-        let build = cluster.build;
-        let source = cluster.source().as_ref();
-        let mut rows = HeapRows::new(source, files, layouts, build.block_size);
-        rows.for_each(build.segment_bytes, |row| {
-            let state = row_state(row.tuple, &cluster.transactions, &cluster.multixacts);
-            if matches!(state, RowState::Live | RowState::Unknown) {
-                each(row);
-            }
-        });
+        HeapScan::new(self.cluster, files, layouts).each_that_may_count(each);
     }
 }

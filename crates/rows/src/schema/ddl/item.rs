@@ -9,7 +9,7 @@ use super::{comments, grants};
 
 /// OIDs of the catalogs that things stand in; truth: `src/include/catalog/pg_*.h`.
 pub(super) mod class {
-    use pgclinic_format::Oid;
+    use pgclinic_format::{Oid, oid};
 
     /// Of no catalog: things that follow from others.
     pub(in super::super) const FOLLOWER: Oid = 0;
@@ -21,39 +21,39 @@ pub(super) mod class {
     pub(in super::super) const SHELL: Oid = 3;
     /// A setting or the comment of the database.
     pub(in super::super) const DATABASE_PROPERTY: Oid = 4;
-    pub(in super::super) const TYPE: Oid = 1247;
-    pub(in super::super) const FUNCTION: Oid = 1255;
-    pub(in super::super) const RELATION: Oid = 1259;
-    pub(in super::super) const SERVER: Oid = 1417;
-    pub(in super::super) const USER_MAPPING: Oid = 1418;
-    pub(in super::super) const WRAPPER: Oid = 2328;
-    pub(in super::super) const DEFAULT: Oid = 2604;
-    pub(in super::super) const CAST: Oid = 2605;
-    pub(in super::super) const CONSTRAINT: Oid = 2606;
-    pub(in super::super) const LANGUAGE: Oid = 2612;
-    pub(in super::super) const LARGE_OBJECT: Oid = 2613;
-    pub(in super::super) const SCHEMA: Oid = 2615;
-    pub(in super::super) const CLASS: Oid = 2616;
-    pub(in super::super) const OPERATOR: Oid = 2617;
-    pub(in super::super) const RULE: Oid = 2618;
-    pub(in super::super) const TRIGGER: Oid = 2620;
-    pub(in super::super) const FAMILY: Oid = 2753;
-    pub(in super::super) const ACCESS_METHOD: Oid = 2601;
-    pub(in super::super) const EXTENSION: Oid = 3079;
-    pub(in super::super) const POLICY: Oid = 3256;
-    pub(in super::super) const STATISTICS: Oid = 3381;
-    pub(in super::super) const COLLATION: Oid = 3456;
-    pub(in super::super) const EVENT_TRIGGER: Oid = 3466;
-    pub(in super::super) const DICTIONARY: Oid = 3600;
-    pub(in super::super) const CONFIGURATION: Oid = 3602;
-    pub(in super::super) const PARSER: Oid = 3601;
-    pub(in super::super) const TEMPLATE: Oid = 3764;
-    pub(in super::super) const CONVERSION: Oid = 2607;
-    pub(in super::super) const TRANSFORM: Oid = 3576;
-    pub(in super::super) const PUBLICATION: Oid = 6104;
-    pub(in super::super) const SUBSCRIPTION: Oid = 6100;
-    pub(in super::super) const DEFAULT_RIGHTS: Oid = 826;
-    pub(in super::super) const DATABASE: Oid = 1262;
+    pub(in super::super) const TYPE: Oid = oid::PG_TYPE;
+    pub(in super::super) const FUNCTION: Oid = oid::PG_PROC;
+    pub(in super::super) const RELATION: Oid = oid::PG_CLASS;
+    pub(in super::super) const SERVER: Oid = oid::PG_FOREIGN_SERVER;
+    pub(in super::super) const USER_MAPPING: Oid = oid::PG_USER_MAPPING;
+    pub(in super::super) const WRAPPER: Oid = oid::PG_FOREIGN_DATA_WRAPPER;
+    pub(in super::super) const DEFAULT: Oid = oid::PG_ATTRDEF;
+    pub(in super::super) const CAST: Oid = oid::PG_CAST;
+    pub(in super::super) const CONSTRAINT: Oid = oid::PG_CONSTRAINT;
+    pub(in super::super) const LANGUAGE: Oid = oid::PG_LANGUAGE;
+    pub(in super::super) const LARGE_OBJECT: Oid = oid::PG_LARGEOBJECT;
+    pub(in super::super) const SCHEMA: Oid = oid::PG_NAMESPACE;
+    pub(in super::super) const CLASS: Oid = oid::PG_OPCLASS;
+    pub(in super::super) const OPERATOR: Oid = oid::PG_OPERATOR;
+    pub(in super::super) const RULE: Oid = oid::PG_REWRITE;
+    pub(in super::super) const TRIGGER: Oid = oid::PG_TRIGGER;
+    pub(in super::super) const FAMILY: Oid = oid::PG_OPFAMILY;
+    pub(in super::super) const ACCESS_METHOD: Oid = oid::PG_AM;
+    pub(in super::super) const EXTENSION: Oid = oid::PG_EXTENSION;
+    pub(in super::super) const POLICY: Oid = oid::PG_POLICY;
+    pub(in super::super) const STATISTICS: Oid = oid::PG_STATISTIC_EXT;
+    pub(in super::super) const COLLATION: Oid = oid::PG_COLLATION;
+    pub(in super::super) const EVENT_TRIGGER: Oid = oid::PG_EVENT_TRIGGER;
+    pub(in super::super) const DICTIONARY: Oid = oid::PG_TS_DICT;
+    pub(in super::super) const CONFIGURATION: Oid = oid::PG_TS_CONFIG;
+    pub(in super::super) const PARSER: Oid = oid::PG_TS_PARSER;
+    pub(in super::super) const TEMPLATE: Oid = oid::PG_TS_TEMPLATE;
+    pub(in super::super) const CONVERSION: Oid = oid::PG_CONVERSION;
+    pub(in super::super) const TRANSFORM: Oid = oid::PG_TRANSFORM;
+    pub(in super::super) const PUBLICATION: Oid = oid::PG_PUBLICATION;
+    pub(in super::super) const SUBSCRIPTION: Oid = oid::PG_SUBSCRIPTION;
+    pub(in super::super) const DEFAULT_RIGHTS: Oid = oid::PG_DEFAULT_ACL;
+    pub(in super::super) const DATABASE: Oid = oid::PG_DATABASE;
 }
 
 /// A thing in the catalogs: the catalog and its OID there.

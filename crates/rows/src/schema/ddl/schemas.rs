@@ -3,26 +3,26 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_format::Oid;
 use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{Oid, oid};
 
 use super::super::catalog::Catalogs;
 
 /// Catalogs of things that stand in a schema: the catalog, its OID, and its column that says in which. Truth:
 /// `src/include/catalog/pg_*.h`.
 const IN_SCHEMAS: [(&str, Oid, &str); 12] = [
-    ("pg_class", 1259, "relnamespace"),
-    ("pg_proc", 1255, "pronamespace"),
-    ("pg_type", 1247, "typnamespace"),
-    ("pg_operator", 2617, "oprnamespace"),
-    ("pg_opclass", 2616, "opcnamespace"),
-    ("pg_opfamily", 2753, "opfnamespace"),
-    ("pg_collation", 3456, "collnamespace"),
-    ("pg_conversion", 2607, "connamespace"),
-    ("pg_ts_config", 3602, "cfgnamespace"),
-    ("pg_ts_dict", 3600, "dictnamespace"),
-    ("pg_ts_parser", 3601, "prsnamespace"),
-    ("pg_ts_template", 3764, "tmplnamespace"),
+    ("pg_class", oid::PG_CLASS, "relnamespace"),
+    ("pg_proc", oid::PG_PROC, "pronamespace"),
+    ("pg_type", oid::PG_TYPE, "typnamespace"),
+    ("pg_operator", oid::PG_OPERATOR, "oprnamespace"),
+    ("pg_opclass", oid::PG_OPCLASS, "opcnamespace"),
+    ("pg_opfamily", oid::PG_OPFAMILY, "opfnamespace"),
+    ("pg_collation", oid::PG_COLLATION, "collnamespace"),
+    ("pg_conversion", oid::PG_CONVERSION, "connamespace"),
+    ("pg_ts_config", oid::PG_TS_CONFIG, "cfgnamespace"),
+    ("pg_ts_dict", oid::PG_TS_DICT, "dictnamespace"),
+    ("pg_ts_parser", oid::PG_TS_PARSER, "prsnamespace"),
+    ("pg_ts_template", oid::PG_TS_TEMPLATE, "tmplnamespace"),
 ];
 
 /// By name.

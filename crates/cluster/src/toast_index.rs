@@ -6,98 +6,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pgclinic_cluster::TransactionLog;
-use pgclinic_format::heap_tuple::HEAP_HASNULL;
-use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
+use pgclinic_format::BlockNo;
+use pgclinic_format::toast_chunk::PlainChunk;
 use pgclinic_spill::{Lookup, LookupBlock, LookupWriter, SortedRuns};
-
-use crate::carve::{self, PageState, Probe};
-use crate::visible::Verdict;
-
-/// Offset of `chunk_data` behind the header: `chunk_id` and `chunk_seq` before it take 8 bytes.
-const DATA_AT: usize = 8;
-
-/// `chunk_id`, `chunk_seq`, `chunk_data`.
-const CHUNK_COLUMNS: [ColumnLayout; 3] = [
-    ColumnLayout {
-        attlen: 4,
-        attalign: 4,
-    },
-    ColumnLayout {
-        attlen: 4,
-        attalign: 4,
-    },
-    ColumnLayout {
-        attlen: -1,
-        attalign: 4,
-    },
-];
-
-/// One chunk on its page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chunk<'a> {
-    pub(crate) value: u32,
-    pub(crate) seq: u32,
-    pub(crate) data: &'a [u8],
-}
-
-impl<'a> Chunk<'a> {
-    /// Reads a row of a TOAST relation; nothing if it cannot be one.
-    #[inline]
-    pub(crate) fn of(tuple: HeapTuple<'a>) -> Option<Self> {
-        let columns = tuple.attribute_count() == 3 && !tuple.has(HEAP_HASNULL);
-        columns.then_some(())?;
-        let bytes = tuple.bytes().get(usize::from(tuple.t_hoff())..)?;
-        let value = u32::from_le_bytes(*bytes.first_chunk()?);
-        let seq = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
-        let data = varlena::parse(bytes.get(DATA_AT..)?).ok()?.0.as_it_is()?;
-        Some(Chunk { value, seq, data })
-    }
-}
-
-/// The rows of a page of a TOAST relation, dead or not, from line pointer `first` on. Those of a page that does not name
-/// them all are found by their structure, and are numbered in the order in which they stand.
-pub(crate) fn chunk_rows<'p>(
-    page: Page<'p>,
-    block: BlockNo,
-    first: u16,
-    log: &TransactionLog,
-) -> Box<dyn Iterator<Item = (u16, HeapTuple<'p>)> + 'p> {
-    let skipped = usize::from(first.max(1) - 1);
-    if PageState::of(page) == PageState::Sound && carve::is_covered(page, item_bytes(page)) {
-        let pointers = page.line_pointers().skip(skipped);
-        let normal = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
-        return Box::new(normal.filter_map(move |(item, pointer)| {
-            Some((item, HeapTuple::parse(page.item(pointer)?)?))
-        }));
-    }
-    let mut fits = |attribute: usize, value: &[u8]| match attribute {
-        2 => matches!(
-            varlena::parse(value),
-            Ok((Varlena::Short(_) | Varlena::Plain(_), _))
-        ),
-        _ => true,
-    };
-    let mut probe = Probe::new(&CHUNK_COLUMNS, u64::MAX, log, &mut fits);
-    let found = carve::of_broken_page(page, block, &mut probe);
-    Box::new(
-        (1..)
-            .zip(found)
-            .skip(skipped)
-            .map(|(item, found)| (item, found.tuple)),
-    )
-}
-
-fn item_bytes(page: Page<'_>) -> usize {
-    let lengths = page
-        .line_pointers()
-        .map(|(_, pointer)| usize::from(pointer.lp_len()));
-    lengths.map(|len| len.next_multiple_of(8)).sum()
-}
 
 /// Chunks of one value that follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct ChunkRun {
+pub struct ChunkRun {
     pub(crate) value: u32,
     pub(crate) seq: u32,
     /// 0 for chunks of rows that count, more for those that less probably belong to one.
@@ -114,27 +29,16 @@ impl ChunkRun {
     }
 }
 
-fn rank(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Live => 0,
-        Verdict::PerhapsLive | Verdict::PerhapsDeleted | Verdict::PerhapsReplaced => 1,
-        Verdict::Carved => 2,
-        Verdict::Deleted => 3,
-        Verdict::Aborted => 4,
-    }
-}
-
 /// Gathers runs from pages that come in order.
 #[derive(Default)]
-pub(crate) struct RunGatherer {
+pub struct RunGatherer {
     runs: Vec<ChunkRun>,
 }
 
 impl RunGatherer {
-    /// The next chunk of the file.
+    /// The next chunk of the file; `rank` as in [`ChunkRun`].
     #[inline]
-    pub(crate) fn push(&mut self, chunk: Chunk<'_>, block: BlockNo, item: u16, verdict: Verdict) {
-        let rank = rank(verdict);
+    pub fn push(&mut self, chunk: PlainChunk<'_>, block: BlockNo, item: u16, rank: u8) {
         if let Some(last) = self.runs.last_mut()
             && last.value == chunk.value
             && last.end() == chunk.seq
@@ -153,7 +57,8 @@ impl RunGatherer {
         });
     }
 
-    pub(crate) fn finish(self) -> Vec<ChunkRun> {
+    /// All pages were seen.
+    pub fn finish(self) -> Vec<ChunkRun> {
         self.runs
     }
 }
@@ -189,7 +94,7 @@ impl ChunkRun {
 }
 
 /// Takes the runs of a TOAST relation in any order; those that do not fit in memory are sorted on disk.
-pub(crate) struct RunCollector {
+pub struct RunCollector {
     runs: Vec<ChunkRun>,
     sorter: Option<SortedRuns>,
     folder: PathBuf,
@@ -198,7 +103,7 @@ pub(crate) struct RunCollector {
 
 impl RunCollector {
     /// With about so many bytes of memory.
-    pub(crate) fn new(memory_bytes: usize, folder: &Path) -> Self {
+    pub fn new(memory_bytes: usize, folder: &Path) -> Self {
         RunCollector {
             runs: Vec::new(),
             sorter: None,
@@ -207,7 +112,12 @@ impl RunCollector {
         }
     }
 
-    pub(crate) fn add(&mut self, runs: Vec<ChunkRun>) -> io::Result<()> {
+    /// Takes the runs of some pages.
+    ///
+    /// # Errors
+    ///
+    /// What the spill folder says.
+    pub fn add(&mut self, runs: Vec<ChunkRun>) -> io::Result<()> {
         self.runs.extend(runs);
         // A vector that grows holds up to twice its bytes.
         let held = self.runs.len() * size_of::<ChunkRun>() * 2;
@@ -229,7 +139,11 @@ impl RunCollector {
     }
 
     /// All runs are there.
-    pub(crate) fn finish(mut self) -> io::Result<ChunkIndex> {
+    ///
+    /// # Errors
+    ///
+    /// What the spill folder says.
+    pub fn finish(mut self) -> io::Result<ChunkIndex> {
         let Some(sorter) = self.sorter.take() else {
             return Ok(ChunkIndex::new(self.runs));
         };
@@ -243,8 +157,10 @@ impl RunCollector {
 
 /// All runs of a TOAST relation, by value and number.
 #[derive(Debug)]
-pub(crate) enum ChunkIndex {
+pub enum ChunkIndex {
+    /// They fit.
     Memory(Vec<ChunkRun>),
+    /// They do not.
     Spilled(Lookup),
 }
 
@@ -256,7 +172,8 @@ pub(crate) struct KeptRuns {
 }
 
 impl ChunkIndex {
-    pub(crate) fn new(mut runs: Vec<ChunkRun>) -> Self {
+    /// Of runs in any order.
+    pub fn new(mut runs: Vec<ChunkRun>) -> Self {
         runs.sort_unstable();
         ChunkIndex::Memory(runs)
     }
@@ -295,8 +212,8 @@ pub(crate) fn run_with(runs: &[ChunkRun], seq: u32) -> Option<&ChunkRun> {
 mod tests {
     use super::*;
 
-    fn chunk(value: u32, seq: u32) -> Chunk<'static> {
-        Chunk {
+    fn chunk(value: u32, seq: u32) -> PlainChunk<'static> {
+        PlainChunk {
             value,
             seq,
             data: b"",
@@ -306,19 +223,15 @@ mod tests {
     #[test]
     fn chunks_in_a_row_are_one_run_and_live_ones_are_preferred() {
         let mut gatherer = RunGatherer::default();
-        for (place, (value, seq, verdict)) in (1..).zip([
-            (7, 0, Verdict::Deleted),
-            (7, 1, Verdict::Deleted),
-            (9, 0, Verdict::Live),
-            (9, 1, Verdict::Live),
-            (7, 0, Verdict::Live),
-        ]) {
-            gatherer.push(chunk(value, seq), 3, place, verdict);
+        for (place, (value, seq, rank)) in
+            (1..).zip([(7, 0, 3), (7, 1, 3), (9, 0, 0), (9, 1, 0), (7, 0, 0)])
+        {
+            gatherer.push(chunk(value, seq), 3, place, rank);
         }
         let runs = gatherer.finish();
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = std::env::temp_dir();
         let spilled = |memory_bytes| {
-            let mut collector = RunCollector::new(memory_bytes, folder.path());
+            let mut collector = RunCollector::new(memory_bytes, &folder);
             collector.add(runs.clone()).expect("taken");
             collector.finish().expect("an index")
         };

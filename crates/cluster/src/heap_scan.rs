@@ -1,4 +1,5 @@
-//! The rows of a catalog, straight from its pages: whatever can be read is given, the rest counted.
+//! The rows of a heap relation, straight from its pages, each with what it is to a new transaction: whatever can be read is given, the
+//! rest counted. Of a replayed cluster the pages are those that recovery leaves.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,10 +10,11 @@ use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{
     Attributes, BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, Page, varlena,
 };
-use pgclinic_source::Source;
 
+use crate::cluster::Cluster;
 use crate::files::ForkFiles;
 use crate::row_places::RowPlaces;
+use crate::visibility::{RowState, Visibility};
 use crate::words::Words;
 
 /// Bytes of one read.
@@ -28,6 +30,8 @@ pub struct RawRow<'a> {
     pub item: u16,
     /// The tuple.
     pub tuple: HeapTuple<'a>,
+    /// What a new transaction makes of it.
+    pub state: RowState,
     attributes: &'a [Attribute],
     words: Words,
 }
@@ -100,10 +104,11 @@ impl<'a> RawRow<'a> {
 }
 
 /// Reads a heap from its first to its last page.
-pub struct HeapRows<'a> {
-    source: &'a dyn Source,
+pub struct HeapScan<'a> {
+    cluster: &'a Cluster,
     files: &'a ForkFiles,
     columns: &'a [ColumnLayout],
+    visibility: Visibility<'a>,
     block_size: usize,
     words: Words,
     /// Pages that could not be read or whose header makes no sense, by block.
@@ -112,37 +117,30 @@ pub struct HeapRows<'a> {
     pub broken_rows: u64,
     /// Where rows stand, if somebody wants to know.
     places: Option<RowPlaces>,
-    /// Pages carry checksums that are right on a sound page; asked only where places are wanted.
-    has_checksums: bool,
 }
 
-impl<'a> HeapRows<'a> {
+impl<'a> HeapScan<'a> {
     /// Over the main fork in `files`, with words in UTF-8.
-    pub fn new(
-        source: &'a dyn Source,
-        files: &'a ForkFiles,
-        columns: &'a [ColumnLayout],
-        block_size: u32,
-    ) -> Self {
-        let block_size = usize::try_from(block_size).unwrap_or(8192);
-        HeapRows {
-            source,
+    pub fn new(cluster: &'a Cluster, files: &'a ForkFiles, columns: &'a [ColumnLayout]) -> Self {
+        HeapScan {
+            cluster,
             files,
             columns,
-            block_size,
+            visibility: Visibility::new(cluster),
+            block_size: usize::try_from(cluster.build.block_size).unwrap_or(8192),
             words: Words::default(),
             unreadable: Vec::new(),
             broken_rows: 0,
             places: None,
-            has_checksums: false,
         }
     }
 
-    /// The same with a list of where rows stand, for entries of indexes to be compared with.
-    pub(crate) fn noting_places(self, has_checksums: bool) -> Self {
-        HeapRows {
-            places: Some(RowPlaces::default()),
-            has_checksums,
+    /// The same with a list of where rows stand, for entries of indexes to be compared with. While a server runs nothing is: a page
+    /// of zeros on disk may have its rows in memory.
+    pub(crate) fn noting_places(self) -> Self {
+        let is_at_rest = !self.cluster.is_running();
+        HeapScan {
+            places: is_at_rest.then(RowPlaces::default),
             ..self
         }
     }
@@ -154,17 +152,32 @@ impl<'a> HeapRows<'a> {
 
     /// The same with words of this kind.
     pub fn in_words(self, words: Words) -> Self {
-        HeapRows { words, ..self }
+        HeapScan { words, ..self }
+    }
+
+    /// Every page and row was read, so that one which was not seen is not there.
+    pub fn is_whole(&self) -> bool {
+        let is_there = !self.files.segments.is_empty();
+        is_there && self.unreadable.is_empty() && self.broken_rows == 0
     }
 
     /// Calls `each` for every row version, live or not.
-    pub fn for_each(&mut self, segment_bytes: u64, mut each: impl FnMut(RawRow<'_>)) {
-        let blocks_per_segment = segment_bytes / self.block_size as u64;
+    pub fn each_row(&mut self, mut each: impl FnMut(RawRow<'_>)) {
+        let blocks_per_segment = self.cluster.build.segment_bytes / self.block_size as u64;
         let files = self.files;
         for segment in &files.segments {
             let first = u64::from(segment.number).saturating_mul(blocks_per_segment);
             self.segment(&files.path(segment.number), segment.len, first, &mut each);
         }
+    }
+
+    /// The same for those that are not known to be void.
+    pub fn each_that_may_count(&mut self, mut each: impl FnMut(RawRow<'_>)) {
+        self.each_row(|row| {
+            if row.state.may_count() {
+                each(row);
+            }
+        });
     }
 
     fn segment(
@@ -178,7 +191,11 @@ impl<'a> HeapRows<'a> {
         let mut offset = 0;
         while offset < len {
             let block = first_block + offset / self.block_size as u64;
-            let read = self.source.read_at(path, offset, &mut buffer).unwrap_or(0);
+            let read = self
+                .cluster
+                .source
+                .read_at(path, offset, &mut buffer)
+                .unwrap_or(0);
             let pages = buffer
                 .get(..read)
                 .unwrap_or_default()
@@ -231,7 +248,8 @@ impl<'a> HeapRows<'a> {
             }
         }
         if let Some(places) = &mut self.places {
-            let is_denied = self.has_checksums && page.pd_checksum() != page_checksum(bytes, block);
+            let has_checksums = self.cluster.checksums() == Some(true);
+            let is_denied = has_checksums && page.pd_checksum() != page_checksum(bytes, block);
             if is_denied {
                 places.denied();
             }
@@ -258,6 +276,7 @@ impl<'a> HeapRows<'a> {
                 block,
                 item,
                 tuple,
+                state: self.visibility.state(tuple),
                 attributes: &attributes,
                 words: self.words,
             }),

@@ -3,18 +3,21 @@
 use std::mem::take;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::toast::ToastPointer;
-use pgclinic_format::{BlockNo, Page};
+use pgclinic_format::toast_chunk::PlainChunk;
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
 
-use super::chunk_index::{Chunk, ChunkIndex, KeptRuns, chunk_rows, run_with};
+use crate::cluster::Cluster;
+use crate::files::ForkFiles;
+use crate::toast_index::{ChunkIndex, KeptRuns, run_with};
+use crate::transaction_log::TransactionLog;
 
 /// Bytes read at once.
 const WINDOW_BYTES: usize = 256 << 10;
 
 /// What was found of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub enum FoundChunks {
     /// All of it.
     Whole,
     /// Chunks up to this one; later ones may be there too, but are not taken.
@@ -26,23 +29,55 @@ pub(crate) enum Found {
     },
 }
 
-/// Reads chunks, for one thread.
-pub(crate) struct ChunkReader<'a> {
+/// Numbers and rows of a page of a TOAST relation from an item on, in an order that the index was made in too.
+pub type PageRows = for<'p> fn(
+    Page<'p>,
+    BlockNo,
+    u16,
+    &TransactionLog,
+) -> Box<dyn Iterator<Item = (u16, HeapTuple<'p>)> + 'p>;
+
+/// Those that the line pointers name.
+pub fn named_rows<'p>(
+    page: Page<'p>,
+    _: BlockNo,
+    first: u16,
+    _: &TransactionLog,
+) -> Box<dyn Iterator<Item = (u16, HeapTuple<'p>)> + 'p> {
+    let pointers = page.line_pointers().skip(usize::from(first.max(1) - 1));
+    let normal = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+    Box::new(
+        normal.filter_map(move |(item, pointer)| {
+            Some((item, HeapTuple::parse(page.item(pointer)?)?))
+        }),
+    )
+}
+
+/// Reads the stored bytes of values by their pointers, for one thread. Compression is the caller's.
+pub struct ToastReader<'a> {
     cluster: &'a Cluster,
     files: &'a ForkFiles,
     index: Arc<ChunkIndex>,
+    rows: PageRows,
     kept: KeptRuns,
     window: Vec<u8>,
     window_start: u64,
     window_len: usize,
 }
 
-impl<'a> ChunkReader<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, files: &'a ForkFiles, index: Arc<ChunkIndex>) -> Self {
-        ChunkReader {
+impl<'a> ToastReader<'a> {
+    /// Over the TOAST relation in `files`, whose chunks stand where `index` says by the numbers that `rows` gives.
+    pub fn new(
+        cluster: &'a Cluster,
+        files: &'a ForkFiles,
+        index: Arc<ChunkIndex>,
+        rows: PageRows,
+    ) -> Self {
+        ToastReader {
             cluster,
             files,
             index,
+            rows,
             kept: KeptRuns::default(),
             window: Vec::new(),
             window_start: 0,
@@ -51,16 +86,16 @@ impl<'a> ChunkReader<'a> {
     }
 
     /// Appends the stored bytes of a value, up to the first chunk that is missing.
-    pub(crate) fn fetch(&mut self, pointer: ToastPointer, out: &mut Vec<u8>) -> Found {
+    pub fn fetch(&mut self, pointer: ToastPointer, out: &mut Vec<u8>) -> FoundChunks {
         self.fetch_each(pointer, &mut |data| out.extend_from_slice(data))
     }
 
     /// Gives the stored bytes of a value, chunk by chunk, up to the first that is missing.
-    pub(crate) fn fetch_each(
+    pub fn fetch_each(
         &mut self,
         pointer: ToastPointer,
         give: &mut dyn FnMut(&[u8]),
-    ) -> Found {
+    ) -> FoundChunks {
         let chunk_bytes = self.cluster.build.toast_chunk.max(1);
         let expected = pointer.va_extsize.div_ceil(chunk_bytes);
         let (index, mut kept) = (Arc::clone(&self.index), take(&mut self.kept));
@@ -79,8 +114,8 @@ impl<'a> ChunkReader<'a> {
         }
         self.kept = kept;
         match next < expected {
-            false => Found::Whole,
-            true => Found::UpTo {
+            false => FoundChunks::Whole,
+            true => FoundChunks::UpTo {
                 missing: next,
                 expected,
             },
@@ -100,13 +135,14 @@ impl<'a> ChunkReader<'a> {
         let chunk_bytes = self.cluster.build.toast_chunk.max(1);
         let last_block = self.last_block();
         let (mut seq, mut item) = (first_seq, first_item);
+        let rows = self.rows;
         while seq < wanted.end {
             let log = &self.cluster.transactions;
             let Some(page) = self.page(block).and_then(Page::parse) else {
                 break;
             };
-            for (_, tuple) in chunk_rows(page, block, item, log) {
-                let chunk = Chunk::of(tuple)
+            for (_, tuple) in rows(page, block, item, log) {
+                let chunk = PlainChunk::parse(tuple)
                     .filter(|chunk| chunk.value == pointer.va_valueid && chunk.seq == seq);
                 let Some(chunk) = chunk else { continue };
                 if seq >= wanted.start {
