@@ -36,7 +36,7 @@ const DOCUMENTS: &[&[&str]] = &[
     &["measure", "--sample", "10%"],
 ];
 
-const ROWS: &[&[&str]] = &[&["salvage"], &["salvage", "--form", "parquet"]];
+const ROWS: &[&[&str]] = &[&["salvage"], &["salvage", "--format", "parquet"]];
 
 fn run(words: &[String]) -> Outcome {
     let (programs, rest) = words.split_at(words.len().min(2));

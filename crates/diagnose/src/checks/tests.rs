@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rules;
-use crate::rule::{Rule, SECTIONS};
+use pgclinic_model::{Rule, SECTIONS};
 
 #[test]
 fn every_rule_has_its_page_and_every_page_its_rule() {
