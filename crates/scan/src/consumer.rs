@@ -43,6 +43,9 @@ pub trait Consumer: Sync {
     /// Exactly once for every unit that was begun, whatever became of it.
     fn end_unit(&self, _unit: &Unit<'_>, _end: UnitEnd, _leg: &mut LegOf<Self>) {}
 
+    /// In the place of `end_unit` for a unit that was not begun, or whose end failed: the consumer failed in its fork.
+    fn abandon(&self, _unit: &Unit<'_>, _fault: &InternalFault) {}
+
     /// The consumer itself failed on a page. It puts in order what it was in the middle of; `false` gives up the rest of the fork.
     fn after_panic(&self, _fault: &InternalFault, _leg: &mut LegOf<Self>) -> bool {
         false

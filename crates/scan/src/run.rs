@@ -13,6 +13,7 @@ use crate::consumer::{
     Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd, message_of,
 };
 use crate::ledger::Ledger;
+use crate::pool::guarded;
 use crate::task::ForkTask;
 use crate::units::{Unit, Units};
 use crate::window::{WINDOW_BYTES, Window};
@@ -210,6 +211,7 @@ impl<C: Consumer> Worker<'_, C> {
         if is_given_up || !self.enter_fork(unit, fork) {
             self.end.ledger.skip(unit.len);
             scan.progress.advance(unit.len);
+            self.abandon(unit);
             return;
         }
         if scan.progress.is_interrupted() {
@@ -441,6 +443,20 @@ impl<C: Consumer> Worker<'_, C> {
         let ended = self.guarded(unit, |pass, leg, _| pass.consumer.end_unit(unit, end, leg));
         if ended.is_none() {
             self.give_up(unit);
+            self.abandon(unit);
+        }
+    }
+
+    fn abandon(&mut self, unit: &Unit<'_>) {
+        let consumer = self.pass.consumer;
+        let fault = InternalFault {
+            path: unit.file.path.clone(),
+            block: None,
+            message: "an earlier failure in this relation".into(),
+        };
+        let abandoned = guarded(|| consumer.abandon(unit, &fault));
+        if let Err(failure) = abandoned {
+            self.failed(unit, None, failure.message);
         }
     }
 

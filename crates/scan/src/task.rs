@@ -94,6 +94,30 @@ impl<'a> ForkTask<'a> {
         }
     }
 
+    /// Bytes past the size of a segment are not read: no server puts them there.
+    pub fn within_segments(mut self) -> Self {
+        for range in &mut self.ranges {
+            let rest = self.build.segment_bytes.saturating_sub(range.offset);
+            range.len = range.len.min(rest);
+        }
+        self.ranges.retain(|range| range.len > 0);
+        self
+    }
+
+    /// A fork without a byte has one unit all the same, without bytes: its end asks for an output, too.
+    pub fn with_empty_unit(mut self) -> Self {
+        if self.ranges.is_empty() {
+            self.ranges.push(FileRange {
+                path: self.files.path(0),
+                segment: 0,
+                offset: 0,
+                len: 0,
+                first_block: 0,
+            });
+        }
+        self
+    }
+
     /// Bytes that will be read.
     pub fn bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.len).sum()

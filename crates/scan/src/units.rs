@@ -20,18 +20,36 @@ pub struct Unit<'a> {
     pub number: u64,
     /// The place of its fork in the list of the scan.
     pub fork: usize,
+    /// What the consumer calls its fork.
+    pub fork_number: usize,
+    /// Counted through its fork.
+    pub of_fork: u64,
+    /// No unit of its fork comes after it.
+    pub is_last: bool,
     /// Its file, and how much of that was asked for.
     pub file: &'a FileRange,
     /// Where it begins in the file.
     pub offset: u64,
     /// Its bytes.
     pub len: u64,
+    block_bytes: u64,
+}
+
+impl Unit<'_> {
+    /// The block at its begin, counted through the fork.
+    pub fn first_block(&self) -> u64 {
+        self.file.first_block + (self.offset - self.file.offset) / self.block_bytes
+    }
 }
 
 /// A range of a file with the number of its first unit.
 struct Stretch<'a> {
     first_unit: u64,
     fork: usize,
+    fork_number: usize,
+    /// Units of the fork: the first one, and past the last one.
+    of_fork: (u64, u64),
+    block_bytes: u64,
     file: &'a FileRange,
 }
 
@@ -47,17 +65,22 @@ impl<'a> Units<'a> {
     pub(crate) fn new(forks: &'a [ForkTask<'a>], size: UnitSize) -> Self {
         let mut stretches = Vec::new();
         let mut count = 0u64;
+        let units_of = |file: &FileRange| match size {
+            UnitSize::Bytes(bytes) => file.len.div_ceil(bytes.max(1)).max(1),
+            UnitSize::File => 1,
+        };
         for (fork, task) in forks.iter().enumerate() {
+            let of_fork = (count, count + task.ranges.iter().map(units_of).sum::<u64>());
             for file in &task.ranges {
                 stretches.push(Stretch {
                     first_unit: count,
                     fork,
+                    fork_number: task.number,
+                    of_fork,
+                    block_bytes: task.block_bytes(),
                     file,
                 });
-                count += match size {
-                    UnitSize::Bytes(bytes) => file.len.div_ceil(bytes.max(1)),
-                    UnitSize::File => 1,
-                };
+                count += units_of(file);
             }
         }
         Units {
@@ -92,6 +115,10 @@ impl<'a> Units<'a> {
         Some(Unit {
             number,
             fork: stretch.fork,
+            fork_number: stretch.fork_number,
+            block_bytes: stretch.block_bytes,
+            of_fork: number - stretch.of_fork.0,
+            is_last: number + 1 == stretch.of_fork.1,
             file: stretch.file,
             offset: stretch.file.offset + done,
             len,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,8 +15,7 @@ use pgclinic_model::document::{TableAccount, Tally};
 use super::finished_tables::FinishedTables;
 use super::outlet::{Finished, Outlet};
 use super::plan::Planned;
-use super::worker::Worker;
-use super::{SalvageError, SalvageOptions};
+use super::{SalvageError, SalvageOptions, pass};
 use crate::shape::Table;
 use crate::texts::Refusal;
 
@@ -48,20 +46,6 @@ struct Gathered {
     index: Option<Arc<ChunkIndex>>,
 }
 
-/// What a thread takes next.
-pub(super) enum Job {
-    Chunks { table: usize, piece: u64 },
-    Rows { table: usize, piece: u64 },
-}
-
-#[derive(Default)]
-struct Cursor {
-    table: usize,
-    /// Pieces of the TOAST relation come before those of the table.
-    chunks: u64,
-    rows: u64,
-}
-
 /// All that the threads share.
 pub(crate) struct Crew<'a> {
     pub(super) cluster: &'a Cluster,
@@ -71,7 +55,6 @@ pub(crate) struct Crew<'a> {
     pub(super) style: Arc<Style>,
     pub(super) tables: Vec<TableWork>,
     pub(super) outlet: Outlet<'a>,
-    cursor: Mutex<Cursor>,
     alone: Mutex<()>,
     /// Nothing but these blocks, which are in order.
     only: Option<&'a [BlockNo]>,
@@ -114,7 +97,6 @@ impl<'a> Crew<'a> {
             style: Arc::clone(&options.text.style),
             tables,
             outlet,
-            cursor: Mutex::default(),
             alone: Mutex::default(),
             only: None,
             notes: None,
@@ -158,6 +140,11 @@ impl<'a> Crew<'a> {
     pub(crate) fn only(mut self, blocks: &'a [BlockNo]) -> Self {
         self.only = Some(blocks);
         self
+    }
+
+    /// Bytes of a page.
+    pub(super) fn block_bytes(&self) -> u64 {
+        u64::from(self.cluster.build.block_size).max(1)
     }
 
     /// Rows are all that is wanted.
@@ -211,8 +198,7 @@ impl<'a> Crew<'a> {
 
     /// The same with what had no place in a table's columns: then there is no file.
     pub(super) fn run_refusing(self) -> Result<Vec<(TableAccount, Vec<Refusal>)>, SalvageError> {
-        let threads = self.options.threads;
-        self.run_on(threads);
+        pass::run(&self);
         let names = self.outlet.names();
         let finished = self.outlet.results()?;
         let accounts = self.tables.into_iter().zip(names).zip(finished);
@@ -228,15 +214,6 @@ impl<'a> Crew<'a> {
             .collect())
     }
 
-    fn run_on(&self, threads: NonZeroUsize) {
-        std::thread::scope(|scope| {
-            for _ in 1..threads.get() {
-                scope.spawn(|| Worker::new(self).work());
-            }
-            Worker::new(self).work();
-        });
-    }
-
     /// What the long values of a row may need: they are there as they are stored, put together, and printed.
     pub(super) fn value_bytes_max(&self) -> u64 {
         self.options.memory_bytes / 3
@@ -250,35 +227,6 @@ impl<'a> Crew<'a> {
     /// While this is held no other thread holds a large row.
     pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn next(&self) -> Option<Job> {
-        if self.progress.is_interrupted() {
-            self.outlet.stop(None);
-        }
-        if self.outlet.is_stopped() {
-            return None;
-        }
-        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let table = cursor.table;
-            let work = self.tables.get(table)?;
-            let chunks = work.toast.as_ref().map_or(0, |toast| toast.pieces.count());
-            if cursor.chunks < chunks {
-                let piece = cursor.chunks;
-                cursor.chunks += 1;
-                return Some(Job::Chunks { table, piece });
-            }
-            if cursor.rows < work.piece_count() {
-                let piece = cursor.rows;
-                cursor.rows += 1;
-                return Some(Job::Rows { table, piece });
-            }
-            *cursor = Cursor {
-                table: table + 1,
-                ..Cursor::default()
-            };
-        }
     }
 }
 

@@ -24,6 +24,7 @@ mod lost_relations;
 mod opening;
 mod options;
 mod outlet;
+mod pass;
 mod plan;
 mod reading;
 mod recovery_gaps;

@@ -1,99 +1,17 @@
-//! Pieces of a fork in memory, and what is wrong with a page as a whole.
+//! What is wrong with a page as a whole.
 
-use pgclinic_cluster::{Cluster, ForkFiles, Piece, fork_path};
+use pgclinic_cluster::{Cluster, ForkFiles, fork_path};
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::{BlockNo, Fork, Page};
-use pgclinic_model::document::{LossPlace, Tally};
-use pgclinic_source::SourceError;
 
-use super::crew::Crew;
 use crate::carve::PageState;
 use crate::shape::Table;
 
 /// Of a page of zeros that is none of those which were never written.
 pub(super) const HELD_ROWS: &str =
     "the page is all zeros, and the visibility map says that it held rows";
-
-/// Which of a table's two forks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
-    Table,
-    Toast,
-}
-
-/// Reads a piece into memory; what could not be read is a loss.
-pub(super) fn read_piece(
-    crew: &Crew<'_>,
-    piece: &Piece,
-    of: Of,
-    mut buffer: Vec<u8>,
-    tally: &mut Tally,
-) -> Vec<u8> {
-    buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
-    let source = crew.cluster.source();
-    let read = source.read_at(&piece.path, piece.offset, &mut buffer);
-    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
-    let is_out_of_reach = read.as_ref().is_err_and(SourceError::is_out_of_reach);
-    tally.out_of_reach |= is_out_of_reach;
-    let mut lose = |from: usize, pages: usize, why: String| {
-        tally.damaged_pages += pages as u64;
-        let behind = u32::try_from(from / page_bytes).unwrap_or(0);
-        if of == Of::Table {
-            let first = piece.first_block.saturating_add(behind);
-            let count = u32::try_from(pages).unwrap_or(0);
-            (first..first.saturating_add(count)).for_each(|block| tally.doubt_block(block));
-            tally.pages.unread += pages as u64;
-        }
-        tally.lose(LossPlace {
-            in_toast: of == Of::Toast,
-            ..LossPlace::page(piece.first_block.saturating_add(behind), why)
-        });
-    };
-    match read {
-        Err(error) => {
-            let pages = buffer.len().div_ceil(page_bytes);
-            lose(
-                0,
-                pages,
-                format!("{pages} blocks from here cannot be read: {error}"),
-            );
-            buffer.clear();
-        }
-        Ok(count) if count < buffer.len() => {
-            let pages = (buffer.len() - count).div_ceil(page_bytes);
-            lose(
-                count,
-                pages,
-                format!("{pages} blocks from here are gone: the file became shorter"),
-            );
-            buffer.truncate(count);
-        }
-        Ok(_) => {}
-    }
-    // A page that is cut short by the end of the file: what is missing is taken for zeros.
-    let whole = buffer.len().next_multiple_of(page_bytes);
-    if whole > buffer.len() {
-        let why = "the file ends within this block".to_owned();
-        lose(buffer.len(), 1, why);
-        buffer.resize(whole, 0);
-    }
-    crew.progress.advance(piece.len);
-    buffer
-}
-
-/// The pages of a piece.
-pub(super) fn pages<'b>(
-    buffer: &'b [u8],
-    piece: &Piece,
-    crew: &Crew<'_>,
-) -> impl Iterator<Item = (BlockNo, Page<'b>)> {
-    let page_bytes = usize::try_from(crew.cluster.build.block_size).unwrap_or(8192);
-    let blocks = piece.first_block..;
-    let pages = buffer.chunks_exact(page_bytes).filter_map(Page::parse);
-    blocks.zip(pages)
-}
 
 /// What a page is, and what is wrong with it as a whole.
 pub(super) fn look(

@@ -1,8 +1,6 @@
-//! One thread: reads a piece, finds its rows, prints those that are wanted.
+//! One thread: finds the rows of the pages that it is given, and prints those that are wanted.
 
-use std::mem::take;
-
-use pgclinic_cluster::{Piece, RunGatherer, ToastReader, Visibility};
+use pgclinic_cluster::{RunGatherer, ToastReader, Visibility};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast_chunk::PlainChunk;
@@ -12,11 +10,10 @@ use pgclinic_model::document::{LossPlace, Tally};
 
 use super::Rows;
 use super::coverage::{Coverage, Covered};
-use super::crew::{Crew, Job, TableWork};
-use super::error::SalvageError;
+use super::crew::{Crew, TableWork};
 use super::large_row::{Fates, LargeRow};
 use super::large_value;
-use super::reading::{HELD_ROWS, Of, look, map_marks, pages, read_piece};
+use super::reading::{HELD_ROWS, look, map_marks};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
@@ -32,7 +29,6 @@ const PREFIX_BYTES: u64 = 64;
 pub(super) struct Worker<'c> {
     crew: &'c Crew<'c>,
     visibility: Visibility<'c>,
-    buffer: Vec<u8>,
     cells: Cells,
     bench: Option<Bench<'c>>,
 }
@@ -46,12 +42,14 @@ struct Bench<'c> {
 }
 
 /// A piece of a table that is being printed.
-struct Printing<'c> {
-    table: usize,
-    work: &'c TableWork,
-    piece: u64,
-    out: Vec<u8>,
-    tally: Tally,
+pub(super) struct Printing<'c> {
+    pub(super) table: usize,
+    pub(super) work: &'c TableWork,
+    pub(super) piece: u64,
+    pub(super) out: Vec<u8>,
+    /// Where in `out` the row at hand begins.
+    pub(super) row_start: usize,
+    pub(super) tally: Tally,
 }
 
 impl<'c> Worker<'c> {
@@ -59,52 +57,13 @@ impl<'c> Worker<'c> {
         Worker {
             visibility: Visibility::new(crew.cluster),
             crew,
-            buffer: Vec::new(),
             cells: Cells::default(),
             bench: None,
         }
     }
 
-    pub(super) fn work(&mut self) {
-        while let Some(job) = self.crew.next() {
-            match job {
-                Job::Chunks { table, piece } => self.gather(table, piece),
-                Job::Rows { table, piece } => self.print(table, piece),
-            }
-        }
-    }
-
-    /// Finds the chunks of a piece of a TOAST relation.
-    fn gather(&mut self, table: usize, number: u64) {
-        let Some(work) = self.crew.tables.get(table) else {
-            return;
-        };
-        let Some(toast) = &work.toast else { return };
-        let mut gatherer = RunGatherer::default();
-        let mut tally = Tally::default();
-        if let Some(piece) = toast.pieces.get(number) {
-            let buffer = read_piece(
-                self.crew,
-                &piece,
-                Of::Toast,
-                take(&mut self.buffer),
-                &mut tally,
-            );
-            for (block, page) in pages(&buffer, &piece, self.crew) {
-                self.gather_page(page, block, &mut gatherer, &mut tally);
-            }
-            self.buffer = buffer;
-        }
-        // The account is whole before the last rows are.
-        work.add(tally);
-        if let Err(source) = toast.gather(gatherer.finish()) {
-            let folder = &self.crew.options.spill_folder;
-            let failure = SalvageError::destination(folder, "sort in", source);
-            self.crew.outlet.stop(Some(failure));
-        }
-    }
-
-    fn gather_page(
+    /// Finds the chunks of a page of a TOAST relation.
+    pub(super) fn gather_page(
         &self,
         page: Page<'_>,
         block: BlockNo,
@@ -136,44 +95,8 @@ impl<'c> Worker<'c> {
         }
     }
 
-    fn print(&mut self, table: usize, number: u64) {
-        let crew = self.crew;
-        let Some(work) = crew.tables.get(table) else {
-            return;
-        };
-        self.set_up(table, work);
-        let mut printing = Printing {
-            table,
-            work,
-            piece: number,
-            out: Vec::new(),
-            tally: Tally::default(),
-        };
-        let form = crew.options.form;
-        if number == 0 && !crew.is_partial() {
-            form.head(&work.table, &mut printing.out);
-        }
-        let wanted = |piece: &Piece| crew.takes_some(piece.blocks(crew.cluster.build));
-        if let Some(piece) = work.pieces.get(number).filter(wanted) {
-            let memory = take(&mut self.buffer);
-            let buffer = read_piece(crew, &piece, Of::Table, memory, &mut printing.tally);
-            for (block, page) in pages(&buffer, &piece, crew) {
-                if crew.takes_block(block) {
-                    self.print_page(page, block, &mut printing);
-                }
-            }
-            self.buffer = buffer;
-        }
-        if number + 1 == work.piece_count() && !crew.is_partial() {
-            form.tail(&mut printing.out);
-        }
-        work.add(printing.tally);
-        crew.outlet.hand_in(table, number, printing.out);
-        work.piece_is_done();
-        crew.note_finished();
-    }
-
-    fn set_up(&mut self, table: usize, work: &'c TableWork) {
+    /// Makes what all pieces of a table use; waits for the index of its TOAST values.
+    pub(super) fn set_up(&mut self, table: usize, work: &'c TableWork) {
         if self
             .bench
             .as_ref()
@@ -206,7 +129,12 @@ impl<'c> Worker<'c> {
         });
     }
 
-    fn print_page(&mut self, page: Page<'_>, block: BlockNo, printing: &mut Printing<'c>) {
+    pub(super) fn print_page(
+        &mut self,
+        page: Page<'_>,
+        block: BlockNo,
+        printing: &mut Printing<'c>,
+    ) {
         let counted = printing.tally.counted;
         let state = self.print_rows(page, block, printing);
         let Tally {
@@ -455,6 +383,7 @@ impl<'c> Worker<'c> {
                 row.load(large)
             }
         };
+        printing.row_start = printing.out.len();
         if !is_loaded {
             crew.options.form.row(
                 &printing.work.table,
@@ -463,11 +392,13 @@ impl<'c> Worker<'c> {
                 &mut printing.out,
             );
         }
+        printing.row_start = printing.out.len();
         printing.tally.rows.written += 1;
         crew.refuse(printing.table, bench.texts.take_refusals());
         if is_large || printing.out.len() > AHEAD_BYTES {
             let (table, piece) = (printing.table, printing.piece);
             crew.outlet.write_ahead(table, piece, &mut printing.out);
+            printing.row_start = printing.out.len();
             printing.out.shrink_to(2 * AHEAD_BYTES);
         }
         let faults = self.cells.faults().iter().cloned();
