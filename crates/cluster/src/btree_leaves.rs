@@ -52,12 +52,12 @@ pub enum Leaves {
     Sound,
 }
 
-/// Gives every leaf that is in use; `each` says whether more are wanted.
+/// Gives every leaf that is in use, with its block; `each` says whether more are wanted.
 pub fn each_leaf(
     cluster: &Cluster,
     files: &ForkFiles,
     leaves: Leaves,
-    each: &mut dyn FnMut(BtreePage<'_>) -> bool,
+    each: &mut dyn FnMut(BlockNo, BtreePage<'_>) -> bool,
 ) -> LeafWalk {
     let pieces = Pieces::of(files, cluster.build);
     let blocks = files.bytes() / u64::from(cluster.build.block_size);
@@ -88,7 +88,7 @@ pub fn each_leaf(
             if leaves == Leaves::Sound && seen.broken > broken {
                 continue;
             }
-            if !each(tree) {
+            if !each(block, tree) {
                 return seen;
             }
         }

@@ -154,7 +154,7 @@ fn each_entry_in(
 ) -> bool {
     let mut broken = 0u64;
     let mut leaves = 0u64;
-    let walk = each_leaf(cluster, files, Leaves::Sound, &mut |leaf| {
+    let walk = each_leaf(cluster, files, Leaves::Sound, &mut |_, leaf| {
         leaves += 1;
         let first = leaf.first_data();
         let pointers = leaf.page().line_pointers();

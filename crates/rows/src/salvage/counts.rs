@@ -136,7 +136,7 @@ impl Counts<'_> {
         let runs = SortedRuns::new(budget, &self.options.spill_folder);
         let mut runs = runs.map_err(|error| self.spill(error))?;
         let mut failure = None;
-        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |leaf| {
+        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |_, leaf| {
             for (item, tuple) in leaf.data() {
                 // A killed entry leads to a row that nobody needs.
                 let pointer = leaf.page().line_pointer(item);

@@ -258,7 +258,7 @@ impl Search<'_> {
         let mut texts = Texts::new(&index.columns, limits, charset, &style);
         let (mut key, mut line) = (Vec::new(), Vec::new());
         let mut all_came = true;
-        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |leaf| {
+        let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |_, leaf| {
             for (item, tuple) in leaf.data() {
                 key.clear();
                 line.clear();

@@ -188,10 +188,21 @@ fn write_schema(
 
 /// A person who names tables is told what is left out of those.
 fn is_own(left_out: &NotChecked, options: &SalvageOptions, account: &SalvageReport) -> bool {
-    let names_table = |table: &TableAccount| left_out.what.contains(&table.table);
+    let names_table = |table: &TableAccount| holds_name(&left_out.what, &table.table);
     let selection = &options.selection;
     (selection.relations.is_empty() && selection.filenodes.is_empty())
         || account.tables.iter().any(names_table)
+}
+
+/// The name stands in the text by itself, and not as a part of another name.
+fn holds_name(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
+    text.match_indices(name).any(|(at, found)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + found.len()..);
+        let after = after.and_then(|text| text.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
 }
 
 fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport, SalvageError> {

@@ -140,7 +140,10 @@ pub(super) fn replay_account(replayed: &Replayed) -> ReplayAccount {
 /// Files that say what became of transactions, and that are not there.
 pub(super) fn lost_status(cluster: &Cluster) -> Vec<NotChecked> {
     let why = "rows whose hint bits do not tell it are uncertain or withheld";
-    let lost = lost_status_files(cluster).into_iter();
+    // Where the whole directory is missing, that is said once.
+    let directories = recovery_gaps::missing_directories(cluster);
+    let is_beside = |what: &String| !directories.iter().any(|path| what.starts_with(path));
+    let lost = lost_status_files(cluster).into_iter().filter(is_beside);
     lost.map(|what| not_salvaged(&format!("what became of transactions: {what}"), why))
         .collect()
 }

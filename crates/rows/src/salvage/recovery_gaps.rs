@@ -30,39 +30,49 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
 }
 
 /// Directories that every cluster has, and what is not known without them.
-fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
-    const DIRECTORIES: [(&str, &str); 4] = [
-        (
-            "pg_xact",
-            "which transactions committed, but where rows say it themselves",
-        ),
-        (
-            "pg_multixact/offsets",
-            "what became of rows that several transactions share",
-        ),
-        (
-            "pg_multixact/members",
-            "what became of rows that several transactions share",
-        ),
-        (
-            "pg_twophase",
-            "prepared transactions: what they changed counts as not committed",
-        ),
-    ];
+const DIRECTORIES: [(&str, &str); 4] = [
+    (
+        "pg_xact",
+        "which transactions committed, but where rows say it themselves",
+    ),
+    (
+        "pg_multixact/offsets",
+        "what became of rows that several transactions share",
+    ),
+    (
+        "pg_multixact/members",
+        "what became of rows that several transactions share",
+    ),
+    (
+        "pg_twophase",
+        "prepared transactions: what they changed counts as not committed",
+    ),
+];
+
+/// Those of them that are not there.
+pub(super) fn missing_directories(cluster: &Cluster) -> Vec<&'static str> {
     if cluster.is_running() || cluster.is_partial {
         return Vec::new();
     }
-    let is_missing = |path: &str| {
+    let is_missing = |path: &&str| {
         let listed = cluster.source().list(path);
         listed.is_err_and(|error| error.kind == SourceErrorKind::NotFound)
     };
-    let missing = DIRECTORIES.iter().filter(|(path, _)| is_missing(path));
+    let paths = DIRECTORIES.iter().map(|(path, _)| *path);
+    paths.filter(is_missing).collect()
+}
+
+fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
+    let missing = missing_directories(cluster);
+    let lost = DIRECTORIES
+        .iter()
+        .filter(|(path, _)| missing.contains(path));
     let gap = |(path, lost): &(&str, &str)| NotChecked {
         // It is empty in most clusters, and copies may leave empty directories out.
         inherent: *path == "pg_twophase",
         ..not_salvaged(lost, &format!("the directory {path} is missing"))
     };
-    missing.map(gap).collect()
+    lost.map(gap).collect()
 }
 
 /// A control file that cannot be trusted is named, with what the write-ahead log says in its place. Only the checkpoint of a shutdown at

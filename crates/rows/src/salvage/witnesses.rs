@@ -271,18 +271,16 @@ impl Witnesses<'_> {
 
     /// Indexes as they lie there, before a recovery that changes them and their table. What their entries lead to was there when they
     /// were written, and stays until VACUUM removes the entry and then cuts the table: where recovery does not cut it, a block past its
-    /// end is lost, and so is what stood on a page of zeros that recovery leaves alone. Torn pages of an index would name anything, so
-    /// that only checksums make it a witness.
+    /// end is lost, and so is what stood on a page of zeros that recovery leaves alone. A page of an index that was being written when the
+    /// server went down may be torn and would name anything: only its checksum makes it a witness, or that recovery leaves it alone, as then
+    /// nobody had changed it since the checkpoint.
     fn earlier(
         &self,
         table: &ForkFiles,
         indexes: &[(&Relation, ForkFiles)],
         extent: Extent,
     ) -> Witness {
-        let Some(replay) = self
-            .replay
-            .filter(|_| self.cluster.checksums() == Some(true))
-        else {
+        let Some(replay) = self.replay else {
             return Witness::Earlier;
         };
         let keeps = |files: &ForkFiles| replay.keeps_length(files.number());
@@ -291,7 +289,11 @@ impl Witnesses<'_> {
             return Witness::Earlier;
         };
         let extent = extent.left_alone(replay, table.number());
-        let (mut statement, _) = self.hear(index, files, &extent);
+        let has_checksums = self.cluster.checksums() == Some(true);
+        let is_sound = |block: BlockNo| {
+            has_checksums || replay.fate(files.number(), Fork::Main, block) == Fate::Kept
+        };
+        let (mut statement, _) = self.hear_leaves(index, files, &extent, &is_sound);
         statement.is_earlier = true;
         match statement.missing + statement.emptied {
             0 => Witness::Earlier,
@@ -321,13 +323,25 @@ impl Witnesses<'_> {
 
     /// What an index says, and whether all of it was there.
     fn hear(&self, index: &Relation, files: &ForkFiles, extent: &Extent) -> (Statement, bool) {
+        self.hear_leaves(index, files, extent, &|_| true)
+    }
+
+    /// The same of the leaves in the blocks that `counts` takes.
+    fn hear_leaves(
+        &self,
+        index: &Relation,
+        files: &ForkFiles,
+        extent: &Extent,
+        counts: &dyn Fn(BlockNo) -> bool,
+    ) -> (Statement, bool) {
         let mut statement = Statement {
             index: index.qualified_name(),
             ..Statement::default()
         };
         let selection = &self.options.selection;
-        let seen = each_leaf(self.cluster, files, Leaves::Sound, &mut |leaf| {
-            for (item, tuple) in leaf.data() {
+        let seen = each_leaf(self.cluster, files, Leaves::Sound, &mut |block, leaf| {
+            let leaves = counts(block).then(|| leaf.data());
+            for (item, tuple) in leaves.into_iter().flatten() {
                 // A killed entry leads to a row that nobody needs.
                 let pointer = leaf.page().line_pointer(item);
                 if pointer.is_none_or(|pointer| pointer.flags() == LpFlags::Dead) {

@@ -436,3 +436,34 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
         [("index-keys", 10800, true)]
     );
 }
+
+/// An index that recovery changes is a witness with the leaves that recovery leaves alone, with data checksums or without.
+#[test]
+fn a_cut_table_of_a_crashed_cluster_is_not_whole() {
+    for checksums in [Checksums::On, Checksums::Off] {
+        let copy = copy_of(&seed(&server(15), checksums));
+        let mut running = copy.start().expect("a server");
+        let mut session = session(&running, "postgres");
+        for sql in [
+            "CREATE SCHEMA loss",
+            "CREATE TABLE loss.keyed (id int PRIMARY KEY, word text)",
+            "INSERT INTO loss.keyed SELECT n, md5(n::text) FROM generate_series(1, 40000) n",
+            "VACUUM loss.keyed",
+            "CHECKPOINT",
+            "INSERT INTO loss.keyed VALUES (50000, 'after the checkpoint')",
+        ] {
+            session.execute(sql).expect(sql);
+        }
+        let path = copy.pgdata.join(path_of(&mut session, "loss.keyed"));
+        running.kill();
+        let file = std::fs::File::options().write(true).open(path);
+        let file = file.expect("the table's file");
+        file.set_len(200 * PAGE_BYTES).expect("truncated");
+        let folder = tempfile::tempdir().expect("a folder");
+        let account = common::salvaged(&copy.pgdata, &of_loss(&folder.path().join("out")));
+        assert_eq!(account.outcome, Outcome::Damaged, "{checksums:?}");
+        let keyed = table(&account, "keyed");
+        let known = keyed.rows.written + keyed.rows.lost;
+        assert!((39_500..=40_101).contains(&known), "{known}, {checksums:?}");
+    }
+}

@@ -18,6 +18,7 @@ mod losses;
 mod lost_keys;
 mod lost_relations;
 mod missing_wal;
+mod our_own_failure;
 mod partial_values;
 mod resume;
 mod round_trip;
