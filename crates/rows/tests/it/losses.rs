@@ -454,7 +454,7 @@ fn a_cut_table_of_a_crashed_cluster_is_not_whole() {
         ] {
             session.execute(sql).expect(sql);
         }
-        let path = copy.pgdata.join(path_of(&mut session, "loss.keyed"));
+        let path = copy.pgdata.join(path_of(&mut session, "'loss.keyed'"));
         running.kill();
         let file = std::fs::File::options().write(true).open(path);
         let file = file.expect("the table's file");
