@@ -1,4 +1,5 @@
-//! Which parts of a cluster a selection takes: what it says of names and numbers, asked of what bears them.
+//! Which parts of a cluster a selection takes: what it says of names and numbers, asked of what
+//! bears them.
 
 use pgclinic_format::Oid;
 use pgclinic_model::Selection;

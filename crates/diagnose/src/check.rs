@@ -149,7 +149,7 @@ pub enum Checksum {
     Right,
     /// Wrong.
     Wrong {
-        /// What the bytes ask for.
+        /// What the bytes give.
         computed: u16,
     },
 }

@@ -30,7 +30,8 @@ pub enum Unit {
     Statement,
 }
 
-/// Figures with the section of the document that holds them, in the order in which people read them.
+/// Figures with the section of the document that holds them, in the order in which people read
+/// them.
 pub type FigureList = Vec<(&'static str, &'static FigureKind)>;
 
 /// Every figure that a measure gives.

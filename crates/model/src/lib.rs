@@ -1,7 +1,8 @@
-//! The plain data that everybody shares: documents, rules, places, levels, selections, plans and progress.
+//! The plain data that everybody shares: documents, rules, places, levels, selections, plans and
+//! progress.
 //!
-//! Nothing here reads a cluster or decides anything about one. `report` renders these types and knows no other crate of the house but
-//! `format`; whoever works on a cluster fills them in.
+//! Nothing here reads a cluster or decides anything about one. `report` renders these types and
+//! knows no other crate of the house but `format`; whoever works on a cluster fills them in.
 #![forbid(unsafe_code)]
 
 pub mod document;

@@ -1,7 +1,8 @@
 //! A rule: one way in which bytes can be wrong, with its name and its page of the manual.
 //!
-//! The page is `rules/<name>.md` of the crate that finds it. Its front matter has name, severity and summary, each on one
-//! line and in this order; below stand the [`SECTIONS`], one line a paragraph. It is read when the program is compiled.
+//! The page is `rules/<name>.md` of the crate that finds it. Its front matter has name, severity
+//! and summary, each on one line and in this order; below stand the [`SECTIONS`], one line a
+//! paragraph. It is read when the program is compiled.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,8 @@ pub const SECTIONS: [&str; 5] = [
 ];
 
 impl Rule {
-    /// The rule of a page, for `include_str!`: a page that is not written as the module says does not compile.
+    /// The rule of a page, for `include_str!`: a page that is not written as the module says does
+    /// not compile.
     pub const fn from_page(page: &'static str) -> Rule {
         let (name, page) = line(after("---\nname: ", page));
         let (severity, page) = line(after("severity: ", page));

@@ -74,7 +74,8 @@ impl Selection {
         *self == Selection::default()
     }
 
-    /// What a later run must have asked for as well to go on after this one: `everything`, or the selection as JSON.
+    /// What a later run must have asked for as well to go on after this one: `everything`, or the
+    /// selection as JSON.
     pub fn resume_key(&self) -> String {
         match self.is_everything() {
             true => "everything".into(),
@@ -95,7 +96,8 @@ impl Selection {
         self.takes_names(Some((schema, name)))
     }
 
-    /// A pattern asks for the relation by its schema: `pg_catalog.*` does, `*.*` and `pg_class` do not.
+    /// A pattern asks for the relation by its schema: `pg_catalog.*` does, `*.*` and `pg_class` do
+    /// not.
     pub fn names_schema_of(&self, schema: &str, name: &str) -> bool {
         let full = format!("{schema}.{name}");
         // No schema has this name.
@@ -104,7 +106,8 @@ impl Selection {
         globs.any(|glob| glob.0.contains('.') && glob.matches(&full) && !glob.matches(&elsewhere))
     }
 
-    /// The fork of this file, and of a relation of this schema and name where they are known, is asked for.
+    /// The fork of this file, and of a relation of this schema and name where they are known, is
+    /// asked for.
     pub fn takes_fork(&self, filenode: Oid, fork: Fork, names: Option<(&str, &str)>) -> bool {
         let by_number = self.filenodes.is_empty() || self.filenodes.contains(&filenode);
         let by_fork = self.forks.is_empty() || self.forks.contains(&fork);

@@ -3,8 +3,8 @@
 /// Bytes of a page of memory.
 const MEMORY_PAGE: usize = 4096;
 
-/// A buffer that begins where a page of memory does: the kernel copies to such a place up to a quarter faster than to where the allocator puts
-/// a large vector.
+/// A buffer that begins where a page of memory does: the kernel copies to such a place up to a
+/// quarter faster than to where the allocator puts a large vector.
 pub struct AlignedBuffer {
     memory: Vec<u8>,
     start: usize,

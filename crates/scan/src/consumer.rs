@@ -11,7 +11,8 @@ use crate::task::ForkTask;
 use crate::units::{Unit, UnitSize};
 use crate::window::{WINDOW_BYTES, Window};
 
-/// A consumer of the one scan. Pages come in any order and on any thread; within a unit they come in order.
+/// A consumer of the one scan. Pages come in any order and on any thread; within a unit they come
+/// in order.
 pub trait Consumer: Sync {
     /// What a worker keeps from fork to fork: buffers, a limit on costly searches.
     type Worker: Send;
@@ -29,12 +30,14 @@ pub trait Consumer: Sync {
     /// Before a worker's first unit of a fork.
     fn begin_fork(&self, fork: &ForkTask<'_>, worker: &mut Self::Worker) -> Self::Share;
 
-    /// `false`: none of the unit is wanted and nothing of it is read or booked; `end_unit` comes all the same.
+    /// `false`: none of the unit is wanted and nothing of it is read or booked; `end_unit` comes
+    /// all the same.
     fn begin_unit(&self, _unit: &Unit<'_>, _leg: &mut LegOf<Self>) -> bool {
         true
     }
 
-    /// Examines a window, and says how many of its bytes were not asked for. Before each page it tells the cursor where it is.
+    /// Examines a window, and says how many of its bytes were not asked for. Before each page it
+    /// tells the cursor where it is.
     fn window(&self, window: &Window<'_>, cursor: &Cursor, leg: &mut LegOf<Self>) -> u64;
 
     /// Bytes that did not come: once a unit and reason, in the order of their places.
@@ -43,15 +46,18 @@ pub trait Consumer: Sync {
     /// Exactly once for every unit that was begun, whatever became of it.
     fn end_unit(&self, _unit: &Unit<'_>, _end: UnitEnd, _leg: &mut LegOf<Self>) {}
 
-    /// In the place of `end_unit` for a unit that was not begun, or whose end failed: the consumer failed in its fork.
+    /// In the place of `end_unit` for a unit that was not begun, or whose end failed: the consumer
+    /// failed in its fork.
     fn abandon(&self, _unit: &Unit<'_>, _fault: &InternalFault) {}
 
-    /// The consumer itself failed on a page. It puts in order what it was in the middle of; `false` gives up the rest of the fork.
+    /// The consumer itself failed on a page. It puts in order what it was in the middle of; `false`
+    /// gives up the rest of the fork.
     fn after_panic(&self, _fault: &InternalFault, _leg: &mut LegOf<Self>) -> bool {
         false
     }
 
-    /// All shares of a fork, in the order of their first units, on the calling thread. The result must not depend on how units were dealt.
+    /// All shares of a fork, in the order of their first units, on the calling thread. The result
+    /// must not depend on how units were dealt.
     fn merge(&self, fork: &ForkTask<'_>, shares: Vec<Self::Share>);
 }
 
@@ -118,8 +124,9 @@ pub struct Fault<'a> {
 /// Why bytes did not come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// The file ends before them, though it was longer when it was listed; or it is not there any more. Beside a running server they are
-    /// booked nowhere: a newer view of the relation says what became of them.
+    /// The file ends before them, though it was longer when it was listed; or it is not there any
+    /// more. Beside a running server they are booked nowhere: a newer view of the relation says
+    /// what became of them.
     Shrunk,
     /// They cannot be read.
     Unreadable(SourceError),

@@ -5,8 +5,9 @@
 //!                                                                             └► Consumer::merge, in the order of forks
 //! ```
 //!
-//! A check, a measure and a salvage differ in what they do with a page. How pages are read, ahead of their use and into aligned memory, what
-//! is booked of bytes that do not come, how a run is interrupted and what becomes of a page on which our own code fails is decided here, once.
+//! A check, a measure and a salvage differ in what they do with a page. How pages are read, ahead
+//! of their use and into aligned memory, what is booked of bytes that do not come, how a run is
+//! interrupted and what becomes of a page on which our own code fails is decided here, once.
 #![forbid(unsafe_code)]
 
 mod aligned;

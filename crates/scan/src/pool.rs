@@ -46,7 +46,8 @@ impl WorkerPool {
         Self { threads }
     }
 
-    /// Works on every item once, in order, one a thread at a time; the results come in the order of the items. A failure is the item's own.
+    /// Works on every item once, in order, one a thread at a time; the results come in the order of
+    /// the items. A failure is the item's own.
     pub fn each<T: Sync, R: Send>(
         &self,
         items: &[T],

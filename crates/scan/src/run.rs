@@ -20,7 +20,8 @@ use crate::window::{WINDOW_BYTES, Window};
 
 /// Bytes asked for at once, ahead of their use.
 const AHEAD_BYTES: u64 = 8 << 20;
-/// Failures of ours in one fork after which the rest of it is left out: a bug that every page meets would only repeat itself.
+/// Failures of ours in one fork after which the rest of it is left out: a bug that every page meets
+/// would only repeat itself.
 const INTERNAL_MAX: usize = 16;
 
 /// Whether a server may write to the files while they are read.
@@ -373,7 +374,8 @@ impl<C: Consumer> Worker<'_, C> {
         }
     }
 
-    /// What is left of a window after the page on which the consumer failed; the ledger has it as skipped.
+    /// What is left of a window after the page on which the consumer failed; the ledger has it as
+    /// skipped.
     fn after_failure<'w>(&mut self, unit: &Unit<'_>, window: &Window<'w>) -> Option<Window<'w>> {
         let (_, fault) = self.end.internal.last().cloned()?;
         let block = window.fork.block_bytes();

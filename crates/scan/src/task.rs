@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use pgclinic_cluster::{Build, ForkFiles};
 
-/// A fork to read. The engine knows no catalog: `number` is the consumer's own and comes back with every call.
+/// A fork to read. The engine knows no catalog: `number` is the consumer's own and comes back with
+/// every call.
 pub struct ForkTask<'a> {
     /// What the consumer calls it.
     pub number: usize,
@@ -104,7 +105,8 @@ impl<'a> ForkTask<'a> {
         self
     }
 
-    /// A fork without a byte has one unit all the same, without bytes: its end asks for an output, too.
+    /// A fork without a byte has one unit all the same, without bytes: its end asks for an output,
+    /// too.
     pub fn with_empty_unit(mut self) -> Self {
         if self.ranges.is_empty() {
             self.ranges.push(FileRange {

@@ -1,5 +1,6 @@
-//! The engine over files in memory: every byte in one place of the ledger, the same result for every number of threads, and what becomes of
-//! bytes that do not come and of pages on which a consumer fails.
+//! The engine over files in memory: every byte in one place of the ledger, the same result for
+//! every number of threads, and what becomes of bytes that do not come and of pages on which a
+//! consumer fails.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

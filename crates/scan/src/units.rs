@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::task::{FileRange, ForkTask};
 
-/// How much of a file one worker takes. What a consumer gives out, and its words for what could not be read, are by units.
+/// How much of a file one worker takes. What a consumer gives out, and its words for what could not
+/// be read, are by units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitSize {
     /// So many bytes.

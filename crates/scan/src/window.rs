@@ -4,7 +4,8 @@ use pgclinic_format::BlockNo;
 
 use crate::task::{FileRange, ForkTask};
 
-/// Bytes of one read: few enough that they are still in the core's own cache when they are examined.
+/// Bytes of one read: few enough that they are still in the core's own cache when they are
+/// examined.
 pub const WINDOW_BYTES: u64 = 256 << 10;
 
 /// Neighbouring pages of one file.

@@ -1,4 +1,5 @@
-//! Two builds of the program on the same clusters, sound and damaged: their documents and the rows that they write must be equal to the byte.
+//! Two builds of the program on the same clusters, sound and damaged: their documents and the rows
+//! that they write must be equal to the byte.
 //!
 //! ```text
 //! cargo xtask compare OLD NEW [--injuries N] [--cluster DIR]
@@ -27,7 +28,8 @@ const KEPT: [&str; 2] = ["/var/cache/pgclinic/seeds", "/var/cache/pgclinic/corpu
 /// How deep a cluster may lie in them.
 const DEPTH: usize = 3;
 
-/// What is compared, as arguments before the target. One thread: with more, the order of what was left out is not promised.
+/// What is compared, as arguments before the target. One thread: with more, the order of what was
+/// left out is not promised.
 const DOCUMENTS: &[&[&str]] = &[
     &["check", "--level", "pages"],
     &["check", "--level", "structure"],

@@ -289,7 +289,7 @@ fn what_no_wal_explains_contradicts() {
         (1, Difference::BothUnsound, None)
     );
     assert!(
-        told.why.starts_with("A: ") && told.why.contains("; B: the page carries checksum"),
+        told.why.starts_with("A: ") && told.why.contains("; B: stored checksum"),
         "{told:?}"
     );
     let words = pgclinic(&["diff", text(&a.pgdata), text(&b.pgdata)]).exits(1);

@@ -41,7 +41,8 @@ pub fn gaps(cluster: &Cluster, limits: &StatusLimits, log: StatusLog) -> Vec<Gap
     match log {
         StatusLog::Xact => missing.search(&mut pages, limits.xids, limits.settled),
         StatusLog::MultiOffsets => {
-            // The oldest multixact may be one that was never made, if the next one is its neighbour.
+            // The oldest multixact may be one that was never made, if the next one is its
+            // neighbour.
             let near = |first: u32| limits.multis.next.wrapping_sub(first) <= 1;
             let first = limits.multis.first.filter(|first| !near(*first));
             let span = Span {

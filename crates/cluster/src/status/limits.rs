@@ -1,4 +1,5 @@
-//! Which numbers the status logs must know, by the last checkpoint, by the WAL behind it and by `pg_database`.
+//! Which numbers the status logs must know, by the last checkpoint, by the WAL behind it and by
+//! `pg_database`.
 //!
 //! `VACUUM` removes files first and notes the oldest number later, and a crash between the two
 //! leaves the old one in the control file; `pg_resetwal` only guesses it. What `pg_database` says

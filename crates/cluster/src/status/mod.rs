@@ -1,4 +1,5 @@
-//! The status logs (`pg_xact`, `pg_multixact`, `pg_commit_ts`) as files: which pages there are, which there must be, and which are missing.
+//! The status logs (`pg_xact`, `pg_multixact`, `pg_commit_ts`) as files: which pages there are,
+//! which there must be, and which are missing.
 
 mod files;
 mod gaps;

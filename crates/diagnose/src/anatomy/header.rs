@@ -55,7 +55,7 @@ pub(super) fn fields(page: Page<'_>, checksum: &str, computed: u16) -> Vec<Field
     if let Some(field) = named(&mut fields, "pd_checksum") {
         field.meaning.push(checksum.into());
         let wrong = checksum == "wrong";
-        field.fault = wrong.then(|| format!("these bytes ask for 0x{computed:04x}"));
+        field.fault = wrong.then(|| format!("computed checksum is 0x{computed:04x}"));
     }
     if let Some(field) = named(&mut fields, "pd_pagesize_version") {
         field.meaning.push(format!(

@@ -27,7 +27,7 @@ impl PageCheck for ChecksumMismatch {
             return;
         };
         let stored = page.pd_checksum();
-        let message = format!("the page carries checksum {stored}, its bytes ask for {computed}");
+        let message = format!("stored checksum {stored} does not match computed checksum {computed}");
         let draft = Draft::new(&CHECKSUM_MISMATCH, message).bytes(8, 10);
         out.add(draft.fact("stored", stored).fact("computed", computed));
     }

@@ -31,7 +31,7 @@ impl ClusterCheck for ControlFileChecksum {
         };
         let (stored, computed) = (control.crc_stored, control.crc_computed);
         let message = format!(
-            "the control file carries checksum {stored:#010x}, its bytes ask for {computed:#010x}"
+            "stored checksum {stored:#010x} of the control file does not match computed checksum {computed:#010x}"
         );
         let draft =
             Draft::new(&CONTROL_FILE_CHECKSUM, message).bytes(control.crc_at, control.crc_at + 4);

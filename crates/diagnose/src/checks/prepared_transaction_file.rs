@@ -90,7 +90,7 @@ fn fault(bytes: &[u8], xid: Xid, major: u16, path: &str) -> Option<(String, Stri
     }
     if file.crc_stored != file.crc_computed {
         let message = format!(
-            "the file of prepared transaction {xid} carries checksum {:#010x}, its bytes ask for {:#010x}",
+            "stored checksum {:#010x} of prepared transaction {xid} does not match computed checksum {:#010x}",
             file.crc_stored, file.crc_computed
         );
         let words =

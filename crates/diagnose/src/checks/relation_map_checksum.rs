@@ -49,7 +49,7 @@ impl ClusterCheck for RelationMapChecksum {
             } else if map.crc_stored != map.crc_computed {
                 let (stored, computed) = (map.crc_stored, map.crc_computed);
                 let message = format!(
-                    "the map carries checksum {stored:#010x}, its bytes ask for {computed:#010x}"
+                    "stored checksum {stored:#010x} of the map does not match computed checksum {computed:#010x}"
                 );
                 let draft = Draft::new(&RELATION_MAP_CHECKSUM, message);
                 draft.fact("stored", stored).fact("computed", computed)

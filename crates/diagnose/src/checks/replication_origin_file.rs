@@ -69,7 +69,7 @@ fn told(fault: ReplicationFault) -> (String, Option<String>) {
             )),
         ),
         ReplicationFault::Checksum { stored, computed } => (
-            format!("the file carries checksum {stored:#010x}, its bytes ask for {computed:#010x}"),
+            format!("stored checksum {stored:#010x} of the file does not match computed checksum {computed:#010x}"),
             Some(format!(
                 "replication slot checkpoint has wrong checksum {computed}, expected {stored}"
             )),

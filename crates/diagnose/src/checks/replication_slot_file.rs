@@ -84,7 +84,7 @@ fn told(fault: ReplicationFault, path: &str) -> (String, Option<String>) {
             Some(format!("{file} has unsupported version {found}")),
         ),
         ReplicationFault::Checksum { stored, computed } => (
-            format!("the slot carries checksum {stored:#010x}, its bytes ask for {computed:#010x}"),
+            format!("stored checksum {stored:#010x} of the slot does not match computed checksum {computed:#010x}"),
             Some(format!(
                 "checksum mismatch for {file}: is {computed}, should be {stored}"
             )),

@@ -299,7 +299,7 @@ impl Side<'_> {
         let stored = page.pd_checksum();
         if self.cluster.checksums() == Some(true) && computed != stored {
             return Some(format!(
-                "the page carries checksum {stored}, its bytes ask for {computed}"
+                "stored checksum {stored} does not match computed checksum {computed}"
             ));
         }
         if !page.header_is_sane_to_the_server() {

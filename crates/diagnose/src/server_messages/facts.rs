@@ -37,7 +37,7 @@ pub struct Facts {
     pub relation_oid: Option<Oid>,
     /// The checksum in the page's header.
     pub expected_checksum: Option<u16>,
-    /// The checksum that the bytes ask for.
+    /// The checksum that the bytes give.
     pub computed_checksum: Option<u16>,
     /// A size that was asked for, in bytes.
     pub bytes: Option<u64>,

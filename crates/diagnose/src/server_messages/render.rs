@@ -57,7 +57,7 @@ fn place(names: &Names<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let facts = names.facts;
     if let (Some(computed), Some(expected)) = (facts.computed_checksum, facts.expected_checksum) {
-        lines.push(format!("- the page's header holds checksum {expected} (0x{expected:04x}); its bytes ask for {computed} (0x{computed:04x})"));
+        lines.push(format!("- the page's header holds checksum {expected} (0x{expected:04x}); the computed checksum is {computed} (0x{computed:04x})"));
     }
     let Some(resolved) = names.resolved else {
         return lines;

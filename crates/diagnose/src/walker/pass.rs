@@ -255,7 +255,8 @@ impl<'p> Consumer for CheckPass<'p> {
         }
     }
 
-    /// What was drafted of the page is half a story; its bytes are no part of a checksum that proves anything.
+    /// What was drafted of the page is half a story; its bytes are no part of a checksum that
+    /// proves anything.
     fn after_panic(&self, _: &InternalFault, leg: &mut LegOf<Self>) -> bool {
         if let Some(share) = &mut leg.share {
             share.notes.findings.take_drafts();

@@ -51,7 +51,7 @@ pub enum EndReason {
     Crc {
         /// `xl_crc`.
         stored: u32,
-        /// What the bytes ask for.
+        /// What the bytes give.
         computed: u32,
     },
     /// The checksum is right and the parts make no sense.
@@ -91,7 +91,7 @@ impl fmt::Display for EndReason {
             ),
             EndReason::Crc { stored, computed } => write!(
                 f,
-                "it carries checksum {stored:#010x}, its bytes ask for {computed:#010x}"
+                "its stored checksum {stored:#010x} does not match computed checksum {computed:#010x}"
             ),
             EndReason::Record(fault) => fault.fmt(f),
             EndReason::Offset => f.write_str("no record can begin there"),

@@ -1,7 +1,7 @@
 //! Two experiments against each other: the same question, asked twice, with one thing changed.
 //!
-//! What is not comparable is refused with the name of what differs. Both sides were measured at different times, so that
-//! blocks do not help; the page says so.
+//! What is not comparable is refused with the name of what differs. Both sides were measured at
+//! different times, so that blocks do not help; the page says so.
 
 use std::collections::BTreeSet;
 

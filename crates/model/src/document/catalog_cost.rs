@@ -24,7 +24,8 @@ pub struct CatalogCostDocument {
     pub statements: Vec<StatementCost>,
     /// What the whole script costs, by catalog; catalogs that it leaves alone are absent.
     pub catalogs: Vec<CatalogCost>,
-    /// Where the rows of a page come from: a target, a number that was given, or the server that ran the script.
+    /// Where the rows of a page come from: a target, a number that was given, or the server that
+    /// ran the script.
     pub rows_per_page_of: String,
     /// The script, as often as the traffic asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -177,7 +177,8 @@ impl fmt::Display for Place {
 /// The likely cause of a damaged page.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cause {
-    /// `stray-write`, `torn-page`, `zeroed-sectors`, `text-overwrite`, `bit-flip`, `checksum-not-written`, …
+    /// `stray-write`, `torn-page`, `zeroed-sectors`, `text-overwrite`, `bit-flip`,
+    /// `checksum-not-written`, …
     pub name: String,
     /// 0 to 1.
     pub confidence: f64,
@@ -289,7 +290,8 @@ pub struct Origin {
     pub block: Option<BlockNo>,
 }
 
-/// Why a cluster that needs recovery is not compared with itself. A gap with this reason is closed by the recovery alone.
+/// Why a cluster that needs recovery is not compared with itself. A gap with this reason is closed
+/// by the recovery alone.
 pub const RECOVERY_IS_DUE: &str = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";
 
 /// Something that was not looked at.
@@ -320,12 +322,14 @@ pub struct Coverage {
     /// Of them, pages of zeros only.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub zeroed_pages: u64,
-    /// Pages that were passed over since they have not changed since another run; their bytes are counted nowhere else.
+    /// Pages that were passed over since they have not changed since another run; their bytes are
+    /// counted nowhere else.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pages_unchanged: u64,
     /// Relations.
     pub relations: u64,
-    /// Directories of relations that are there and cannot be reached: how many bytes lie in them is not known.
+    /// Directories of relations that are there and cannot be reached: how many bytes lie in them is
+    /// not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub directories_unreadable: u64,
     /// What was not checked, and why.

@@ -44,7 +44,8 @@ pub enum Difference {
     Replayed,
     /// One copy has a later version from after the other was taken.
     Later,
-    /// The copy at fault is older than the checkpoint that must have written it: a write was lost, or an old page put back.
+    /// The copy at fault is older than the checkpoint that must have written it: a write was lost,
+    /// or an old page put back.
     Stale,
     /// Both are sound, carry the same LSN, and hold something else.
     Conflict,
@@ -166,7 +167,8 @@ pub struct DiffFork {
     pub blocks_omitted: u64,
 }
 
-/// A file beside the relations that differs: a relation map, or one with the status of transactions.
+/// A file beside the relations that differs: a relation map, or one with the status of
+/// transactions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DiffFile {
     /// From the root of the data directory.
@@ -178,15 +180,16 @@ pub struct DiffFile {
     /// The copy that is older, at fault, or lacks the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<Copy>,
-    /// Pages of it that differ, counted from the beginning of the file; none of a relation map, and none where one copy
-    /// lacks the file.
+    /// Pages of it that differ, counted from the beginning of the file; none of a relation map, and
+    /// none where one copy lacks the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<u64>,
     /// What is wrong with the copy at fault, or what explains the difference.
     pub why: String,
 }
 
-/// Blocks and files in which the copies contradict each other, by who is at fault; of those that the document names.
+/// Blocks and files in which the copies contradict each other, by who is at fault; of those that
+/// the document names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Soundness {
     /// A is at fault.
@@ -245,9 +248,11 @@ pub struct DiffDocument {
     pub position_a: Option<CopyPosition>,
     /// Where B stands.
     pub position_b: Option<CopyPosition>,
-    /// The copy whose WAL ends earlier; null where both end at the same place, where they parted, and where nobody can tell.
+    /// The copy whose WAL ends earlier; null where both end at the same place, where they parted,
+    /// and where nobody can tell.
     pub older: Option<Copy>,
-    /// Where the copies parted: up to there their WAL is the same, and behind it each has its own on its own timeline.
+    /// Where the copies parted: up to there their WAL is the same, and behind it each has its own
+    /// on its own timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parted_at: Option<String>,
     /// The answer.

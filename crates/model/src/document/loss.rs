@@ -1,4 +1,5 @@
-//! `pgclinic.drill-loss/1`: what a check and a salvage say of a cluster of which something is missing, beside the truth.
+//! `pgclinic.drill-loss/1`: what a check and a salvage say of a cluster of which something is
+//! missing, beside the truth.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! The pass over tables and their TOAST relations, as a consumer of the scan: what a worker takes at once is a piece of a file of rows.
+//! The pass over tables and their TOAST relations, as a consumer of the scan: what a worker takes
+//! at once is a piece of a file of rows.
 
 use pgclinic_cluster::RunGatherer;
 use pgclinic_format::{BlockNo, Page};
@@ -14,7 +15,8 @@ use super::error::SalvageError;
 use super::outlet::Outlet;
 use super::worker::{Printing, Worker};
 
-/// Bytes of a piece, but for the end of its file. What is gathered into columns is written by pieces, too.
+/// Bytes of a piece, but for the end of its file. What is gathered into columns is written by
+/// pieces, too.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Prints all tables of a crew.
@@ -170,7 +172,8 @@ impl<'c> Consumer for TablesPass<'c> {
         }
         let half = window.half_page();
         if !half.is_empty() {
-            // What is missing of a page that is cut short by the end of the file is taken for zeros.
+            // What is missing of a page that is cut short by the end of the file is taken for
+            // zeros.
             let block = block_of(window.first_block + window.pages().count() as u64);
             cursor.at(block);
             share.lose(block, 1, "the file ends within this block".into());
@@ -213,7 +216,8 @@ impl<'c> Consumer for TablesPass<'c> {
                 own.work.add(own.tally);
                 self.handed_in(own.work, own.table, own.piece, own.out);
             }
-            // The run was interrupted before the unit was begun; others may wait for what it would have given.
+            // The run was interrupted before the unit was begun; others may wait for what it would
+            // have given.
             InHand::Nothing if end != UnitEnd::Interrupted => self.give_nothing(unit),
             InHand::Nothing => self.gather_nothing(unit),
         }

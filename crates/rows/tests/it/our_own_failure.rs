@@ -1,5 +1,6 @@
-//! A salvage goes on where our own code fails on a row: its page is told with the place, nobody waits for its piece, and the table is
-//! incomplete, as what is missing of it may be whole in the files.
+//! A salvage goes on where our own code fails on a row: its page is told with the place, nobody
+//! waits for its piece, and the table is incomplete, as what is missing of it may be whole in the
+//! files.
 
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, TableAccount};

@@ -1,5 +1,5 @@
-//! Injuries of BRIN indexes (`src/include/access/brin_page.h`): a meta page, a map from ranges to summaries, pages of
-//! summaries.
+//! Injuries of BRIN indexes (`src/include/access/brin_page.h`): a meta page, a map from ranges to
+//! summaries, pages of summaries.
 //!
 //! ```text
 //! special space:  0 vector: flags at 4, page type at 6
@@ -30,7 +30,8 @@ fn brin_page<'a>(target: &'a InjuryTarget<'_>, wanted: u16) -> Option<Page<'a>> 
     (page_type(page)? == wanted).then_some(page)
 }
 
-/// A place of the map that leads to a summary, and the offset of the line pointer number that it names.
+/// A place of the map that leads to a summary, and the offset of the line pointer number that it
+/// names.
 fn place_in_map(target: &InjuryTarget<'_>, seed: u64) -> Option<(u32, usize)> {
     let page = brin_page(target, PAGE_REVMAP)?;
     let known: Vec<u32> = (0..ranges_per_map_page(page.len()))

@@ -1,5 +1,5 @@
-//! Injuries of free space maps (`src/include/storage/fsm_internals.h`): a page is a binary tree of bytes, in which every
-//! node is the larger of its two children.
+//! Injuries of free space maps (`src/include/storage/fsm_internals.h`): a page is a binary tree of
+//! bytes, in which every node is the larger of its two children.
 
 use pgclinic_format::free_space_map::NODES_AT;
 

@@ -44,8 +44,8 @@ fn opaque_of_bucket(target: &InjuryTarget<'_>) -> Option<(Opaque, usize)> {
     opaque(target).filter(|(opaque, _)| opaque.holds_entries())
 }
 
-/// An entry of the page that has a neighbour on both sides, with where it stands, by the seed. `fits` is asked about the
-/// codes before, here and after.
+/// An entry of the page that has a neighbour on both sides, with where it stands, by the seed.
+/// `fits` is asked about the codes before, here and after.
 fn entry(
     target: &InjuryTarget<'_>,
     seed: u64,

@@ -1,5 +1,5 @@
-//! Injuries of line pointers, `ItemIdData` in `src/include/storage/itemid.h`: 15 bits `lp_off`, 2 bits `lp_flags`,
-//! 15 bits `lp_len`.
+//! Injuries of line pointers, `ItemIdData` in `src/include/storage/itemid.h`: 15 bits `lp_off`, 2
+//! bits `lp_flags`, 15 bits `lp_len`.
 
 use pgclinic_cluster::XactStatus;
 use pgclinic_format::build::put_u32;

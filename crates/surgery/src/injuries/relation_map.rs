@@ -26,7 +26,8 @@ const INDEXES: [Oid; 6] = [
     oid::PG_PROC_PRONAME_ARGS_NSP_INDEX,
 ];
 
-/// A map in which every catalog has the number that it was born with: it is found under it without the map too.
+/// A map in which every catalog has the number that it was born with: it is found under it without
+/// the map too.
 fn unmoved(target: &InjuryTarget<'_>) -> Option<RelationMap> {
     let map = RelationMap::parse(&target.bytes).ok()?;
     let mut mappings = map.mappings.iter();

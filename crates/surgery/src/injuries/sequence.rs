@@ -1,5 +1,5 @@
-//! Injuries of sequences (`src/backend/commands/sequence.c`): one page with a magic number in its special space and one
-//! row.
+//! Injuries of sequences (`src/backend/commands/sequence.c`): one page with a magic number in its
+//! special space and one row.
 //!
 //! ```text
 //! row:  0 last_value  8 log_cnt  16 is_called

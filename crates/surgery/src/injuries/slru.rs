@@ -1,4 +1,5 @@
-//! Injuries of SLRU files: `pg_xact`, `pg_multixact/offsets` and `pg_multixact/members` (`src/backend/access/transam`).
+//! Injuries of SLRU files: `pg_xact`, `pg_multixact/offsets` and `pg_multixact/members`
+//! (`src/backend/access/transam`).
 
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::{GROUP_BYTES, PAGES_PER_SEGMENT};
@@ -151,7 +152,8 @@ pub(super) const MULTIXACT_OFFSET: Injury = Injury {
 };
 
 fn raise_offset(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
-    // Multixact 0 does not exist; of the last one the next number bounds the offset only from above.
+    // Multixact 0 does not exist; of the last one the next number bounds the offset only from
+    // above.
     let multis = (bytes_in_use(target)? / OFFSET_BYTES).checked_sub(3)?;
     let number = 2 + usize::try_from(seed).ok()?.checked_rem(multis)?;
     let at = number * OFFSET_BYTES + 2;

@@ -1,5 +1,5 @@
-//! Injuries of small files of state that carry a checksum of their own: prepared transactions, replication slots, the
-//! progress of replication origins.
+//! Injuries of small files of state that carry a checksum of their own: prepared transactions,
+//! replication slots, the progress of replication origins.
 
 use crate::advice;
 use crate::byte_edits::put_u8;

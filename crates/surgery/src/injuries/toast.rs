@@ -1,4 +1,5 @@
-//! Injuries of TOAST: pointers in rows, and the chunks that they lead to (`src/include/access/detoast.h`).
+//! Injuries of TOAST: pointers in rows, and the chunks that they lead to
+//! (`src/include/access/detoast.h`).
 //!
 //! ```text
 //! 0 0x01  1 tag 18  2 va_rawsize  6 va_extinfo: stored size and method  10 va_valueid  14 va_toastrelid

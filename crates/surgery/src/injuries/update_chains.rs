@@ -1,5 +1,5 @@
-//! Injuries of update chains: `t_ctid` leads to the next version of a row, heap-only versions are reached through
-//! the one before alone (`src/backend/access/heap/README.HOT`).
+//! Injuries of update chains: `t_ctid` leads to the next version of a row, heap-only versions are
+//! reached through the one before alone (`src/backend/access/heap/README.HOT`).
 
 use pgclinic_cluster::XactStatus;
 use pgclinic_format::Xid;

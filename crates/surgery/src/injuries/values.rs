@@ -1,5 +1,5 @@
-//! Injuries of values in rows: their bytes, their digits and characters, the lengths in front of them
-//! (`src/include/varatt.h`).
+//! Injuries of values in rows: their bytes, their digits and characters, the lengths in front of
+//! them (`src/include/varatt.h`).
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Injuries of what a heap page and its visibility map say of each other (`src/backend/access/heap/visibilitymap.c`).
+//! Injuries of what a heap page and its visibility map say of each other
+//! (`src/backend/access/heap/visibilitymap.c`).
 
 use pgclinic_format::build::put_u16;
 use pgclinic_format::heap_tuple::{HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID};

@@ -1,5 +1,5 @@
-//! Injuries of the write-ahead log (`src/include/access/xlog_internal.h`): the segment with the checkpoint record, and
-//! older pages that recovery does not need.
+//! Injuries of the write-ahead log (`src/include/access/xlog_internal.h`): the segment with the
+//! checkpoint record, and older pages that recovery does not need.
 //!
 //! ```text
 //! page header:  0 xlp_magic  2 xlp_info  4 xlp_tli  8 xlp_pageaddr  16 xlp_rem_len  24 xlp_sysid in a segment's first

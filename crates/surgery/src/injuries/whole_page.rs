@@ -1,4 +1,5 @@
-//! Injuries of a page as a whole: zeros, torn and old pages, text and pages of others written over it, a flipped bit.
+//! Injuries of a page as a whole: zeros, torn and old pages, text and pages of others written over
+//! it, a flipped bit.
 
 use pgclinic_cluster::{Persistence, RelKind};
 use pgclinic_format::build::{put_u16, put_u32, seal_page};

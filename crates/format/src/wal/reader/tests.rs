@@ -132,7 +132,7 @@ fn links_managers_and_checksums() {
     );
     let mut wrong = sealed(21, 0, 8, last, &body);
     wrong[20] ^= 1;
-    assert!(put(wrong).starts_with("it carries checksum "));
+    assert!(put(wrong).starts_with("its stored checksum "));
     // A right checksum over parts that do not add up.
     assert_eq!(
         put(sealed(21, 0, 8, last, &[255, 9, 1])),

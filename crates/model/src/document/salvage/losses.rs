@@ -15,11 +15,13 @@ use super::TableAccount;
 /// Rows that are lost, by the witness that counts them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LostBy {
-    /// `index-keys`, `index-entries`, `unreadable-rows`, `destination`, `rows-per-page` or `pg-class`.
+    /// `index-keys`, `index-entries`, `unreadable-rows`, `destination`, `rows-per-page` or
+    /// `pg-class`.
     pub witness: String,
     /// How many.
     pub rows: u64,
-    /// Neither more nor less; otherwise a row that was deleted, and that VACUUM has not passed, may be counted in.
+    /// Neither more nor less; otherwise a row that was deleted, and that VACUUM has not passed, may
+    /// be counted in.
     #[serde(default)]
     pub exact: bool,
 }
@@ -137,7 +139,8 @@ impl TableAccount {
         self.is_counted = true;
     }
 
-    /// Rows of the pages of which nothing is left, as many as its other pages have, or as it once had.
+    /// Rows of the pages of which nothing is left, as many as its other pages have, or as it once
+    /// had.
     fn estimated(&self, estimate: Estimate) -> (&'static str, u64) {
         let notes = &self.pages;
         let (witness, rows, pages) = match notes.row_pages {

@@ -33,7 +33,8 @@ pub struct SalvageReport {
     pub tool: Tool,
     /// From what.
     pub target: Target,
-    /// `running` for the files of a server at work: rows are those of the end of the write-ahead log on disk.
+    /// `running` for the files of a server at work: rows are those of the end of the write-ahead
+    /// log on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The form of the files.
@@ -48,7 +49,8 @@ pub struct SalvageReport {
     /// What was applied of the write-ahead log, where the cluster was not shut down in good order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayAccount>,
-    /// Snapshots of a running server, in which its tables were read; more than one where it went down meanwhile.
+    /// Snapshots of a running server, in which its tables were read; more than one where it went
+    /// down meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotAccount>,
     /// Databases of which no file is left.
@@ -119,7 +121,8 @@ pub struct LostDatabase {
 pub struct SnapshotAccount {
     /// From 1; tables name the snapshots from which their rows came.
     pub number: u32,
-    /// `pg_current_snapshot()`: the oldest transaction that was at work, the next one, and those between that were at work.
+    /// `pg_current_snapshot()`: the oldest transaction that was at work, the next one, and those
+    /// between that were at work.
     pub transactions: String,
     /// When it was taken, by the server's clock.
     pub taken_at: String,
@@ -140,15 +143,19 @@ pub struct RowCounts {
     pub mended: u64,
     /// Written without some of their values.
     pub partial: u64,
-    /// Written though the status of their transactions is lost or contradicts them; most probably live.
+    /// Written though the status of their transactions is lost or contradicts them; most probably
+    /// live.
     pub uncertain: u64,
-    /// Not written (but with `--rows all`), though they may count: the status of the transaction that replaced them is lost, and their
-    /// newer version is to be preferred; or it contradicts their hint bits, which make them dead.
+    /// Not written (but with `--rows all`), though they may count: the status of the transaction
+    /// that replaced them is lost, and their newer version is to be preferred; or it contradicts
+    /// their hint bits, which make them dead.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub withheld: u64,
-    /// Lost: those that are known and those that are estimated. At most so many where a witness is not exact.
+    /// Lost: those that are known and those that are estimated. At most so many where a witness is
+    /// not exact.
     pub lost: u64,
-    /// Of these, those that a witness names one by one: keys and entries of an index, rows that were met and cannot be read.
+    /// Of these, those that a witness names one by one: keys and entries of an index, rows that
+    /// were met and cannot be read.
     #[serde(default)]
     pub lost_known: u64,
     /// Of these, those that stood on pages of which nothing is left and that no index names.
@@ -289,7 +296,8 @@ pub struct TableAccount {
     /// Pages that were changed after the end of the write-ahead log, of which some must be missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pages_beyond_wal: u64,
-    /// A server at work moved the table each time while it was read: what is missing is not known to be lost.
+    /// A server at work moved the table each time while it was read: what is missing is not known
+    /// to be lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,
     /// A file of it is there and could not be read: what is missing of the table may be whole.
@@ -304,7 +312,8 @@ pub struct TableAccount {
     /// Keys of lost rows that unique indexes still hold, one list an index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_keys: Vec<LostKeys>,
-    /// Columns of a file of columns that do not have the kind of their type, because some value has no place in it.
+    /// Columns of a file of columns that do not have the kind of their type, because some value has
+    /// no place in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns_as: Vec<ColumnAs>,
     /// What a person should know.
@@ -365,13 +374,15 @@ pub struct CountAccount {
     pub table: String,
     /// Rows that were written.
     pub written: u64,
-    /// The index whose entries were followed, with its schema: one that has all rows, of a key if there is one.
+    /// The index whose entries were followed, with its schema: one that has all rows, of a key if
+    /// there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
     /// Rows to which its entries lead and that a new transaction would see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub led_to: Option<u64>,
-    /// Entries that lead to where nothing can be read: lost rows, or deleted ones that VACUUM did not pass.
+    /// Entries that lead to where nothing can be read: lost rows, or deleted ones that VACUUM did
+    /// not pass.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nowhere: u64,
     /// `reltuples` of `pg_class`: an estimate, which decides nothing.
@@ -450,7 +461,8 @@ pub struct LossPlace {
 pub const PLACES_MAX: usize = 1000;
 
 impl TableAccount {
-    /// Takes in what a part of the table gave. Parts come in any order; places are sorted at the end.
+    /// Takes in what a part of the table gave. Parts come in any order; places are sorted at the
+    /// end.
     pub fn add(&mut self, tally: Tally) {
         self.rows.add(&tally.rows);
         self.damaged_pages += tally.damaged_pages;

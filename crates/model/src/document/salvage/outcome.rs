@@ -5,7 +5,8 @@ use super::{CountAccount, Outcome, SalvageReport, TableAccount};
 /// What speaks against a whole salvage.
 #[derive(Clone, Copy, Default, Debug)]
 struct Evidence {
-    /// Rows, values or pages of tables are lost or doubtful, or a table's file is missing though nobody stopped the run.
+    /// Rows, values or pages of tables are lost or doubtful, or a table's file is missing though
+    /// nobody stopped the run.
     tables: bool,
     /// Large objects or databases are lost, or sequences doubtful.
     beside_tables: bool,
