@@ -51,13 +51,16 @@ impl Complaint {
     }
 }
 
+/// Places by what they are called in `ceilings.txt`.
+type Places = Vec<(String, Vec<Complaint>)>;
+
 /// A habit that is being given up: its places are counted, and `ceilings.txt` says how many there
 /// may be.
 struct Count {
     /// What is gained where the last one goes.
     why: &'static str,
     /// The places by what they are called in `ceilings.txt`.
-    places: fn(&Tree) -> Vec<(String, Vec<Complaint>)>,
+    places: fn(&Tree) -> Places,
 }
 
 macro_rules! registry {
