@@ -1,13 +1,18 @@
-//! The pass over the blocks of both copies: threads take stretches of forks until none is left.
+//! The pass over the blocks of both copies, as a consumer of the scan: one copy is read by it, the other beside it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use pgclinic_cluster::{Build, ForkFiles, Relation, kind_of};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Copy, DiffBlock, DiffCoverage, DiffDocument, DiffFork, Difference};
+use pgclinic_scan::{
+    AlignedBuffer, Consumer, Cursor, Fault, ForkTask, InternalFault, LegOf, Scan, WINDOW_BYTES,
+    Window, Writes,
+};
 
 use crate::diff::DiffOptions;
 use crate::diff::again::{self, Again, Suspect};
@@ -15,20 +20,8 @@ use crate::diff::judge::{Judge, Side};
 use crate::diff::pairs::{Names, Pair, pairs};
 use crate::walker::Bystander;
 
-/// Bytes of one read from each copy.
-const CHUNK_BYTES: u64 = 256 << 10;
-/// Blocks that a thread takes at once.
-const STRETCH_BLOCKS: u64 = 4096;
 /// Blocks of one fork that are told; the rest is counted.
 const BLOCKS_MAX: usize = 1000;
-
-/// Blocks of one pair.
-#[derive(Clone, Copy)]
-struct Stretch {
-    pair: usize,
-    first: u64,
-    end: u64,
-}
 
 /// What was seen of one pair.
 #[derive(Default)]
@@ -38,24 +31,6 @@ struct Seen {
     counts: BTreeMap<Difference, u64>,
     /// Contradictions first, then by number.
     blocks: BTreeMap<(bool, BlockNo), DiffBlock>,
-}
-
-/// What one thread has seen.
-#[derive(Default)]
-struct Share {
-    coverage: DiffCoverage,
-    pairs: BTreeMap<usize, Seen>,
-}
-
-struct Pass<'a> {
-    sides: (Side<'a>, Side<'a>),
-    build: Build,
-    pairs: &'a [Pair],
-    names: &'a Names,
-    stretches: Vec<Stretch>,
-    next: AtomicUsize,
-    options: &'a DiffOptions,
-    progress: &'a dyn Progress,
 }
 
 /// Compares the forks of one database, or the shared ones.
@@ -78,24 +53,18 @@ pub(crate) fn compare_database(
         build,
         pairs: &pairs,
         names: &names,
-        stretches: stretches(&pairs, build),
-        next: AtomicUsize::new(0),
         options,
-        progress,
+        merged: Mutex::default(),
     };
-    let blocks = pass.stretches.iter().map(|own| own.end - own.first);
-    progress.expect(blocks.sum::<u64>() * u64::from(build.block_size));
-    let threads = options.threads.get().min(pass.stretches.len().max(1));
-    let shares = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| pass.work())).collect();
-        let mut shares = vec![pass.work()];
-        let joined = others
-            .into_iter()
-            .map(|other| other.join().expect("a thread of the pass does not panic"));
-        shares.extend(joined);
-        shares
-    });
-    pass.settle(shares, bystander, document);
+    let scans = [Copy::A, Copy::B].map(|own| pass.scan_of(own, progress));
+    progress.expect(scans.iter().map(Scan::bytes).sum());
+    for (own, scan) in [Copy::A, Copy::B].into_iter().zip(&scans) {
+        let report = scan.run(&OwnCopy { pass: &pass, own });
+        let internal = report.internal.iter().map(InternalFault::not_checked);
+        document.coverage.not_checked.extend(internal);
+    }
+    drop(scans);
+    pass.settle(bystander, document);
 }
 
 fn blocks_of(files: Option<&ForkFiles>, build: Build) -> u64 {
@@ -104,114 +73,202 @@ fn blocks_of(files: Option<&ForkFiles>, build: Build) -> u64 {
     })
 }
 
-/// A file that only one copy has is judged by its first block.
-fn stretches(pairs: &[Pair], build: Build) -> Vec<Stretch> {
-    let mut stretches = Vec::new();
-    for (pair, own) in pairs.iter().enumerate() {
-        let (in_a, in_b) = (
-            blocks_of(own.a.as_ref(), build),
-            blocks_of(own.b.as_ref(), build),
-        );
-        let end = match own.a.is_some() && own.b.is_some() {
-            true => in_a.max(in_b),
-            false => in_a.max(in_b).min(1),
-        };
-        let mut first = 0;
-        while first < end {
-            let stop = end.min(first + STRETCH_BLOCKS);
-            stretches.push(Stretch {
-                pair,
-                first,
-                end: stop,
-            });
-            first = stop;
-        }
-    }
-    stretches
+struct Pass<'a> {
+    sides: (Side<'a>, Side<'a>),
+    build: Build,
+    pairs: &'a [Pair],
+    names: &'a Names,
+    options: &'a DiffOptions,
+    merged: Mutex<Merged>,
 }
 
-impl Pass<'_> {
-    fn work(&self) -> Share {
-        let mut share = Share::default();
-        let len = usize::try_from(CHUNK_BYTES).unwrap_or(0);
-        let mut buffers = (vec![0; len], vec![0; len]);
-        loop {
-            let next = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(stretch) = self.stretches.get(next) else {
-                return share;
-            };
-            let Some(pair) = self.pairs.get(stretch.pair) else {
-                return share;
-            };
-            let whole = CHUNK_BYTES / u64::from(self.build.block_size).max(1);
-            let mut first = stretch.first;
-            while first < stretch.end && !self.progress.is_interrupted() {
-                let segment = self.build.segment_blocks().max(1);
-                let end = stretch.end.min((first / whole + 1) * whole);
-                let end = end.min((first / segment + 1) * segment);
-                self.chunk(stretch.pair, pair, (first, end), &mut buffers, &mut share);
-                let bytes = (end - first) * u64::from(self.build.block_size);
-                self.progress.advance(bytes);
-                first = end;
-            }
+/// What all workers have seen.
+#[derive(Default)]
+struct Merged {
+    coverage: DiffCoverage,
+    pairs: BTreeMap<usize, Seen>,
+}
+
+/// The pass over the pairs whose files are read from this copy by the scan, and from the other one beside it.
+struct OwnCopy<'p, 'a> {
+    pass: &'p Pass<'a>,
+    own: Copy,
+}
+
+/// What one worker has seen of one pair.
+struct DiffShare {
+    number: usize,
+    coverage: DiffCoverage,
+    seen: Seen,
+}
+
+impl Consumer for OwnCopy<'_, '_> {
+    /// For what is read of the other copy.
+    type Worker = AlignedBuffer;
+    type Share = DiffShare;
+
+    fn begin_worker(&self) -> AlignedBuffer {
+        AlignedBuffer::new(usize::try_from(WINDOW_BYTES).unwrap_or(0))
+    }
+
+    fn begin_fork(&self, fork: &ForkTask<'_>, _: &mut AlignedBuffer) -> DiffShare {
+        DiffShare {
+            number: fork.number,
+            coverage: DiffCoverage::default(),
+            seen: Seen::default(),
         }
     }
 
-    fn chunk(
-        &self,
-        number: usize,
-        pair: &Pair,
-        (first, end): (u64, u64),
-        buffers: &mut (Vec<u8>, Vec<u8>),
-        share: &mut Share,
-    ) {
-        let a = self.read(self.sides.0, pair.a.as_ref(), (first, end), &mut buffers.0);
-        let b = self.read(self.sides.1, pair.b.as_ref(), (first, end), &mut buffers.1);
-        let block_size = usize::try_from(self.build.block_size).unwrap_or(8192);
-        let (bytes_a, bytes_b) = (
-            buffers.0.get(..a.unwrap_or(0)),
-            buffers.1.get(..b.unwrap_or(0)),
-        );
-        let page = |at: usize| at * block_size..(at + 1) * block_size;
-        let judge = self.judge(pair);
-        share.coverage.bytes_read += a.unwrap_or(0) as u64 + b.unwrap_or(0) as u64;
-        for (at, block) in (first..end).enumerate() {
-            if !self.options.selection.takes_block(block) {
-                continue;
-            }
+    fn window(&self, window: &Window<'_>, cursor: &Cursor, leg: &mut LegOf<Self>) -> u64 {
+        leg.share.coverage.bytes_read += window.bytes().len() as u64;
+        let pages = window.pages().count() as u64;
+        let blocks = window.first_block..window.first_block + pages;
+        self.compare(blocks, window.bytes(), cursor, leg);
+        0
+    }
+
+    /// Blocks that this copy does not have, or that cannot be read; the other copy may have them.
+    fn fault(&self, fault: &Fault<'_>, leg: &mut LegOf<Self>) {
+        let blocks = fault.len.div_ceil(u64::from(self.pass.build.block_size));
+        let end = fault.first_block + blocks;
+        self.compare(fault.first_block..end, &[], &Cursor::default(), leg);
+    }
+
+    fn after_panic(&self, _: &InternalFault, _: &mut LegOf<Self>) -> bool {
+        true
+    }
+
+    fn merge(&self, fork: &ForkTask<'_>, shares: Vec<DiffShare>) {
+        let merged = self.pass.merged.lock();
+        let mut merged = merged.unwrap_or_else(PoisonError::into_inner);
+        for share in shares {
+            merged.coverage.bytes_read += share.coverage.bytes_read;
+            merged.coverage.blocks += share.coverage.blocks;
+            merged.coverage.blocks_equal += share.coverage.blocks_equal;
+            let seen = merged.pairs.entry(fork.number).or_default();
+            seen.absorb(share.seen);
+        }
+    }
+}
+
+impl OwnCopy<'_, '_> {
+    /// Compares neighbouring blocks of one segment; `own` holds what this copy has of them.
+    fn compare(&self, blocks: Range<u64>, own: &[u8], cursor: &Cursor, leg: &mut LegOf<Self>) {
+        let pass = self.pass;
+        let share = &mut leg.share;
+        let Some(pair) = pass.pairs.get(share.number) else {
+            return;
+        };
+        let (side, files) = match self.own {
+            Copy::A => (pass.sides.1, pair.b.as_ref()),
+            Copy::B => (pass.sides.0, pair.a.as_ref()),
+        };
+        let block_size = usize::try_from(pass.build.block_size).unwrap_or(8192);
+        let whole = usize::try_from(blocks.end - blocks.start).unwrap_or(0);
+        let room = leg.worker.space(whole * block_size);
+        let count = pass.read(side, files, blocks.start, room);
+        let other = count
+            .and_then(|count| room.get(..count))
+            .unwrap_or_default();
+        share.coverage.bytes_read += other.len() as u64;
+        let (in_a, in_b) = match self.own {
+            Copy::A => (own, other),
+            Copy::B => (other, own),
+        };
+        let judge = pass.judge(pair);
+        for (at, block) in blocks.enumerate() {
             let Ok(block) = BlockNo::try_from(block) else {
                 return;
             };
-            let own_a = bytes_a.and_then(|bytes| bytes.get(page(at)));
-            let own_b = bytes_b.and_then(|bytes| bytes.get(page(at)));
-            let told = match (own_a, own_b) {
-                (Some(in_a), Some(in_b)) => {
-                    share.coverage.blocks += 1;
-                    if in_a == in_b {
-                        share.coverage.blocks_equal += 1;
-                        continue;
-                    }
-                    judge.differing(in_a, in_b, block)
-                }
-                (Some(there), None) if is_beyond(pair.b.as_ref(), self.build, block) => {
-                    judge.missing(there, Copy::B, block)
-                }
-                (None, Some(there)) if is_beyond(pair.a.as_ref(), self.build, block) => {
-                    judge.missing(there, Copy::A, block)
-                }
-                _ => unreadable(block),
+            cursor.at(block);
+            let page = at * block_size..(at + 1) * block_size;
+            let pages = (in_a.get(page.clone()), in_b.get(page));
+            pass.block(pair, &judge, block, pages, share);
+        }
+    }
+}
+
+impl<'a> Pass<'a> {
+    /// The files of one copy: of A all that it has, of B what only that has.
+    fn scan_of<'s>(&'s self, own: Copy, progress: &'s dyn Progress) -> Scan<'s> {
+        let side = match own {
+            Copy::A => self.sides.0,
+            Copy::B => self.sides.1,
+        };
+        let numbered = self.pairs.iter().enumerate();
+        let of_copy = numbered.filter_map(|(number, pair)| {
+            let files = match own {
+                Copy::A => pair.a.as_ref(),
+                Copy::B => pair.b.as_ref().filter(|_| pair.a.is_none()),
             };
-            let alone = pair.a.is_none() || pair.b.is_none();
-            let count = if alone {
-                blocks_of(pair.any(), self.build)
-            } else {
-                1
-            };
-            let seen = share.pairs.entry(number).or_default();
-            match self.is_moving() && again::is_open(told.difference) {
-                true => drop(seen.suspects.insert(told.block, count)),
-                false => seen.keep(told, count),
+            Some(self.task(number, pair, files?))
+        });
+        Scan {
+            source: side.cluster.source().as_ref(),
+            forks: of_copy.collect(),
+            threads: self.options.threads,
+            progress,
+            // What is not there any more is asked of the other copy all the same.
+            writes: Writes::Nobody,
+        }
+    }
+
+    /// All blocks that one of the copies has; a file that only one copy has is judged by its first block.
+    fn task<'s>(&self, number: usize, pair: &Pair, files: &'s ForkFiles) -> ForkTask<'s> {
+        let (in_a, in_b) = (
+            blocks_of(pair.a.as_ref(), self.build),
+            blocks_of(pair.b.as_ref(), self.build),
+        );
+        let end = match pair.a.is_some() && pair.b.is_some() {
+            true => in_a.max(in_b),
+            false => in_a.max(in_b).min(1),
+        };
+        let whole = self.build.segment_blocks().max(1);
+        let segments = (0..end.div_ceil(whole)).map(|number| number * whole);
+        let ranges: Vec<Range<u64>> = segments
+            .map(|first| first..end.min(first + whole))
+            .collect();
+        ForkTask::groups(number, files, self.build, &ranges)
+    }
+
+    /// Compares one block.
+    fn block(
+        &self,
+        pair: &Pair,
+        judge: &Judge<'_>,
+        block: BlockNo,
+        pages: (Option<&[u8]>, Option<&[u8]>),
+        share: &mut DiffShare,
+    ) {
+        if !self.options.selection.takes_block(block.into()) {
+            return;
+        }
+        let told = match pages {
+            (Some(in_a), Some(in_b)) => {
+                share.coverage.blocks += 1;
+                if in_a == in_b {
+                    share.coverage.blocks_equal += 1;
+                    return;
+                }
+                judge.differing(in_a, in_b, block)
             }
+            (Some(there), None) if is_beyond(pair.b.as_ref(), self.build, block) => {
+                judge.missing(there, Copy::B, block)
+            }
+            (None, Some(there)) if is_beyond(pair.a.as_ref(), self.build, block) => {
+                judge.missing(there, Copy::A, block)
+            }
+            _ => unreadable(block),
+        };
+        let alone = pair.a.is_none() || pair.b.is_none();
+        let count = if alone {
+            blocks_of(pair.any(), self.build)
+        } else {
+            1
+        };
+        match self.is_moving() && again::is_open(told.difference) {
+            true => drop(share.seen.suspects.insert(told.block, count)),
+            false => share.seen.keep(told, count),
         }
     }
 
@@ -220,16 +277,13 @@ impl Pass<'_> {
         &self,
         side: Side<'_>,
         files: Option<&ForkFiles>,
-        (first, end): (u64, u64),
-        buffer: &mut [u8],
+        first: u64,
+        room: &mut [u8],
     ) -> Option<usize> {
         let files = files?;
-        let block_size = u64::from(self.build.block_size);
         let per_segment = self.build.segment_blocks().max(1);
         let segment = u32::try_from(first / per_segment).ok()?;
-        let offset = first % per_segment * block_size;
-        let len = usize::try_from((end - first) * block_size).ok()?;
-        let room = buffer.get_mut(..len)?;
+        let offset = first % per_segment * u64::from(self.build.block_size);
         let source = side.cluster.source();
         source.read_at(&files.path(segment), offset, room).ok()
     }
@@ -244,16 +298,18 @@ impl Pass<'_> {
         a.cluster.is_running() || b.cluster.is_running()
     }
 
-    fn settle(&self, shares: Vec<Share>, bystander: &dyn Bystander, document: &mut DiffDocument) {
-        let mut all: BTreeMap<usize, Seen> = BTreeMap::new();
-        for share in shares {
-            document.coverage.bytes_read += share.coverage.bytes_read;
-            document.coverage.blocks += share.coverage.blocks;
-            document.coverage.blocks_equal += share.coverage.blocks_equal;
-            for (pair, seen) in share.pairs {
-                all.entry(pair).or_default().absorb(seen);
-            }
-        }
+    fn settle(self, bystander: &dyn Bystander, document: &mut DiffDocument) {
+        let merged = self
+            .merged
+            .lock()
+            .map(|mut merged| std::mem::take(&mut *merged));
+        let Merged {
+            coverage,
+            pairs: mut all,
+        } = merged.unwrap_or_default();
+        document.coverage.bytes_read += coverage.bytes_read;
+        document.coverage.blocks += coverage.blocks;
+        document.coverage.blocks_equal += coverage.blocks_equal;
         self.look_again(&mut all, bystander, &mut document.coverage);
         let forks = all.into_iter().filter(|(_, seen)| !seen.counts.is_empty());
         let forks = forks.filter_map(|(pair, seen)| self.told(self.pairs.get(pair)?, seen));
