@@ -92,6 +92,15 @@ impl Bar {
         self.bar.set_message(name.to_owned());
     }
 
+    /// A line above the bar, or among the lines of plain progress.
+    pub(crate) fn tell(&self, line: &str) {
+        if self.lines || !self.bar.is_hidden() {
+            self.bar.suspend(|| {
+                let _unheard = writeln!(stderr(), "{line}");
+            });
+        }
+    }
+
     /// Prints above the bar.
     pub(crate) fn above(&self, print: &mut dyn FnMut()) {
         self.bar.suspend(print);

@@ -9,6 +9,7 @@ mod block_map;
 mod chart;
 mod diffed;
 mod document;
+mod drill_row_line;
 mod figure_words;
 mod format;
 pub mod formats;
@@ -21,6 +22,7 @@ mod rows_at_risk;
 mod words;
 
 pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, LOSS, SALVAGE};
+pub use drill_row_line::drill_row_line;
 pub use format::{Format, Options, RuleText};
 pub use formats::{FORMATS, by_name};
 pub use headline::{Headline, headline};

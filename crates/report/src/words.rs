@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use pgclinic_model::document::{AtRisk, Place, PlanStep, ServerAnswer, SinceSummary, Target};
+use pgclinic_model::document::{
+    AtRisk, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target,
+};
 use pgclinic_model::plan::Safety;
 use serde_json::{Map, Value};
 
@@ -294,6 +296,17 @@ pub(crate) fn beside(target: &Target) -> &'static str {
     match is_running(target) {
         true => " (running)",
         false => "",
+    }
+}
+
+/// What a drill of the default set leaves out, to be put after its score; nothing for any other drill.
+pub(crate) fn left_out(document: &DrillDocument) -> String {
+    match document.left_out {
+        0 => String::new(),
+        left => format!(
+            "; {} more were left out: pgclinic drill --all runs them",
+            count(left)
+        ),
     }
 }
 

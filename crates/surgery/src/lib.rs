@@ -37,7 +37,8 @@ pub use injury_targets::{InjuryTargetRef, InjuryTargets, Within};
 pub use journal::{Journal, JournalFolder};
 pub use operate::{Applied, Operation, Undone, apply, undo};
 pub use plan_injury::{
-    InjuryOptions, PlannedInjury, injuries, injury_named, patched, plan_injury, plan_on, seal,
+    InjuryOptions, PlannedInjury, injuries, injuries_by_family, injury_named, patched, plan_injury,
+    plan_on, seal,
 };
 pub use safety::{Consent, MARKER_FILE, is_marked, mark_copy};
 pub use storage::{Disk, Owner, Storage};

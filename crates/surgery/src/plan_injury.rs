@@ -7,7 +7,7 @@ use pgclinic_model::document::{Kind, Place};
 use pgclinic_model::plan::{Change, Patch};
 
 use crate::error::{Error, Result};
-use crate::injuries::INJURIES;
+use crate::injuries::{FAMILIES, INJURIES};
 use crate::injury::{Damage, Injury};
 use crate::injury_target::{InjuryTarget, InjuryTargetKind};
 use crate::injury_targets::{InjuryTargets, Within, is_of_cluster};
@@ -47,6 +47,11 @@ pub struct PlannedInjury {
 /// Every injury.
 pub fn injuries() -> &'static [Injury] {
     INJURIES
+}
+
+/// Every injury with its family, the name of the file that it stands in, in the order of [`injuries`].
+pub fn injuries_by_family() -> impl Iterator<Item = (&'static str, &'static Injury)> {
+    FAMILIES.iter().copied().zip(INJURIES)
 }
 
 /// The injury of this name.

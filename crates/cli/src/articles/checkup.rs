@@ -23,7 +23,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "A damaged page header: the whole block is lost",
-                "pgclinic drill",
+                "pgclinic drill --all",
                 "invalid page in block 285",
                 "every field of the header is hurt, found, explained and undone, and the server is asked what it says",
                 Effect::Same,
@@ -37,14 +37,14 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Damaged line pointers: offsets and lengths become nonsense",
-                "pgclinic drill",
+                "pgclinic drill --all",
                 "invalid memory alloc request, crashes",
                 "each way to hurt a line pointer, and what the server says of it",
                 Effect::Same,
             ),
             section(
                 "Damaged rows: system columns can break scans",
-                "pgclinic drill",
+                "pgclinic drill --all",
                 "apparent wraparound, could not access status of transaction",
                 "each field of a row's header, and what the server says of it",
                 Effect::Same,
@@ -107,7 +107,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Why to embrace them: what damage does without",
-                "pgclinic drill",
+                "pgclinic drill --all",
                 "errors, crashes, wrong answers",
                 "each injury with checksums on and off, and what the server says in both",
                 Effect::Same,

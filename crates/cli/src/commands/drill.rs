@@ -9,12 +9,13 @@ use pgclinic_model::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, Tool,
 };
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
-use pgclinic_report::{DRILL, Document, Options, by_name};
+use pgclinic_report::{DRILL, Document, Options, by_name, drill_row_line};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
 use pgclinic_surgery::InjuryTargets;
 
 use crate::commands::Command;
 use crate::destination::refuse_early;
+use crate::drill::injury_set::InjurySet;
 use crate::drill::master::{Master, MasterOptions};
 use crate::drill::matrix::Ward;
 use crate::drill::{blind, loss, master, matrix, oracle, readings};
@@ -58,6 +59,11 @@ struct Arguments {
     /// It brings the injuries that need such a table.
     #[arg(long)]
     large: bool,
+    /// Every injury, not a few of each family
+    ///
+    /// By default the first injury of each family and of each kind of page or file is made.
+    #[arg(long, conflicts_with_all = ["injury", "blind"])]
+    all: bool,
     /// Only these injuries
     #[arg(long, value_name = "NAME", conflicts_with = "blind")]
     injury: Vec<String>,
@@ -104,6 +110,7 @@ impl Command for Drill {
             .after_help(
                 "Damages copies of a real cluster, checks them, shows them to the server, and\n\
                  undoes the damage, in a scratch directory that is removed at the end.\n\
+                 A few injuries stand for all and take less than a minute; --all makes all.\n\
                  Exit code 0 only when every expectation held.",
             )
     }
@@ -113,12 +120,7 @@ impl Command for Drill {
         let start = Instant::now();
         arguments.output.refuse_early(DRILL, &[])?;
         refuse_early(&arguments.report, REPORT, &[])?;
-        if arguments.tenth && arguments.ward != WardName::Loss {
-            return Err(Failure::new("--tenth belongs to --ward loss"));
-        }
-        if arguments.shots.is_some() && !arguments.blind && arguments.ward != WardName::Loss {
-            return Err(Failure::new("--shots belongs to --blind or --ward loss"));
-        }
+        refuse_strangers(&arguments)?;
         let (installation, run_as) = installation(&arguments, world)?;
         if arguments.ward == WardName::Loss {
             let (document, passed) = loss_drill(&arguments, &installation, &run_as, world)?;
@@ -165,6 +167,23 @@ impl Command for Drill {
         };
         Ok(end(&arguments, timed(document, start), passed, world))
     }
+}
+
+/// Refuses options that another rehearsal has.
+fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
+    let is_loss = arguments.ward == WardName::Loss;
+    if arguments.tenth && !is_loss {
+        return Err(Failure::new("--tenth belongs to --ward loss"));
+    }
+    if arguments.shots.is_some() && !arguments.blind && !is_loss {
+        return Err(Failure::new("--shots belongs to --blind or --ward loss"));
+    }
+    if arguments.all && is_loss {
+        return Err(Failure::new(
+            "--all belongs to --ward injuries; --ward loss makes every loss by itself",
+        ));
+    }
+    Ok(())
 }
 
 /// Writes what was found; how the run ends.
@@ -289,15 +308,23 @@ fn declared_drill(
         pgclinic_surgery::injury_named(name)?;
     }
     let targets = InjuryTargets::new(cluster);
-    let (planned, mut not_run, failed) =
-        matrix::plan(&targets, arguments.seed, arguments.large, &arguments.injury);
+    let set = match arguments.injury.as_slice() {
+        [] if arguments.all => InjurySet::All,
+        [] => InjurySet::Default,
+        names => InjurySet::Named(names),
+    };
+    let plan = matrix::plan(&targets, arguments.seed, arguments.large, set);
+    let (planned, mut not_run) = (plan.planned, plan.not_run);
     let bar = Bar::of_steps(
         &arguments.output,
         world.terminal,
         &world.interrupted,
         planned.len() as u64,
     );
-    let step = |name: &str| bar.step(name);
+    let step = |row: &DrillRow| {
+        bar.tell(&drill_row_line(row));
+        bar.step(&row.injury);
+    };
     let mut rows = matrix::run(
         ward,
         &planned,
@@ -309,7 +336,7 @@ fn declared_drill(
     let interrupted = rows.len() < planned.len() && world.is_interrupted();
     not_run.extend(matrix::left_over(&planned, &rows));
     let all_ran = rows.len() >= planned.len();
-    rows.extend(failed.into_iter().map(homeless));
+    rows.extend(plan.failed.into_iter().map(homeless));
     let passed = rows.iter().all(|row| row.passed) && all_ran;
     let document = DrillDocument {
         schema: "pgclinic.drill/1".into(),
@@ -321,6 +348,7 @@ fn declared_drill(
         seed: arguments.seed,
         rows,
         not_run,
+        left_out: plan.left_out,
         passed,
         interrupted,
         elapsed_s: 0.0,
@@ -468,11 +496,11 @@ fn write_reports(
     write_file(&arguments.report, REPORT, |out| {
         html.render(document, &options, out)
     })?;
-    arguments.output.write(document, world)?;
+    // Before the scoreboard: its last line is what is read last.
     tell(
         arguments,
         world,
         &format!("the report is {}", arguments.report.display()),
     );
-    Ok(())
+    arguments.output.write(document, world)
 }

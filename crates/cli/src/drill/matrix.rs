@@ -12,6 +12,7 @@ use pgclinic_surgery::{
 
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::crew::on_copies;
+use crate::drill::injury_set::{InjurySet, variants};
 use crate::drill::judge::Verdict;
 use crate::drill::master::{self, Master};
 use crate::drill::oracle::{self, Heard};
@@ -37,51 +38,62 @@ pub(crate) struct Ward<'a> {
     pub(crate) scanned: &'a BTreeSet<(String, String)>,
 }
 
-/// Plans every injury. One that finds no page to hurt is a failure, unless it needs `--large`.
+/// What a drill is going to do.
+#[derive(Default)]
+pub(crate) struct DrillPlan {
+    /// In the order of the register.
+    pub(crate) planned: Vec<Planned>,
+    /// Injuries that the filling has no place for.
+    pub(crate) not_run: Vec<NotRun>,
+    /// Injuries that should have found a place.
+    pub(crate) failed: Vec<NotRun>,
+    /// Rows that only the full matrix has.
+    pub(crate) left_out: u64,
+}
+
+/// Plans the injuries of a set. One that finds no page to hurt is a failure, unless it needs `--large`.
 pub(crate) fn plan(
     targets: &InjuryTargets<'_>,
     seed: u64,
     large: bool,
-    only: &[String],
-) -> (Vec<Planned>, Vec<NotRun>, Vec<NotRun>) {
-    let (mut planned, mut not_run, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    for injury in injuries() {
-        let wants = injury.wants;
-        if !only.is_empty() && !only.iter().any(|name| name == injury.name) {
-            continue;
-        }
-        if wants.needs_large && !large {
-            not_run.push(NotRun {
+    set: InjurySet<'_>,
+) -> DrillPlan {
+    let mut plan = DrillPlan::default();
+    let members = set.injuries();
+    for &injury in &members {
+        if injury.wants.needs_large && !large {
+            plan.not_run.push(NotRun {
                 injury: injury.name.into(),
                 why: "only the large filling has a place for it (tables of more than one segment, slots, prepared transactions): --large".into(),
             });
             continue;
         }
-        let variants: &[(&str, bool)] = if wants.page_injury {
-            &[("raw", false), ("sealed", true)]
-        } else {
-            &[("raw", false)]
-        };
-        for (variant, sealed) in variants {
+        for (variant, sealed) in variants(injury) {
             let options = InjuryOptions {
                 seed,
                 sealed: *sealed,
                 ..InjuryOptions::default()
             };
             match plan_on(targets, injury, &options) {
-                Ok(plan) => planned.push(Planned {
+                Ok(damage) => plan.planned.push(Planned {
                     injury,
                     variant,
-                    plan,
+                    plan: damage,
                 }),
-                Err(error) => failed.push(NotRun {
+                Err(error) => plan.failed.push(NotRun {
                     injury: injury.name.into(),
                     why: error.to_string(),
                 }),
             }
         }
     }
-    (planned, not_run, failed)
+    if matches!(set, InjurySet::Default) {
+        let left = injuries()
+            .iter()
+            .filter(|injury| members.iter().all(|member| member.name != injury.name));
+        plan.left_out = left.map(|injury| variants(injury).len() as u64).sum();
+    }
+    plan
 }
 
 /// What of the plan has no row, as the drill was stopped before.
@@ -103,18 +115,18 @@ pub(crate) fn left_over(planned: &[Planned], rows: &[DrillRow]) -> Vec<NotRun> {
     left
 }
 
-/// Runs all rows on `threads` copies at once; `step` hears of each row. Interrupted, the rows so
+/// Runs all rows on `threads` copies at once; `step` is given each row when it is done. Interrupted, the rows so
 /// far come back.
 pub(crate) fn run(
     ward: &Ward<'_>,
     planned: &[Planned],
     threads: usize,
     stop: &AtomicBool,
-    step: &(dyn Fn(&str) + Sync),
+    step: &(dyn Fn(&DrillRow) + Sync),
 ) -> Result<Vec<DrillRow>, Failure> {
     on_copies(ward.master, planned, threads, stop, &|planned, copy| {
         let row = row(ward, planned, copy)?;
-        step(planned.injury.name);
+        step(&row);
         Ok(row)
     })
 }

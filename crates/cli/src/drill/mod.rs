@@ -10,6 +10,7 @@
 pub(crate) mod bench_copy;
 pub(crate) mod blind;
 pub(crate) mod crew;
+pub(crate) mod injury_set;
 pub(crate) mod judge;
 pub(crate) mod loss;
 pub(crate) mod master;

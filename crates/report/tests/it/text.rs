@@ -75,6 +75,62 @@ fn a_drill_ends_with_its_score() {
 }
 
 #[test]
+fn a_drill_of_the_default_set_says_what_it_left_out() {
+    let mut document = drill();
+    document["left_out"] = serde_json::json!(349);
+    let text = render("text", &document);
+    let end = "FAILED 1 of 3 in 2 min 53 s; 349 more were left out: pgclinic drill --all runs them";
+    assert_eq!(text.lines().last(), Some(end));
+    document["interrupted"] = serde_json::json!(true);
+    let text = render("text", &document);
+    let end = "1 were not run; 349 more were left out: pgclinic drill --all runs them";
+    assert!(
+        text.lines().last().is_some_and(|line| line.ends_with(end)),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_row_of_a_drill_is_one_line() {
+    let line = |row: serde_json::Value| {
+        pgclinic_report::drill_row_line(&serde_json::from_value(row).expect("a row"))
+    };
+    let document = drill();
+    let [sound, failed, blind] = document["rows"].as_array().expect("rows").as_slice() else {
+        panic!("three rows")
+    };
+    let hurt = "in public.docs, block 7: pd_lower set from 412 to 8001";
+    let said = "the server said ERROR:  invalid page in block 7 of relation \"base/5/16384\"";
+    let silent = "without checksums the server gave other rows of public.docs without a message";
+    assert_eq!(
+        line(sound.clone()),
+        format!("lower-beyond-upper raw {hurt}; check found lower-beyond-upper; {said}; {silent}")
+    );
+    assert_eq!(
+        line(failed.clone()),
+        format!(
+            "torn-page sealed {hurt}; check found item-overlap and 1 more; {said}; {silent}; \
+             FAILED: rule torn-page had to fire and did not"
+        )
+    );
+    assert_eq!(
+        line(blind.clone()),
+        format!("hint-bits raw {hurt}; no check can see it; {silent}")
+    );
+    let mut down = sound.clone();
+    let messages = [
+        "WARNING:  a\u{1b}[2J",
+        "PANIC:  could not locate\nDETAIL:  it",
+    ];
+    let answer =
+        serde_json::json!({"started": false, "crashed": false, "messages": messages, "silent": []});
+    down["with_checksums"] = answer.clone();
+    down["without_checksums"] = answer;
+    let end = "the server did not start: PANIC:  could not locate, with checksums and without";
+    assert!(line(down.clone()).ends_with(end), "{}", line(down));
+}
+
+#[test]
 fn a_blind_drill_tells_what_it_missed() {
     insta::assert_snapshot!(render("text", &blind()));
 }

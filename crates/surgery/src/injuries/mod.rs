@@ -31,8 +31,17 @@ mod visibility_map;
 mod wal;
 mod whole_page;
 
-/// Every injury, in the order of a page and then of the files.
-pub(crate) static INJURIES: &[Injury] = &[
+/// Declares the list of injuries, and beside it the family of each: the name of the file that it stands in.
+macro_rules! registry {
+    ($($family:ident :: $INJURY:ident),* $(,)?) => {
+        /// Every injury, in the order of a page and then of the files.
+        pub(crate) static INJURIES: &[Injury] = &[$($family::$INJURY),*];
+        /// The family of each, in the same order.
+        pub(crate) static FAMILIES: &[&str] = &[$(stringify!($family)),*];
+    };
+}
+
+registry! {
     page_header::PAGE_LSN,
     page_header::PAGE_CHECKSUM,
     page_header::PAGE_FLAGS,
@@ -268,4 +277,4 @@ pub(crate) static INJURIES: &[Injury] = &[
     state_files::PREPARED_TRANSACTION_BYTE,
     state_files::REPLICATION_SLOT_BYTE,
     state_files::REPLICATION_ORIGIN_BYTE,
-];
+}

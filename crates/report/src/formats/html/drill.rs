@@ -54,10 +54,11 @@ fn banner(
     writeln!(
         out,
         "<section class=\"banner {class}\">\n<h1>{word}</h1>\n<p class=extent>{} of {} injuries met \
-         every expectation in {}</p>\n<p>{}, seed {}</p>\n</section>",
+         every expectation in {}{}</p>\n<p>{}, seed {}</p>\n</section>",
         count(passed),
         count(count_of(document.rows.len())),
         words::seconds(document.elapsed_s),
+        Esc(words::left_out(document)),
         Esc(&document.server),
         document.seed
     )

@@ -195,12 +195,13 @@ fn last_line(document: &DrillDocument, sheet: &mut Sheet<'_>) -> io::Result<()> 
     let passed = count_of(document.rows.iter().filter(|row| row.passed).count());
     let all = count_of(document.rows.len());
     let time = words::seconds(document.elapsed_s);
+    let left_out = words::left_out(document);
     if document.interrupted {
         let left = count(count_of(document.not_run.len()));
         let word = sheet.ink(Ink::Warn, "INTERRUPTED");
         sheet.gap()?;
         return sheet.raw(&format!(
-            "{word} {} of {} that were run passed in {time}; {left} were not run",
+            "{word} {} of {} that were run passed in {time}; {left} were not run{left_out}",
             count(passed),
             count(all)
         ));
@@ -218,7 +219,7 @@ fn last_line(document: &DrillDocument, sheet: &mut Sheet<'_>) -> io::Result<()> 
     };
     sheet.gap()?;
     sheet.raw(&format!(
-        "{word} {} of {} in {time}{aside}",
+        "{word} {} of {} in {time}{aside}{left_out}",
         count(number),
         count(all)
     ))
