@@ -56,8 +56,8 @@ pub trait Consumer: Sync {
         false
     }
 
-    /// All shares of a fork, in the order of their first units, on the calling thread. The result
-    /// must not depend on how units were dealt.
+    /// All shares of a fork, in the order of their first units; one fork after the other, in their
+    /// order, as soon as they are done. The result must not depend on how units were dealt.
     fn merge(&self, fork: &ForkTask<'_>, shares: Vec<Self::Share>);
 }
 

@@ -15,6 +15,7 @@ mod consumer;
 mod ledger;
 mod pool;
 mod run;
+mod settling;
 mod task;
 mod units;
 mod window;

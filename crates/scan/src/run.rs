@@ -14,6 +14,7 @@ use crate::consumer::{
 };
 use crate::ledger::Ledger;
 use crate::pool::guarded;
+use crate::settling::Settling;
 use crate::task::ForkTask;
 use crate::units::{Unit, Units};
 use crate::window::{WINDOW_BYTES, Window};
@@ -71,11 +72,13 @@ impl Scan<'_> {
     pub fn run<C: Consumer>(&self, consumer: &C) -> ScanReport {
         let units = Units::new(&self.forks, consumer.unit());
         let failures: Vec<Failures> = self.forks.iter().map(|_| Failures::default()).collect();
+        let settling = Settling::new(&self.forks, &units);
         let pass = Pass {
             scan: self,
             consumer,
             units: &units,
             failures: &failures,
+            settling: &settling,
         };
         let wanted = usize::try_from(units.count()).unwrap_or(usize::MAX);
         let threads = self.threads.get().min(wanted.max(1));
@@ -87,51 +90,29 @@ impl Scan<'_> {
             }
             ends
         });
-        self.settle(consumer, ends)
+        let of_merges = settling.finish(consumer);
+        self.report(ends, of_merges)
     }
 
-    /// Puts together what the workers have, in the order of places.
-    fn settle<C: Consumer>(&self, consumer: &C, ends: Vec<WorkerEnd<C::Share>>) -> ScanReport {
-        let mut report = ScanReport {
-            ledger: Ledger::default(),
-            internal: Vec::new(),
-            interrupted: self.progress.is_interrupted(),
-        };
-        let mut shares = Vec::new();
+    /// Adds up what the workers have, in the order of places.
+    fn report(&self, ends: Vec<WorkerEnd>, of_merges: Vec<InternalFault>) -> ScanReport {
+        let mut ledger = Ledger::default();
         let mut internal = Vec::new();
         for end in ends {
-            report.ledger.add(&end.ledger);
+            ledger.add(&end.ledger);
             internal.extend(end.internal);
-            shares.extend(end.shares);
-        }
-        shares.sort_by_key(|(fork, first_unit, _)| (*fork, *first_unit));
-        let mut shares = shares.into_iter().peekable();
-        for (number, fork) in self.forks.iter().enumerate() {
-            let mut own = Vec::new();
-            while let Some((_, _, share)) = shares.next_if(|(of, _, _)| *of == number) {
-                own.push(share);
-            }
-            if own.is_empty() {
-                continue;
-            }
-            let merged = catch_unwind(AssertUnwindSafe(|| consumer.merge(fork, own)));
-            if let Err(payload) = merged {
-                let fault = InternalFault {
-                    path: fork.files.path(0),
-                    block: None,
-                    message: message_of(payload.as_ref()),
-                };
-                internal.push((u64::MAX, fault));
-            }
         }
         internal.sort();
-        report.internal = internal.into_iter().map(|(_, fault)| fault).collect();
         assert!(
-            report.ledger.is_balanced(),
-            "the ledger of the scan does not balance: {:?}",
-            report.ledger
+            ledger.is_balanced(),
+            "the ledger of the scan does not balance: {ledger:?}"
         );
-        report
+        let internal = internal.into_iter().map(|(_, fault)| fault);
+        ScanReport {
+            ledger,
+            internal: internal.chain(of_merges).collect(),
+            interrupted: self.progress.is_interrupted(),
+        }
     }
 }
 
@@ -147,31 +128,28 @@ struct Pass<'p, C: Consumer> {
     consumer: &'p C,
     units: &'p Units<'p>,
     failures: &'p [Failures],
+    settling: &'p Settling<'p, C::Share>,
 }
 
 /// What one worker has at its end.
-struct WorkerEnd<S> {
-    /// By fork and first unit.
-    shares: Vec<(usize, u64, S)>,
+#[derive(Default)]
+struct WorkerEnd {
     ledger: Ledger,
     internal: Vec<(u64, InternalFault)>,
 }
 
 impl<C: Consumer> Pass<'_, C> {
-    fn work(&self) -> WorkerEnd<C::Share> {
+    fn work(&self) -> WorkerEnd {
         let mut worker = Worker {
             pass: self,
             cursor: Cursor::default(),
             at_hand: AtHand::Nothing,
-            end: WorkerEnd {
-                shares: Vec::new(),
-                ledger: Ledger::default(),
-                internal: Vec::new(),
-            },
+            end: WorkerEnd::default(),
         };
         let mut buffer = AlignedBuffer::new(usize::try_from(WINDOW_BYTES).unwrap_or(0));
         while let Some(unit) = self.units.claim() {
             worker.unit(&unit, &mut buffer);
+            self.settling.unit_ended(unit.fork);
         }
         worker.leave_fork();
         worker.end
@@ -192,7 +170,7 @@ struct Worker<'w, C: Consumer> {
     pass: &'w Pass<'w, C>,
     cursor: Cursor,
     at_hand: AtHand<C::Worker, C::Share>,
-    end: WorkerEnd<C::Share>,
+    end: WorkerEnd,
 }
 
 /// A stretch of bytes of one unit that did not come, as long as the reason stays the same.
@@ -255,6 +233,7 @@ impl<C: Consumer> Worker<'_, C> {
         }));
         match begun {
             Ok(leg) => {
+                self.pass.settling.enter(unit.fork);
                 self.at_hand = AtHand::InFork(unit.fork, unit.number, leg);
                 true
             }
@@ -269,8 +248,12 @@ impl<C: Consumer> Worker<'_, C> {
     fn leave_fork(&mut self) {
         match std::mem::replace(&mut self.at_hand, AtHand::Nothing) {
             AtHand::InFork(fork, first_unit, leg) => {
-                self.end.shares.push((fork, first_unit, leg.share));
-                self.at_hand = AtHand::Idle(leg.worker);
+                let Leg { worker, share } = leg;
+                let Pass {
+                    settling, consumer, ..
+                } = self.pass;
+                settling.leave(*consumer, fork, first_unit, share);
+                self.at_hand = AtHand::Idle(worker);
             }
             other => self.at_hand = other,
         }

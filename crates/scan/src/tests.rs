@@ -339,3 +339,17 @@ fn work_on_items_comes_in_their_order_and_a_failure_is_one_items_own() {
         .collect();
     assert_eq!(words, ["1", "12", "three is planted", "34"]);
 }
+
+#[test]
+fn shares_meet_in_the_order_of_forks_while_the_scan_goes_on() {
+    let paths: Vec<String> = (0..500).map(|node| format!("base/5/{node}")).collect();
+    let lens: Vec<(&str, u64)> = paths.iter().map(|path| (path.as_str(), BLOCK)).collect();
+    let source = Files::new(&lens);
+    let forks: Vec<ForkFiles> = (0..500).map(|node| fork(node, BLOCK)).collect();
+    for threads in [1, 4] {
+        let notes = Notes::default();
+        run(&source, &forks, threads, &notes);
+        let merged: Vec<usize> = blocks(&notes).into_iter().map(|(fork, _)| fork).collect();
+        assert_eq!(merged, (0..500).collect::<Vec<_>>());
+    }
+}

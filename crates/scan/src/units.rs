@@ -96,6 +96,15 @@ impl<'a> Units<'a> {
         self.count
     }
 
+    /// Units of one fork.
+    pub(crate) fn count_of(&self, fork: usize) -> u64 {
+        let at = self
+            .stretches
+            .partition_point(|stretch| stretch.fork < fork);
+        let own = self.stretches.get(at).filter(|own| own.fork == fork);
+        own.map_or(0, |own| own.of_fork.1 - own.of_fork.0)
+    }
+
     /// The next one that nobody has.
     pub(crate) fn claim(&self) -> Option<Unit<'a>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
