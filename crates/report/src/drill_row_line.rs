@@ -4,8 +4,8 @@ use pgclinic_model::document::{DrillRow, ServerAnswer};
 
 use crate::words::{clean, place_inside};
 
-/// What was hurt and where, what check found and what the server said. One line without a line feed, safe for a
-/// terminal.
+/// What was hurt and where, what check found and what the server said. One line without a line
+/// feed, safe for a terminal.
 pub fn drill_row_line(row: &DrillRow) -> String {
     let inside = place_inside(&row.place);
     let place = match inside.is_empty() {

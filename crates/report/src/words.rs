@@ -299,7 +299,8 @@ pub(crate) fn beside(target: &Target) -> &'static str {
     }
 }
 
-/// What a drill of the default set leaves out, to be put after its score; nothing for any other drill.
+/// What a drill of the default set leaves out, to be put after its score; nothing for any other
+/// drill.
 pub(crate) fn left_out(document: &DrillDocument) -> String {
     match document.left_out {
         0 => String::new(),

@@ -49,7 +49,8 @@ pub fn injuries() -> &'static [Injury] {
     INJURIES
 }
 
-/// Every injury with its family, the name of the file that it stands in, in the order of [`injuries`].
+/// Every injury with its family, the name of the file that it stands in, in the order of
+/// [`injuries`].
 pub fn injuries_by_family() -> impl Iterator<Item = (&'static str, &'static Injury)> {
     FAMILIES.iter().copied().zip(INJURIES)
 }

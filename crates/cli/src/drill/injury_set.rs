@@ -30,9 +30,9 @@ impl InjurySet<'_> {
     }
 }
 
-/// The register alone decides, so that a new family or kind is shown without a line here: the first injury of each
-/// family, and the first that is made for one kind of page or file only. Those for the large filling are all there:
-/// who asks for that filling asks for them.
+/// The register alone decides, so that a new family or kind is shown without a line here: the
+/// first injury of each family, and the first that is made for one kind of page or file only.
+/// Those for the large filling are all there: who asks for that filling asks for them.
 fn default_injuries() -> Vec<&'static Injury> {
     let (mut families, mut kinds) = (BTreeSet::new(), BTreeSet::new());
     let mut chosen = Vec::new();

@@ -51,7 +51,8 @@ pub(crate) struct DrillPlan {
     pub(crate) left_out: u64,
 }
 
-/// Plans the injuries of a set. One that finds no page to hurt is a failure, unless it needs `--large`.
+/// Plans the injuries of a set. One that finds no page to hurt is a failure, unless it needs
+/// `--large`.
 pub(crate) fn plan(
     targets: &InjuryTargets<'_>,
     seed: u64,
@@ -115,8 +116,8 @@ pub(crate) fn left_over(planned: &[Planned], rows: &[DrillRow]) -> Vec<NotRun> {
     left
 }
 
-/// Runs all rows on `threads` copies at once; `step` is given each row when it is done. Interrupted, the rows so
-/// far come back.
+/// Runs all rows on `threads` copies at once; `step` is given each row when it is done.
+/// Interrupted, the rows so far come back.
 pub(crate) fn run(
     ward: &Ward<'_>,
     planned: &[Planned],

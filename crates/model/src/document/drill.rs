@@ -88,7 +88,8 @@ pub struct DrillDocument {
     pub rows: Vec<DrillRow>,
     /// What was not run.
     pub not_run: Vec<NotRun>,
-    /// Rows that only `--all` makes: injuries beyond one of each family and of each kind of page or file.
+    /// Rows that only `--all` makes: injuries beyond one of each family and of each kind of page
+    /// or file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
     /// Every expectation held.

@@ -31,7 +31,8 @@ mod visibility_map;
 mod wal;
 mod whole_page;
 
-/// Declares the list of injuries, and beside it the family of each: the name of the file that it stands in.
+/// Declares the list of injuries, and beside it the family of each: the name of the file that it
+/// stands in.
 macro_rules! registry {
     ($($family:ident :: $INJURY:ident),* $(,)?) => {
         /// Every injury, in the order of a page and then of the files.
