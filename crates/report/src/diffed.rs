@@ -26,7 +26,8 @@ pub(crate) fn is_good(verdict: DiffVerdict) -> bool {
     matches!(verdict, DiffVerdict::Same | DiffVerdict::Explained)
 }
 
-/// `12 of 5,432 blocks differ in 3 files; 7 blocks in hints or unused space only; B is older; compared 42.4 MiB twice in 0.1 s`.
+/// `12 of 5,432 blocks differ in 3 files; 7 blocks in hints or unused space only; B is older;
+/// compared 42.4 MiB twice in 0.1 s`.
 pub(crate) fn extent(document: &DiffDocument) -> String {
     let counts = document.counts();
     let differ = counts.iter().filter(|(way, _)| *way != Difference::Hints);

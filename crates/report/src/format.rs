@@ -55,7 +55,8 @@ pub trait Format: Sync {
     /// What `--format` calls it.
     fn name(&self) -> &'static str;
 
-    /// It has a way to write documents of this schema. What it lacks is refused before the work that would make the document.
+    /// It has a way to write documents of this schema. What it lacks is refused before the work
+    /// that would make the document.
     fn renders(&self, _schema: &str) -> bool {
         true
     }

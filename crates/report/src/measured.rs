@@ -58,7 +58,8 @@ pub(crate) fn value(number: f64, unit: &str) -> String {
 /// Ratios beyond this say that one side is next to nothing, and no more.
 const RATIO_MAX: f64 = 10_000.0;
 
-/// Equal runs that differ by more than this many times are so close to zero that they have no ratio.
+/// Equal runs that differ by more than this many times are so close to zero that they have no
+/// ratio.
 const NOISE_MAX: f64 = 10.0;
 
 /// A ratio: `1.73`; `over 10,000` where one side is next to nothing.
@@ -220,7 +221,8 @@ pub(crate) fn runs(runs: &[RunSummary]) -> String {
     text
 }
 
-/// The raw file of a run as a link that stays inside the experiment's folder; `None` for anything else.
+/// The raw file of a run as a link that stays inside the experiment's folder; `None` for anything
+/// else.
 pub(crate) fn link(path: &str) -> Option<String> {
     let inside = path
         .split('/')

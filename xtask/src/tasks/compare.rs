@@ -165,7 +165,9 @@ impl Pair<'_> {
     fn injuries(&self, wanted: u64) -> Result<Vec<String>, String> {
         let listed = shell::capture(Command::new(self.programs[0]).args(["injure", "--list"]))?;
         let names = listed.lines().filter(|line| !line.starts_with(' '));
-        let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+        let names: Vec<&str> = names
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
         let step = names.len() / usize::try_from(wanted.max(1)).unwrap_or(1);
         let spread = names.iter().step_by(step.max(1));
         let count = usize::try_from(wanted).unwrap_or(usize::MAX);
@@ -182,7 +184,10 @@ impl Pair<'_> {
         let copy = self.scratch.path().join(format!("copy-{number}"));
         let mut command = Command::new(self.programs[0]);
         command.arg("injure").arg(cluster);
-        command.args(["--injury", injury]).arg("--copy-to").arg(&copy);
+        command
+            .args(["--injury", injury])
+            .arg("--copy-to")
+            .arg(&copy);
         let done = shell::output(&mut command)?.status.success();
         if !done && copy.exists() {
             std::fs::remove_dir_all(&copy).map_err(at(&copy))?;
@@ -229,7 +234,11 @@ fn add_files(
             continue;
         }
         let bytes = std::fs::read(&path).map_err(at(&path))?;
-        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
         let text = match serde_json::from_slice::<Value>(&bytes) {
             Ok(document) => timeless(document).to_string(),
             // The page shows the seconds that it took.

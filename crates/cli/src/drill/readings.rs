@@ -105,8 +105,9 @@ fn readings_of(relation: &Relation, catalog: &Catalog) -> Vec<Reading> {
     statements.into_iter().map(reading).collect()
 }
 
-/// Statements that read all of an index of a user's table. The others of the table are put out of the way until the
-/// transaction is rolled back. Nothing where the order that it gives cannot be asked for in plain words.
+/// Statements that read all of an index of a user's table. The others of the table are put out of
+/// the way until the transaction is rolled back. Nothing where the order that it gives cannot be
+/// asked for in plain words.
 fn scan_of(relation: &Relation, catalog: &Catalog) -> Option<String> {
     let index = relation.index.as_ref()?;
     let table = catalog.relations.get(&index.table)?;
@@ -151,8 +152,8 @@ fn key_names<'a>(
     })
 }
 
-/// What to order by, so that the index is read from its beginning, or from its end. Nothing for an order that is not
-/// the one of the columns' types and collations.
+/// What to order by, so that the index is read from its beginning, or from its end. Nothing for an
+/// order that is not the one of the columns' types and collations.
 fn order(index: &Index, table: &Relation, from_its_end: bool) -> Option<String> {
     let plain = index
         .classes

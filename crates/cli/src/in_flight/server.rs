@@ -108,7 +108,7 @@ pub(crate) fn check_server(
     let judged = judged.map_err(|error| Failure::new(format!("{error} ({})", told.join("; "))))?;
     let document = judged.ok_or_else(|| {
         Failure::new(
-            "the control file has other sizes than the server said: it was changed meanwhile",
+            "the control file has other sizes than the server reported: it was changed meanwhile",
         )
     })?;
     Ok(of_server(document, target))

@@ -3,7 +3,7 @@
 use pgclinic_format::attribute::AttributeFaultKind;
 use pgclinic_format::varlena::{VARTAG_ONDISK, VarlenaFault};
 use pgclinic_format::{AttributeFault, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::digest::{Algorithm, hex};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::backup_files::{BackupPlaces, counts};
 use crate::check::ClusterCheck;

@@ -1,8 +1,8 @@
 //! A base backup holds a file that its manifest does not name.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::backup_files::{BackupPlaces, for_each_file};
 use crate::check::ClusterCheck;

@@ -1,9 +1,9 @@
 //! A file that the manifest of a base backup names is not there.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_source::SourceErrorKind;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use crate::backup_files::{BackupPlaces, counts};
 use crate::check::ClusterCheck;

@@ -1,10 +1,10 @@
 //! `backup_label` cannot be read.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::file_place;
 use pgclinic_cluster::wal::LabelState;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

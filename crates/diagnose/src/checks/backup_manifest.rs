@@ -1,11 +1,11 @@
 //! The manifest of a base backup cannot be used, or belongs to another backup.
 
+use pgclinic_cluster::file_place;
 use pgclinic_cluster::{Cluster, MANIFEST, ManifestState};
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

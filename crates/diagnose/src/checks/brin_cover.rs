@@ -11,8 +11,8 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{
     Attribute, Attributes, BlockNo, ColumnLayout, HeapTuple, Page, Varlena, varlena,
 };
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::brin::{Cover, Map, Stored, payload};
 use crate::check::ForkCx;

@@ -1,7 +1,7 @@
 //! The map of a BRIN index and its summaries contradict each other.
 //!
-//! Truth: `src/backend/access/brin/{brin_revmap.c,brin_pageops.c}`. A summary and its place in the map are
-//! written together, so that no crash leaves one without the other.
+//! Truth: `src/backend/access/brin/{brin_revmap.c,brin_pageops.c}`. A summary and its place in the
+//! map are written together, so that no crash leaves one without the other.
 
 use pgclinic_format::brin::{
     BrinTuple, PAGE_REGULAR, PAGE_REVMAP, map_entry, map_entry_at, page_type,
@@ -9,8 +9,8 @@ use pgclinic_format::brin::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::brin::{Map, Stored};
 use crate::findings::{Draft, Findings};

@@ -5,7 +5,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::brin::{Meta, PAGE_META, PAGES_PER_RANGE_MAX, page_type};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -12,13 +12,13 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
-use pgclinic_model::document;
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use pgclinic_model::document;
 
 /// A downlink that leads to the wrong page.
 pub const BTREE_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/btree-downlink.md"));
@@ -249,8 +249,8 @@ impl Descent<'_> {
         true
     }
 
-    /// Half dead, the right half of an unfinished split, or the inner part of a branch whose leaf is
-    /// half dead.
+    /// Half dead, the right half of an unfinished split, or the inner part of a branch whose leaf
+    /// is half dead.
     fn may_lack_downlink(&mut self, child: &Child) -> bool {
         if child.flags & BTP_HALF_DEAD != 0 || self.split_waits {
             return true;

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use pgclinic_format::Page;
 use pgclinic_format::btree::{BtreePage, BtreeTuple, HEAP_KEY_SPACE_VERSION, Meta};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::btree::{KeyOrder, Tie};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};

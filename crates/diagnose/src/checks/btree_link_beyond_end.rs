@@ -5,7 +5,7 @@
 use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

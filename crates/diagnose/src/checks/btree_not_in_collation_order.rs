@@ -19,7 +19,8 @@ use crate::relation_check::{RelationCheck, RelationCx};
 /// `BTP_LEAF`, and what takes a page out of the tree: `BTP_DELETED`, `BTP_META`, `BTP_HALF_DEAD`.
 const LEAF: u16 = 0x0001;
 const OUTSIDE: u16 = 0x0004 | 0x0008 | 0x0010;
-/// In a pivot's row number: how many columns it kept. With this bit the tuple is no pivot but a list.
+/// In a pivot's row number: how many columns it kept. With this bit the tuple is no pivot but a
+/// list.
 const OFFSET_MASK: u16 = 0x0FFF;
 const IS_POSTING: u16 = 0x2000;
 /// Pairs that are asked at once, and their bytes.

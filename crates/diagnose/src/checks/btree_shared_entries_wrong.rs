@@ -1,7 +1,7 @@
 //! The meta page of a btree lets equal keys share an entry where equal keys need not look alike.
 //!
-//! Truth: `_bt_allequalimage` in `src/backend/access/nbtree/nbtutils.c`, `bt_index_check_internal` in
-//! `contrib/amcheck/verify_nbtree.c`.
+//! Truth: `_bt_allequalimage` in `src/backend/access/nbtree/nbtutils.c`, `bt_index_check_internal`
+//! in `contrib/amcheck/verify_nbtree.c`.
 
 use pgclinic_format::Page;
 use pgclinic_format::btree::{BTP_META, Meta};

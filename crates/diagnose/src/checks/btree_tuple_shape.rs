@@ -7,8 +7,8 @@ use pgclinic_format::Page;
 use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::btree::KeyOrder;
 use crate::check::{PageCheck, PageClass, PageCx, Wants};

@@ -1,12 +1,13 @@
-//! `pg_class` and `pg_attribute` do not agree on the columns of a relation, or `pg_class` and `pg_index` on its indexes.
+//! `pg_class` and `pg_attribute` do not agree on the columns of a relation, or `pg_class` and
+//! `pg_index` on its indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Relation, RowState};
-use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 use pgclinic_format::Oid;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::catalog_rows::CatalogTables;
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -76,7 +77,10 @@ fn missing_numbers(
         if let Some(numbers) = missing.get_mut(&oid) {
             numbers.remove(&number);
         }
-        let Some(own) = relations.get(&oid).filter(|_| row.state == RowState::Visible) else {
+        let Some(own) = relations
+            .get(&oid)
+            .filter(|_| row.state == RowState::Visible)
+        else {
             return;
         };
         if number > own.relnatts || number == 0 {

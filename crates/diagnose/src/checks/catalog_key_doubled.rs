@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use pgclinic_cluster::{RawRow, Relation, RowState};
 use pgclinic_format::{BlockNo, Oid};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::catalog_rows::{CatalogTable, CatalogTables};
 use crate::check::{DatabaseCheck, DatabaseCx};
@@ -134,7 +134,8 @@ fn key_columns(table: &CatalogTable<'_>, index: &Relation) -> Option<Vec<usize>>
     keys.iter().map(column).collect()
 }
 
-/// The bytes that make two keys the same; nothing when one of them is null or is not in the row itself.
+/// The bytes that make two keys the same; nothing when one of them is null or is not in the row
+/// itself.
 fn key(table: &CatalogTable<'_>, columns: &[usize], row: &RawRow<'_>) -> Option<Vec<u8>> {
     const NAME: Oid = 19;
     let mut key = Vec::new();

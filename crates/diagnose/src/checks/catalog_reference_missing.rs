@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{RawRow, RowState};
-use pgclinic_format::oid::{PG_CLASS, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, PG_SUBSCRIPTION};
 use pgclinic_format::Oid;
+use pgclinic_format::oid::{PG_CLASS, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, PG_SUBSCRIPTION};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
 
@@ -184,7 +184,8 @@ impl<'a> Lookup<'a, '_> {
                 if let Some(oid) = table.column("oid").and_then(|index| row.u32(index)) {
                     draft = draft.fact("row_oid", oid);
                 }
-                // `DROP SUBSCRIPTION` leaves the comment on what it drops behind (`subscriptioncmds.c`).
+                // `DROP SUBSCRIPTION` leaves the comment on what it drops behind
+                // (`subscriptioncmds.c`).
                 if harmless && dangling.target == Some(PG_SUBSCRIPTION) {
                     draft = draft.severity(Severity::Note);
                 } else if harmless {
@@ -300,7 +301,8 @@ impl<'a> Lookup<'a, '_> {
             .then(|| no_attribute(column, i64::from(number), &relation.qualified_name()))
     }
 
-    /// The end of a row of `pg_shdepend` that belongs to the database at hand; every other row does.
+    /// The end of a row of `pg_shdepend` that belongs to the database at hand; every other row
+    /// does.
     fn is_ours(&self, row: &RawRow<'_>, own: ObjectColumns, columns: &Columns) -> bool {
         let Some(dbid) = columns.database else {
             return true;

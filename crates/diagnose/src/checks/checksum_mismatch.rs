@@ -1,7 +1,7 @@
 //! The stored checksum is not the one of the bytes.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{Checksum, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -27,7 +27,8 @@ impl PageCheck for ChecksumMismatch {
             return;
         };
         let stored = page.pd_checksum();
-        let message = format!("stored checksum {stored} does not match computed checksum {computed}");
+        let message =
+            format!("stored checksum {stored} does not match computed checksum {computed}");
         let draft = Draft::new(&CHECKSUM_MISMATCH, message).bytes(8, 10);
         out.add(draft.fact("stored", stored).fact("computed", computed));
     }

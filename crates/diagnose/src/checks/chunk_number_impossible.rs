@@ -2,7 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::toast::MAX_VALUE_BYTES;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};

@@ -1,7 +1,7 @@
 //! A chunk is empty, or larger than any chunk.
 
 use pgclinic_format::{Page, Varlena};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};

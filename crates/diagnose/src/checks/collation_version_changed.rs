@@ -6,10 +6,10 @@ use pgclinic_cluster::{Catalog, Cluster, Collation, CollationVersion, Index, Rel
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::order::Unordered;
-use serde_json::{Value, json};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
-use pgclinic_model::plan::{Safety};
-use pgclinic_model::{Rule};
+use pgclinic_model::plan::Safety;
+use serde_json::{Value, json};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

@@ -3,8 +3,8 @@
 use pgclinic_format::toast::MAX_VALUE_BYTES;
 use pgclinic_format::varlena::Compressed;
 use pgclinic_format::{Page, Varlena};
-use pgclinic_model::document::{Kind};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Kind;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -1,9 +1,9 @@
 //! The checksum of `global/pg_control` is wrong.
 
+use pgclinic_cluster::file_place;
 use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
 
 use super::control_file_unreadable::CONTROL_FILE;
 use crate::check::ClusterCheck;

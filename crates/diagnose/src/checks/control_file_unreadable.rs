@@ -2,12 +2,12 @@
 //!
 //! Truth: `ReadControlFile` in `src/backend/access/transam/xlog.c`.
 
+use pgclinic_cluster::file_place;
 use pgclinic_cluster::{Cluster, ControlState};
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, seal};
-use pgclinic_source::{SourceError, SourceErrorKind, read_all};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
+use pgclinic_source::{SourceError, SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

@@ -5,7 +5,7 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{LinePointer, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -1,9 +1,9 @@
 //! A database whose row in `pg_database` is lost.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::file_place;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

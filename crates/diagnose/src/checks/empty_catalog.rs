@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::{Cluster, Database};
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
-use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -85,8 +85,8 @@ impl DatabaseCheck for EmptyCatalog {
     }
 }
 
-/// Folders that only a crash or an interrupted `DROP DATABASE` left behind may hold empty files. With
-/// `pg_database` itself lost, no name is known and every folder counts.
+/// Folders that only a crash or an interrupted `DROP DATABASE` left behind may hold empty files.
+/// With `pg_database` itself lost, no name is known and every folder counts.
 fn lives(known: Option<&Database>, cluster: &Cluster) -> bool {
     let nameless = cluster
         .databases

@@ -3,8 +3,8 @@
 use pgclinic_cluster::{ForkFiles, RelKind, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::RelKind;
 use pgclinic_format::Fork;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use super::empty_index::no_first_block_words;
 use crate::check::{DatabaseCheck, DatabaseCx};

@@ -14,9 +14,9 @@ use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::gin::{META_BLOCK, Meta};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Level, NotChecked};
-use pgclinic_model::plan::{Safety};
-use pgclinic_model::{Rule};
+use pgclinic_model::plan::Safety;
 
 use crate::check::ForkCx;
 use crate::entries::columns::{KeyColumns, KeyDifference};
@@ -289,7 +289,8 @@ impl Look<'_> {
         }
     }
 
-    /// The block is all zero or not there, which the rules zeroed-page and file-truncated tell once.
+    /// The block is all zero or not there, which the rules zeroed-page and file-truncated tell
+    /// once.
     fn is_lost(&self, block: BlockNo) -> bool {
         let table = self.relation.fork;
         let zeroed = self.relation.neighbours.zeroed_in(table);

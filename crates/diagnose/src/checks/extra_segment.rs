@@ -1,8 +1,8 @@
 //! Pages behind the place where the server takes the relation to end.
 
 use pgclinic_cluster::Segment;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

@@ -2,9 +2,9 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork};
-use pgclinic_model::document::{Level};
-use pgclinic_model::plan::{Safety};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
+use pgclinic_model::plan::Safety;
 
 use crate::checks::map_beyond_end::last_marked_beyond;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
@@ -51,7 +51,8 @@ impl RelationCheck for FileTruncated {
         let is_denied = witnesses.iter().any(IndexWitness::denies_all);
         match (marked, leading.as_slice()) {
             (None, []) => {}
-            // An index that would know rows there knows none: the map is of another day, and told as such.
+            // An index that would know rows there knows none: the map is of another day, and told
+            // as such.
             (Some(_), []) if is_denied => {}
             (None, indexes) if is_denied || is_a_single_entry(indexes, end) => {
                 accuse(indexes, end, out);
@@ -73,8 +74,8 @@ fn marked_beyond(relation: &RelationCx<'_>) -> Option<BlockNo> {
     Some(marked)
 }
 
-/// One entry of one index that leads far behind the end is rather wrong itself: rows stood in all the
-/// blocks before it, or most of them.
+/// One entry of one index that leads far behind the end is rather wrong itself: rows stood in all
+/// the blocks before it, or most of them.
 fn is_a_single_entry(indexes: &[&IndexWitness<'_>], end: u64) -> bool {
     match indexes {
         [only] => only.entries == 1 && u64::from(only.highest) > end,

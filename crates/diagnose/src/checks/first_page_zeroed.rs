@@ -3,8 +3,8 @@
 use pgclinic_cluster::{RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -55,7 +55,8 @@ impl PageCheck for FirstPageZeroed {
     }
 }
 
-/// An index that is still being built has no pages that count, and those of extensions may begin as they like.
+/// An index that is still being built has no pages that count, and those of extensions may begin as
+/// they like.
 fn must_begin_with_a_page(relation: &Relation) -> bool {
     let is_ready = relation.index.as_ref().is_none_or(|index| index.ready);
     match relation.kind {
@@ -73,7 +74,8 @@ fn first_page(relation: &Relation) -> &'static str {
     }
 }
 
-/// The planner reads the meta page of a btree, so that every statement on its table fails; others fail in a scan.
+/// The planner reads the meta page of a btree, so that every statement on its table fails; others
+/// fail in a scan.
 fn server_words(relation: &Relation, fork: Fork) -> Option<String> {
     let name = &relation.name;
     match (relation.kind, relation.access_method) {

@@ -1,14 +1,15 @@
 //! The tree on a page of a free space map contradicts itself.
 //!
-//! What the map says about the heap is not compared: it lags behind, it is not in the WAL, and after a crash it may
-//! speak of blocks that were never made. The server asks the page itself before it uses the room.
+//! What the map says about the heap is not compared: it lags behind, it is not in the WAL, and
+//! after a crash it may speak of blocks that were never made. The server asks the page itself
+//! before it uses the room.
 //!
 //! Truth: `src/backend/storage/freespace/README`.
 
 use pgclinic_format::Page;
 use pgclinic_format::free_space_map::{NODES_AT, tree_faults};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -1,10 +1,11 @@
-//! An entry of a GIN index cannot be read, or its rows are not as many or not in the order that they must be.
+//! An entry of a GIN index cannot be read, or its rows are not as many or not in the order that
+//! they must be.
 //!
 //! Truth: `GinFormTuple` and `ginReadTuple` in `src/backend/access/gin/ginentrypage.c`.
 
 use pgclinic_format::Page;
 use pgclinic_format::gin::{EntryTuple, KeyShape, OFFSET_MAX, PageKind, Posting, PostingRows};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -5,7 +5,7 @@
 use pgclinic_format::gin::{DATA_AT, Meta, PageKind, Posting, PostingItem, posting_items};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -51,7 +51,8 @@ impl PageCheck for GinLinkBeyondEnd {
     }
 }
 
-/// What a page links to but its right neighbour: what it is, the block, where that stands, of which entry.
+/// What a page links to but its right neighbour: what it is, the block, where that stands, of which
+/// entry.
 fn links(page: Page<'_>, kind: PageKind) -> Vec<(&'static str, BlockNo, usize, Option<u16>)> {
     let at_item = |item| {
         let pointer = page.line_pointer(item);

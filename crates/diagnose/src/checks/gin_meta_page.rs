@@ -6,7 +6,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{Meta, PageKind};
 use pgclinic_format::types::INVALID_BLOCK;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -5,7 +5,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{GIN_LIST_FULLROW, KeyShape, Opaque, PageKind};
 use pgclinic_format::types::Tid;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -8,7 +8,7 @@ use pgclinic_format::gin::{
 };
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::types::Tid;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -3,8 +3,8 @@
 //! Truth: `src/backend/access/gin/{README,ginbtree.c,ginentrypage.c,gindatapage.c}`.
 
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::findings::Findings;
 use crate::gin::Walk;

@@ -1,4 +1,5 @@
-//! The pages of a GiST index do not make one balanced tree, or a page sticks out of its downlink's key.
+//! The pages of a GiST index do not make one balanced tree, or a page sticks out of its downlink's
+//! key.
 //!
 //! Truth: `src/backend/access/gist/README`, `gistgetadjusted` and `gistMakeUnionItVec` in
 //! `src/backend/access/gist/gistutil.c`.

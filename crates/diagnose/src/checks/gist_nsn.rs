@@ -5,7 +5,7 @@
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
 use pgclinic_format::gist::GistPage;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{ForkCx, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -6,7 +6,7 @@
 use pgclinic_format::gist::{self, F_DELETED, F_FOLLOW_RIGHT, F_HAS_GARBAGE, F_LEAF, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -7,7 +7,7 @@ use pgclinic_format::gist::{GistItem, GistPage, TUPLE_IS_INVALID, TUPLE_IS_VALID
 use pgclinic_format::index_tuple::INDEX_AM_RESERVED_BIT;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, LpFlags, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

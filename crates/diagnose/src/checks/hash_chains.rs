@@ -1,7 +1,7 @@
 //! The pages of a hash index against its meta page and against each other.
 //!
-//! One walk along the chain of every bucket, then one over the overflow pages that no chain reached. Memory: a bit
-//! an overflow page.
+//! One walk along the chain of every bucket, then one over the overflow pages that no chain
+//! reached. Memory: a bit an overflow page.
 //!
 //! Truth: `src/backend/access/hash/README`, `hashovfl.c`, `hashpage.c`.
 

@@ -1,9 +1,10 @@
 //! An entry of a hash index has another hash code than the value of its row.
 //!
-//! Entries are sorted by row, so that the table is read once from its beginning to its end. Memory: a share of the
-//! budget; what does not fit is sorted on disk.
+//! Entries are sorted by row, so that the table is read once from its beginning to its end. Memory:
+//! a share of the budget; what does not fit is sorted on disk.
 //!
-//! Truth: `src/backend/access/hash/hashfunc.c`; a row's chain: `src/backend/access/heap/README.HOT`.
+//! Truth: `src/backend/access/hash/hashfunc.c`; a row's chain:
+//! `src/backend/access/heap/README.HOT`.
 
 use std::io;
 
@@ -15,9 +16,9 @@ use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_spill::SortedRuns;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
@@ -209,7 +210,8 @@ enum Verdict {
     Other(u32),
 }
 
-/// All versions of a row on its page: an index made later than an update holds only what came after it.
+/// All versions of a row on its page: an index made later than an update holds only what came after
+/// it.
 fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key<'_>) -> Verdict {
     let mut offset = found.offset;
     let mut other = None;

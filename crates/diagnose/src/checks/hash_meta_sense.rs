@@ -6,7 +6,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::hash::{self, BUCKET_MAX, Meta, SPLITPOINTS_MAX};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

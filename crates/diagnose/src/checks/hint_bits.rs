@@ -6,7 +6,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, MultiXactId, Page, Xid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;
@@ -46,7 +46,8 @@ impl PageCheck for HintBits {
         true
     }
 
-    /// A frozen row keeps the number of any transaction it once had, of which the log tells nothing.
+    /// A frozen row keeps the number of any transaction it once had, of which the log tells
+    /// nothing.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
         let Some(fates) = Fates::of(cx.fork) else {
             return;

@@ -1,7 +1,7 @@
 //! `t_hoff` lies behind the last byte of the tuple.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -2,7 +2,7 @@
 
 use pgclinic_format::heap_tuple::HEAP_HASNULL;
 use pgclinic_format::{HeapTuple, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -5,7 +5,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, Page, Xid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -6,7 +6,7 @@ use pgclinic_format::Page;
 use pgclinic_format::index_page::{
     AccessMethod, PageKindFault, method_of_page_id, page_kind_fault,
 };
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -60,7 +60,8 @@ fn draft(method: AccessMethod, fault: PageKindFault, page: Page<'_>, cx: &PageCx
     }
 }
 
-/// Only what the meta page of a btree or hash index brings about is certain: planning or a scan reads it first.
+/// Only what the meta page of a btree or hash index brings about is certain: planning or a scan
+/// reads it first.
 fn server_words(method: AccessMethod, fault: PageKindFault, cx: &PageCx<'_>) -> Option<String> {
     let name = &cx.fork.relation?.name;
     let not_a_btree = cx.block == 0

@@ -7,8 +7,8 @@ use pgclinic_cluster::{ForkFiles, RelKind, Relation, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{BlockNo, Fork, Page};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

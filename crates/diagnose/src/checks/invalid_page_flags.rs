@@ -2,7 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::PD_VALID_FLAG_BITS;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

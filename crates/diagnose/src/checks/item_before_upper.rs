@@ -1,7 +1,7 @@
 //! A line pointer names bytes before `pd_upper`, where no item can be.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -2,7 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::types::MAXALIGN;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -2,7 +2,7 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{LpFlags, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pgclinic_format::{LinePointer, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -1,7 +1,7 @@
 //! `pd_lower` lies behind `pd_upper`: line pointers and items would overlap.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Page;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -45,8 +45,9 @@ impl PageCheck for LsnBeyondWal {
     }
 }
 
-/// Pages of unlogged and temporary relations count their changes in other ways. And who builds an index or fills a table anew writes
-/// its pages past the buffers, before their WAL: after a crash they are ahead of it, in a file that no committed row of `pg_class` names.
+/// Pages of unlogged and temporary relations count their changes in other ways. And who builds an
+/// index or fills a table anew writes its pages past the buffers, before their WAL: after a crash
+/// they are ahead of it, in a file that no committed row of `pg_class` names.
 fn is_logged(cx: &PageCx<'_>) -> bool {
     if cx.fork.files.temporary.is_some() {
         return false;

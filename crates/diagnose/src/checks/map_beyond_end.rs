@@ -3,9 +3,9 @@
 use pgclinic_cluster::{Build, ForkFiles, read_block};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_source::Source;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -84,7 +84,8 @@ fn beyond(
     Some((page, marked, blocks))
 }
 
-/// The last page of a map that marks a block behind the end of a table of so many blocks, and that block.
+/// The last page of a map that marks a block behind the end of a table of so many blocks, and that
+/// block.
 pub(crate) fn last_marked_beyond(
     source: &dyn Source,
     map: &ForkFiles,

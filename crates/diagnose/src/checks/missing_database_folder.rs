@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::Database;
 use pgclinic_format::Oid;
-use pgclinic_source::Presence;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
-use pgclinic_model::{Rule};
+use pgclinic_source::Presence;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Persistence, Relation};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_source::Presence;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -77,7 +77,8 @@ impl DatabaseCheck for MissingFile {
     }
 }
 
-/// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole: both are told elsewhere.
+/// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole:
+/// both are told elsewhere.
 fn is_absent(cx: &DatabaseCx<'_>, inventory: &Inventory<'_>, relation: &Relation) -> bool {
     let Some(home) = inventory.home(relation) else {
         return true;

@@ -2,9 +2,9 @@
 
 use pgclinic_cluster::{Persistence, RelKind};
 use pgclinic_format::Fork;
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_source::Presence;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

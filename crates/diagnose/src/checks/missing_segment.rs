@@ -1,7 +1,7 @@
 //! A gap between the segments of a fork.
 
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

@@ -5,7 +5,7 @@ use pgclinic_format::heap_tuple::{
     HEAP_MOVED, HEAP_MOVED_OFF, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{Page, Xid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::Fates;

@@ -3,7 +3,7 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{HeapTuple, MultiXactId, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -32,7 +32,8 @@ impl PageCheck for MultixactBounds {
         }
     }
 
-    /// Freezing looks at a multixact even when a hint says that it counts for nothing, so this does.
+    /// Freezing looks at a multixact even when a hint says that it counts for nothing, so this
+    /// does.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
         let (Some(limits), Some(relation)) = (cx.fork.reach(), cx.fork.relation) else {
             return;

@@ -3,7 +3,7 @@
 use pgclinic_cluster::{Member, MemberStatus};
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{MultiXactId, Page, Xid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::fates::Fates;

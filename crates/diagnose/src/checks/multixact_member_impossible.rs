@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{
+    Membership, StatusLimits, StatusPages, for_each_membership, status_limits,
+};
 use pgclinic_format::slru::member;
 use pgclinic_format::{StatusLog, Xid};
-use pgclinic_model::document::{Level};
-use pgclinic_cluster::status::{Membership, for_each_membership, StatusLimits, status_limits, StatusPages};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{StatusLimits, StatusPages, for_each_offset, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::member;
-use pgclinic_model::document::{Level};
-use pgclinic_cluster::status::{for_each_offset, StatusLimits, status_limits, StatusPages};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

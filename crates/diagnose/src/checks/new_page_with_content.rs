@@ -1,7 +1,7 @@
 //! `pd_upper` is 0 on a page that is not all zeros.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

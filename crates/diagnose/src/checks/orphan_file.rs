@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgclinic_format::{Oid, TwoPhase};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

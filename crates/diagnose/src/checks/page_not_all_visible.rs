@@ -7,7 +7,7 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::fates::{Fates, Updater, updater};

@@ -7,8 +7,8 @@
 use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page, Xid};
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -80,8 +80,8 @@ fn block_by_neighbours(page: Page<'_>, cx: &PageCx<'_>) -> Option<BlockNo> {
         return None;
     }
     let (previous, next, _) = btree_links(page)?;
-    // In an index that was built at once the neighbours are the blocks beside it, and need not be asked: that would be a read
-    // for each of its pages.
+    // In an index that was built at once the neighbours are the blocks beside it, and need not be
+    // asked: that would be a read for each of its pages.
     if (previous, next) == (cx.block.wrapping_sub(1), cx.block.wrapping_add(1)) {
         return None;
     }

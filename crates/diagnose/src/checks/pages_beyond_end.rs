@@ -3,13 +3,12 @@
 use pgclinic_cluster::Persistence;
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
 use crate::inventory::Inventory;
-
 
 /// The rule.
 pub static PAGES_BEYOND_END: Rule =

@@ -1,8 +1,8 @@
 //! `pd_prune_xid` names a transaction that has not begun.
 
 use pgclinic_format::Page;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -2,7 +2,7 @@
 
 use pgclinic_format::heap_tuple::HEAP_ONLY_TUPLE;
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

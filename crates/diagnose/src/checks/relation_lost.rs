@@ -1,12 +1,12 @@
 //! A relation whose row in `pg_class` is lost.
 
 use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
-use pgclinic_format::oid::{PG_CLASS};
-use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::Fork;
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 use pgclinic_cluster::{fork_place, kind_of};
-use pgclinic_model::{Rule};
+use pgclinic_format::Fork;
+use pgclinic_format::oid::PG_CLASS;
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_model::Rule;
+use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};
@@ -17,7 +17,6 @@ pub static RELATION_LOST: Rule = Rule::from_page(include_str!("../../rules/relat
 
 /// See [`RELATION_LOST`].
 pub struct RelationLost;
-
 
 impl DatabaseCheck for RelationLost {
     fn rules(&self) -> &'static [&'static Rule] {
@@ -79,8 +78,8 @@ fn draft_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Draft {
     }
 }
 
-/// Names are not found. What is reached by its number is missed by that, but nobody can say when; and a server without rows of its own
-/// catalogs says many things, or does not start.
+/// Names are not found. What is reached by its number is missed by that, but nobody can say when;
+/// and a server without rows of its own catalogs says many things, or does not start.
 fn server_words(database: &DatabaseCx<'_>, lost: &LostRelation) -> Option<String> {
     let oid = lost.oid.filter(|oid| *oid >= FIRST_NORMAL_OID)?;
     let is_user = |lost: &LostRelation| lost.oid.is_some_and(|oid| oid >= FIRST_NORMAL_OID);
@@ -127,7 +126,8 @@ fn place_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Place {
     place
 }
 
-/// Files that no relation names, where names are missing: those with numbers that only `initdb` gives belong to the system.
+/// Files that no relation names, where names are missing: those with numbers that only `initdb`
+/// gives belong to the system.
 fn report_unclaimed(database: &DatabaseCx<'_>, out: &mut Findings) {
     let catalog = database.catalog;
     let (mut files, mut bytes) = (0u64, 0u64);

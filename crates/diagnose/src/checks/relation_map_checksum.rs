@@ -2,8 +2,8 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::relation_map::MAGIC;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
 use crate::check::ClusterCheck;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use pgclinic_cluster::{Cluster, Home, fork_path};
 use pgclinic_format::relation_map::MAGIC;
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_source::SourceErrorKind;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use super::relation_map_unreadable::{homes_with_maps, map_place, readable_map};
 use crate::check::ClusterCheck;

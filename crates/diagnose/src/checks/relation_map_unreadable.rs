@@ -5,9 +5,9 @@
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
-use pgclinic_source::read_all;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
-use pgclinic_model::{Rule};
+use pgclinic_source::read_all;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

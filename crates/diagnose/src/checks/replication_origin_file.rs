@@ -1,11 +1,11 @@
 //! The progress of replication origins that the server will not read.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::file_place;
 use pgclinic_format::replication::{ReplicationFault, origin_fault};
-use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
+use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -69,7 +69,9 @@ fn told(fault: ReplicationFault) -> (String, Option<String>) {
             )),
         ),
         ReplicationFault::Checksum { stored, computed } => (
-            format!("stored checksum {stored:#010x} of the file does not match computed checksum {computed:#010x}"),
+            format!(
+                "stored checksum {stored:#010x} of the file does not match computed checksum {computed:#010x}"
+            ),
             Some(format!(
                 "replication slot checkpoint has wrong checksum {computed}, expected {stored}"
             )),

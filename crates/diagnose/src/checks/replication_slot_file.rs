@@ -1,11 +1,11 @@
 //! The state of a replication slot that the server will not read.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::file_place;
 use pgclinic_format::replication::{ReplicationFault, SLOT_HEADER_BYTES, slot_fault};
-use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked};
-use pgclinic_cluster::{file_place};
-use pgclinic_model::{Rule};
+use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -84,7 +84,9 @@ fn told(fault: ReplicationFault, path: &str) -> (String, Option<String>) {
             Some(format!("{file} has unsupported version {found}")),
         ),
         ReplicationFault::Checksum { stored, computed } => (
-            format!("stored checksum {stored:#010x} of the slot does not match computed checksum {computed:#010x}"),
+            format!(
+                "stored checksum {stored:#010x} of the slot does not match computed checksum {computed:#010x}"
+            ),
             Some(format!(
                 "checksum mismatch for {file}: is {computed}, should be {stored}"
             )),

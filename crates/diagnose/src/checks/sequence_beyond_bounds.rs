@@ -5,8 +5,8 @@
 //! `src/backend/commands/sequence.c`.
 
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use super::sequence_tuple::row_of;
 use crate::check::DatabaseCx;

@@ -2,7 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::sequence::{SEQUENCE_MAGIC, SPECIAL_BYTES, magic};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};

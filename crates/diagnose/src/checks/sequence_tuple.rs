@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pgclinic_format::sequence::COLUMNS;
 use pgclinic_format::{Attribute, Attributes, HeapTuple, LpFlags, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use super::sequence_tuple::{SequenceRow, row_of};
 use crate::check::{PageCheck, PageClass, PageCx, Wants};

@@ -1,7 +1,7 @@
 //! A segment that is not full although later ones hold pages.
 
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

@@ -1,7 +1,7 @@
 //! `pd_special` is not MAXALIGNed.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

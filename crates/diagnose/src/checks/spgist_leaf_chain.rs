@@ -5,7 +5,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -5,7 +5,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, SpgistPage, State};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -1,7 +1,9 @@
-//! The nodes of an SP-GiST index do not lead to each of its tuples once, or a value lies under the wrong node.
+//! The nodes of an SP-GiST index do not lead to each of its tuples once, or a value lies under the
+//! wrong node.
 //!
-//! First all pages are read for what they hold. Then the inner tuples are followed from the two roots; what their nodes
-//! promise of the chains of leaf tuples is sorted aside by page. Last, all leaf pages are held against that.
+//! First all pages are read for what they hold. Then the inner tuples are followed from the two
+//! roots; what their nodes promise of the chains of leaf tuples is sorted aside by page. Last, all
+//! leaf pages are held against that.
 //!
 //! Truth: `src/backend/access/spgist/README`, `spgdoinsert.c`, `spgscan.c`.
 
@@ -12,9 +14,9 @@ use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage, State};
 use pgclinic_format::types::Tid;
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 use pgclinic_spill::SortedRuns;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 
 use crate::findings::Findings;
 use crate::relation_check::{PageReader, RelationCheck, RelationCx};

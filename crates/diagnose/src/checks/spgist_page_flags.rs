@@ -1,10 +1,11 @@
 //! An SP-GiST page whose flags contradict each other or its place.
 //!
-//! Truth: `src/include/access/spgist_private.h`, `spgbuild` in `src/backend/access/spgist/spginsert.c`.
+//! Truth: `src/include/access/spgist_private.h`, `spgbuild` in
+//! `src/backend/access/spgist/spginsert.c`.
 
 use pgclinic_format::spgist::{NULL_ROOT, ROOT, SPGIST_META, SpgistPage};
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

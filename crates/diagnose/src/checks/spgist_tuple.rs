@@ -9,7 +9,7 @@ use pgclinic_format::spgist::{
 };
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -196,8 +196,8 @@ fn inner_fault(
     texts.then(|| label_fault(inner)).flatten()
 }
 
-/// Labels of texts are bytes, -1 for the end of the text and -2 for a node in between; servers before
-/// 9.5 wrote 0 for both.
+/// Labels of texts are bytes, -1 for the end of the text and -2 for a node in between; servers
+/// before 9.5 wrote 0 for both.
 fn label_fault(inner: InnerTuple<'_>) -> Option<String> {
     let mut before = None;
     for label in inner.nodes().map(|node| node.label_number()) {

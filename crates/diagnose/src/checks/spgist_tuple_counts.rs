@@ -1,11 +1,11 @@
 //! An SP-GiST page counts its redirects or placeholders wrong.
 //!
-//! Truth: `SpGistPageAddNewItem` in `src/backend/access/spgist/spgutils.c`, `vacuumRedirectAndPlaceholder`
-//! in `spgvacuum.c`.
+//! Truth: `SpGistPageAddNewItem` in `src/backend/access/spgist/spgutils.c`,
+//! `vacuumRedirectAndPlaceholder` in `spgvacuum.c`.
 
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{SpgistPage, State};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -1,10 +1,10 @@
 //! A file of `pg_xact`, `pg_multixact` or `pg_commit_ts` is not there.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_format::StatusLog;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
 use pgclinic_cluster::status::{gaps, status_limits};
+use pgclinic_format::StatusLog;
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

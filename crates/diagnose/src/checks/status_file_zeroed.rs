@@ -5,11 +5,11 @@
 //! begins, with a transaction of known end just before it.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::status::{StatusLimits, StatusPages, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::xact_status;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
-use pgclinic_cluster::status::{StatusLimits, status_limits, StatusPages};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};

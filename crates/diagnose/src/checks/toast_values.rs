@@ -1,7 +1,7 @@
 //! Long values and the rows they belong to, both ways.
 //!
-//! Truth: `heap_fetch_toast_slice` in `src/backend/access/heap/heaptoast.c`, `check_toasted_attribute`
-//! in `contrib/amcheck/verify_heapam.c`.
+//! Truth: `heap_fetch_toast_slice` in `src/backend/access/heap/heaptoast.c`,
+//! `check_toasted_attribute` in `contrib/amcheck/verify_heapam.c`.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use pgclinic_format::datum::PackedWalk;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
-use pgclinic_model::{Rule};
 
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
@@ -20,7 +20,8 @@ use crate::toast::{
     Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
 };
 
-/// Memory for sorting pointers, and for sorting runs: as much of the budget, and at least so many bytes.
+/// Memory for sorting pointers, and for sorting runs: as much of the budget, and at least so many
+/// bytes.
 const SORT_SHARE: u64 = 8;
 const SORT_BYTES_MIN: u64 = 1 << 20;
 /// Runs of a value whose blocks may explain what is wrong with it.

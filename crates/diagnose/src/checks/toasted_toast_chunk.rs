@@ -1,7 +1,7 @@
 //! A piece of a long value is itself compressed or a pointer.
 
 use pgclinic_format::{ColumnLayout, Page, Varlena};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::chunks::{Chunk, chunks};

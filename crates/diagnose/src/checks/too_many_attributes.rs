@@ -1,7 +1,7 @@
 //! A tuple stores more attributes than its relation has columns.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -10,8 +10,8 @@ use pgclinic_format::btree::{BtreePage, BtreeTuple, NO_PAGE};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::{INDEX_NULL_MASK, IndexTuple};
 use pgclinic_format::types::Tid;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};

@@ -2,7 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_HASOID_OLD, INFOMASK2_UNUSED};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -1,7 +1,7 @@
 //! A free line pointer that still names bytes.
 
 use pgclinic_format::{LpFlags, Page};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

@@ -6,8 +6,8 @@ use std::ops::Range;
 use pgclinic_cluster::Visibility;
 use pgclinic_format::datum::Prober;
 use pgclinic_format::{Attribute, HeapTuple, Page, Varlena, varlena};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Level, NotChecked};
-use pgclinic_model::{Rule};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

@@ -2,9 +2,9 @@
 //!
 //! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
 
-use pgclinic_source::{SourceErrorKind, read_all};
+use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
-use pgclinic_model::{Rule};
+use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::{DatabaseCheck, DatabaseCx};
 use crate::findings::{Draft, Findings};

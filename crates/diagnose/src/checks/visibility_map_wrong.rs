@@ -4,8 +4,8 @@ use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::visibility_map::{ALL_FROZEN, ALL_VISIBLE};
 use pgclinic_format::{HeapTuple, Page, Xid};
-use pgclinic_model::plan::{Safety};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::plan::Safety;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

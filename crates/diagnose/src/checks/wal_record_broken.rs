@@ -1,8 +1,8 @@
 //! The chain of WAL records breaks.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::Findings;

@@ -1,8 +1,8 @@
 //! A record of the WAL does not fit its checksum.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_model::document::{Level};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::Findings;

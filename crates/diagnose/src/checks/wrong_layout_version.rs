@@ -2,7 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::LAYOUT_VERSION;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -33,7 +33,8 @@ impl PageCheck for WrongLayoutVersion {
         out.add(
             Draft::new(&WRONG_LAYOUT_VERSION, message)
                 .bytes(18, 19)
-                // The server reads them all, as it does not look at the field; what refuses the page is another finding.
+                // The server reads them all, as it does not look at the field; what refuses the
+                // page is another finding.
                 .rows(0)
                 .fact("claimed_version", claimed),
         );

@@ -1,7 +1,7 @@
 //! The page size in the header is not the page's.
 
 use pgclinic_format::Page;
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -33,7 +33,8 @@ impl PageCheck for WrongPageSize {
         out.add(
             Draft::new(&WRONG_PAGE_SIZE, message)
                 .bytes(18, 20)
-                // The server reads them all, as it does not look at the field; what refuses the page is another finding.
+                // The server reads them all, as it does not look at the field; what refuses the
+                // page is another finding.
                 .rows(0)
                 .fact("claimed_bytes", claimed),
         );

@@ -3,7 +3,7 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::Page;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

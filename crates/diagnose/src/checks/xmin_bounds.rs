@@ -3,7 +3,7 @@
 use pgclinic_cluster::Relation;
 use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID};
 use pgclinic_format::{Page, Xid};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};

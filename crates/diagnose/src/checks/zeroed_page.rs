@@ -2,9 +2,9 @@
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_model::document::{Level};
-use pgclinic_model::plan::{Safety};
-use pgclinic_model::{Rule};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
+use pgclinic_model::plan::Safety;
 
 use crate::block_set::BlockSet;
 use crate::causes;

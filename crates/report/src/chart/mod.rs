@@ -1,9 +1,11 @@
-//! Charts as SVG, without a request and without a script: lines with bands and dots over a list of places.
+//! Charts as SVG, without a request and without a script: lines with bands and dots over a list of
+//! places.
 //!
-//! A line has its colour (Okabe and Ito's, told apart by colour-blind people), its shape and, when it is not our own
-//! measurement, dashes; the style sheet gives colours for light, dark and paper. Everything carries its value in a
-//! `<title>`. The page's script adds zoom and quick tooltips: it needs the group `plot`, whose marks are placed by
-//! `transform`, and the scale of y in the attributes `data-y`.
+//! A line has its colour (Okabe and Ito's, told apart by colour-blind people), its shape and, when
+//! it is not our own measurement, dashes; the style sheet gives colours for light, dark and paper.
+//! Everything carries its value in a `<title>`. The page's script adds zoom and quick tooltips: it
+//! needs the group `plot`, whose marks are placed by `transform`, and the scale of y in the
+//! attributes `data-y`.
 
 mod draw;
 mod scale;

@@ -1,6 +1,8 @@
-//! `--format prometheus`: the figures of a measurement as metrics, for a textfile collector or a push.
+//! `--format prometheus`: the figures of a measurement as metrics, for a textfile collector or a
+//! push.
 //!
-//! One gauge a figure, named `pgclinic_SECTION_FIGURE`, with the place as labels. Truth: the text exposition format 0.0.4.
+//! One gauge a figure, named `pgclinic_SECTION_FIGURE`, with the place as labels. Truth: the text
+//! exposition format 0.0.4.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -31,8 +31,8 @@ pub struct BareTable {
     pub target: Target,
 }
 
-/// Writes the rows of a relation file; `cluster` stands for the one that it came from. Columns that do not fit the rows are an
-/// error, and nothing is written.
+/// Writes the rows of a relation file; `cluster` stands for the one that it came from. Columns that
+/// do not fit the rows are an error, and nothing is written.
 pub fn salvage_file(
     cluster: &Cluster,
     bare: &BareTable,

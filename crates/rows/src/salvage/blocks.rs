@@ -11,7 +11,8 @@ use super::plan::{Planned, account_of};
 use super::{SalvageOptions, charset_of, choice_of};
 use crate::shape::{MainForks, Table};
 
-/// Gives the printed rows of these blocks, which are in order, and says what became of them; why that cannot be done, otherwise.
+/// Gives the printed rows of these blocks, which are in order, and says what became of them; why
+/// that cannot be done, otherwise.
 pub(crate) fn blocks_of_table(
     cluster: &Cluster,
     catalog: &Catalog,

@@ -1,4 +1,5 @@
-//! Checks of what was saved: no key of a primary key or unique constraint twice, no foreign key without its row.
+//! Checks of what was saved: no key of a primary key or unique constraint twice, no foreign key
+//! without its row.
 //!
 //! ```text
 //! table ─► its key columns alone, as text ─► sorted ─► neighbours that are equal
@@ -6,8 +7,8 @@
 //! parent ─► keys, sorted ┴► keys of the child that the parent does not have
 //! ```
 //!
-//! The rows are found again, as the ones that were written were found. What is equal to the server is equal here only where equal
-//! values have one text: other types are told as not checked.
+//! The rows are found again, as the ones that were written were found. What is equal to the server
+//! is equal here only where equal values have one text: other types are told as not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -40,7 +41,8 @@ pub(super) struct Checks<'a> {
     pub(super) progress: &'a dyn Progress,
 }
 
-/// What a look at a key gave: how many keys were looked at, how many of them break it, and the first of those.
+/// What a look at a key gave: how many keys were looked at, how many of them break it, and the
+/// first of those.
 #[derive(Default)]
 struct Looked {
     keys: u64,
@@ -261,7 +263,8 @@ impl Checks<'_> {
     }
 }
 
-/// Puts the columns into the order in which rows hold them; for each column of the key, which of them it is.
+/// Puts the columns into the order in which rows hold them; for each column of the key, which of
+/// them it is.
 fn in_order_of_attributes(table: &mut Table) -> Vec<usize> {
     let wanted: Vec<_> = table.columns.iter().map(|column| column.origin).collect();
     table.columns.sort_by_key(|column| match column.origin {

@@ -6,8 +6,9 @@
 //!                                                                                         └─ nowhere: nothing is left to be read
 //! ```
 //!
-//! What leads nowhere was a row, or a deleted one that VACUUM did not pass: at most so many are missing. Where no index has all rows
-//! there is only the estimate of `pg_class`, which is told and decides nothing.
+//! What leads nowhere was a row, or a deleted one that VACUUM did not pass: at most so many are
+//! missing. Where no index has all rows there is only the estimate of `pg_class`, which is told and
+//! decides nothing.
 
 use pgclinic_cluster::{
     Catalog, Cluster, Leaves, Persistence, Pieces, Relation, Visibility, each_leaf,
@@ -256,7 +257,8 @@ impl Heap<'_> {
         }
     }
 
-    /// Goes from the line pointer along its redirect and the versions on this page to the one that counts.
+    /// Goes from the line pointer along its redirect and the versions on this page to the one that
+    /// counts.
     fn leads_on(&self, page: Page<'_>, tid: Tid) -> Leads {
         let all_visible =
             page.pd_flags() & PD_ALL_VISIBLE != 0 && self.visibility.trusts_all_visible();

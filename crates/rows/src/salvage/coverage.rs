@@ -15,7 +15,8 @@ pub(super) struct Coverage {
     starts: [u64; 64],
     pub(super) bytes: usize,
     pub(super) rejected: u64,
-    /// Rows that never were updated and say that they stand on this page, and those that say another one.
+    /// Rows that never were updated and say that they stand on this page, and those that say
+    /// another one.
     pub(super) here: u64,
     pub(super) elsewhere: u64,
 }
@@ -33,7 +34,8 @@ impl Default for Coverage {
 }
 
 impl Coverage {
-    /// A row without `xmax` points to itself; where freezing took an `xmax` away, to a version that was rolled back.
+    /// A row without `xmax` points to itself; where freezing took an `xmax` away, to a version that
+    /// was rolled back.
     pub(super) fn ask_place(&mut self, tuple: HeapTuple<'_>, block: BlockNo) {
         let own = tuple.t_ctid();
         let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();

@@ -62,7 +62,8 @@ pub(crate) struct Crew<'a> {
     notes: Option<&'a FinishedTables<'a>>,
     /// The end of the write-ahead log that was followed, beside a server at work.
     moment: Option<Lsn>,
-    /// The end of the write-ahead log where all of it seems to be there: no page can have been changed later.
+    /// The end of the write-ahead log where all of it seems to be there: no page can have been
+    /// changed later.
     wal_end: Option<Lsn>,
 }
 
@@ -190,7 +191,8 @@ impl<'a> Crew<'a> {
         self.outlet.void(table);
     }
 
-    /// Does all the work; the account of every table, with its place at the destination where that is whole.
+    /// Does all the work; the account of every table, with its place at the destination where that
+    /// is whole.
     pub(crate) fn run(self) -> Result<Vec<TableAccount>, SalvageError> {
         let tables = self.run_refusing()?;
         Ok(tables.into_iter().map(|(account, _)| account).collect())
@@ -214,7 +216,8 @@ impl<'a> Crew<'a> {
             .collect())
     }
 
-    /// What the long values of a row may need: they are there as they are stored, put together, and printed.
+    /// What the long values of a row may need: they are there as they are stored, put together, and
+    /// printed.
     pub(super) fn value_bytes_max(&self) -> u64 {
         self.options.memory_bytes / 3
     }
@@ -239,7 +242,8 @@ impl TableWork {
             (left > 0).then(|| ToastWork {
                 pieces,
                 gathered: Mutex::new(Gathered {
-                    // Tables come one after the other, and the end of one overlaps with the beginning of the next.
+                    // Tables come one after the other, and the end of one overlaps with the
+                    // beginning of the next.
                     collector: Some(RunCollector::new(
                         usize::try_from(options.memory_bytes / 8).unwrap_or(usize::MAX),
                         &options.spill_folder,
@@ -306,8 +310,8 @@ fn blocks_of(files: &ForkFiles, cluster: &Cluster) -> u64 {
 }
 
 impl ToastWork {
-    /// Takes in the runs of a piece; the last piece makes the index. After an error there is an index all the same, for those
-    /// who wait for it.
+    /// Takes in the runs of a piece; the last piece makes the index. After an error there is an
+    /// index all the same, for those who wait for it.
     pub(super) fn gather(&self, runs: Vec<ChunkRun>) -> io::Result<()> {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         gathered.left = gathered.left.saturating_sub(1);
@@ -332,7 +336,8 @@ impl ToastWork {
         outcome
     }
 
-    /// The index, once it is there: the pieces that make it were all taken before any piece of the table.
+    /// The index, once it is there: the pieces that make it were all taken before any piece of the
+    /// table.
     pub(super) fn index(&self) -> Arc<ChunkIndex> {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -1,5 +1,5 @@
-//! Which tables of a folder are whole, so that a second run leaves them out: a file that is there while the work is not done and
-//! its account not written.
+//! Which tables of a folder are whole, so that a second run leaves them out: a file that is there
+//! while the work is not done and its account not written.
 //!
 //! ```text
 //! salvage.progress   the source and the options, then one line of JSON for each table that is whole
@@ -17,7 +17,8 @@ use crate::shape::{Table, database_name};
 
 const NAME: &str = "salvage.progress";
 
-/// What stands in a line: the account, and what those need to know of its pages who look for lost rows at the end.
+/// What stands in a line: the account, and what those need to know of its pages who look for lost
+/// rows at the end.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FinishedTable {
     account: TableAccount,

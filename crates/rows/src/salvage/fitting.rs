@@ -1,4 +1,5 @@
-//! Whether the columns that a person gives are those of the rows in a file, asked before anything is written.
+//! Whether the columns that a person gives are those of the rows in a file, asked before anything
+//! is written.
 
 use pgclinic_cluster::{Charset, Cluster};
 use pgclinic_format::attribute::Attribute;

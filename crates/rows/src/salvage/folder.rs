@@ -49,7 +49,8 @@ impl Folder {
         })
     }
 
-    /// A folder in which an earlier run was cut off: what it did not finish is removed. Any other is taken as by `prepare`.
+    /// A folder in which an earlier run was cut off: what it did not finish is removed. Any other
+    /// is taken as by `prepare`.
     pub(crate) fn resume(root: &Path, durability: Durability) -> Result<Self, SalvageError> {
         if !finished_tables::is_begun(root) {
             return Folder::prepare(root, durability);

@@ -140,7 +140,8 @@ impl KeySorter {
         }
     }
 
-    /// For a table whose columns stand otherwise than in the key: `order` says where each column of the key stands.
+    /// For a table whose columns stand otherwise than in the key: `order` says where each column of
+    /// the key stands.
     pub(super) fn of_table(&self, order: Vec<usize>) -> KeysOfTable<'_> {
         KeysOfTable {
             sorter: self,

@@ -1,5 +1,5 @@
-//! A row with values larger than memory allows, on its way into a server: they come chunk by chunk, unpacked and escaped on the
-//! way, in a COPY of that row's own.
+//! A row with values larger than memory allows, on its way into a server: they come chunk by chunk,
+//! unpacked and escaped on the way, in a COPY of that row's own.
 
 use std::collections::BTreeMap;
 

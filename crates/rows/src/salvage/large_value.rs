@@ -1,4 +1,5 @@
-//! A value that is larger than memory allows, chunk by chunk and unpacked on the way: in a file of its own beside the table's.
+//! A value that is larger than memory allows, chunk by chunk and unpacked on the way: in a file of
+//! its own beside the table's.
 //!
 //! ```text
 //! <schema>.<table>.large_value.<block>.<item>.<column>   the bytes of the value, without a header

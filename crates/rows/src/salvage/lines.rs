@@ -1,4 +1,5 @@
-//! Files that several threads fill in order: each piece of a table is written when all before it are.
+//! Files that several threads fill in order: each piece of a table is written when all before it
+//! are.
 
 use std::collections::BTreeMap;
 use std::path::Path;

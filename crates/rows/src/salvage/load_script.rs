@@ -1,6 +1,7 @@
-//! `load.sql`: what was written to a folder goes into a database in the right order, by `psql` alone. With the schema, where that
-//! was asked for, tables come before their rows, and indexes and constraints after them; else the tables are there already, and
-//! triggers and foreign keys rest while rows come.
+//! `load.sql`: what was written to a folder goes into a database in the right order, by `psql`
+//! alone. With the schema, where that was asked for, tables come before their rows, and indexes and
+//! constraints after them; else the tables are there already, and triggers and foreign keys rest
+//! while rows come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -70,7 +71,8 @@ pub(super) fn write(
     file.finish().map(|_| ())
 }
 
-/// Whether what was written can be loaded so: rows that nobody sees, and columns that a table does not have, cannot.
+/// Whether what was written can be loaded so: rows that nobody sees, and columns that a table does
+/// not have, cannot.
 fn is_wanted(options: &SalvageOptions) -> bool {
     let is_read = FORMS.iter().any(|(form, _)| *form == options.form.name());
     is_read && options.rows == Rows::Live && !options.dropped && !options.without_catalogs

@@ -26,7 +26,8 @@ pub(super) struct LossSearch<'a> {
 }
 
 impl LossSearch<'_> {
-    /// Puts into the accounts what is lost of the tables of one database; says what could not be asked.
+    /// Puts into the accounts what is lost of the tables of one database; says what could not be
+    /// asked.
     pub(super) fn of_tables(
         &self,
         tables: &mut [TableAccount],

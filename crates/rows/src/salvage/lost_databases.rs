@@ -53,7 +53,8 @@ impl DirectoryState {
     }
 }
 
-/// A directory that no row of `pg_database` names. An interrupted CREATE or DROP DATABASE leaves one behind.
+/// A directory that no row of `pg_database` names. An interrupted CREATE or DROP DATABASE leaves
+/// one behind.
 pub(super) fn unnamed(cluster: &Cluster, oid: Oid) -> Option<NotChecked> {
     let mut others = cluster.databases.values();
     let names_are_known = others.any(|database| database.name.is_some());

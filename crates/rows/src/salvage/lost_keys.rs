@@ -5,7 +5,8 @@
 //!                                                 ─► minus keys with an entry that leads to a live row elsewhere
 //! ```
 //!
-//! An entry of a row that was deleted and not vacuumed yet looks the same: such keys are on the list too.
+//! An entry of a row that was deleted and not vacuumed yet looks the same: such keys are on the
+//! list too.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -123,8 +124,9 @@ impl Keys {
 }
 
 impl Search<'_> {
-    /// Writes the keys of lost rows of a table beside its file, where there is a folder; notes in the account which there are. Says
-    /// how many keys are lost of an index that has all rows and can be read whole; nothing where there is none.
+    /// Writes the keys of lost rows of a table beside its file, where there is a folder; notes in
+    /// the account which there are. Says how many keys are lost of an index that has all rows and
+    /// can be read whole; nothing where there is none.
     pub(super) fn of_table(
         &self,
         folder: Option<&Folder>,
@@ -245,7 +247,8 @@ impl Search<'_> {
         keys
     }
 
-    /// Gives the rows that each entry leads to, the text of its key and a line of all its values; says whether all entries came.
+    /// Gives the rows that each entry leads to, the text of its key and a line of all its values;
+    /// says whether all entries came.
     fn each_entry(&self, index: &UniqueIndex<'_>, each: &mut EachEntry<'_>) -> bool {
         let files = self.files.of(self.catalog, index.relation);
         let limits = Limits {
@@ -297,7 +300,8 @@ impl Search<'_> {
             LpFlags::Normal => {
                 let tuple = page.item(pointer).and_then(HeapTuple::parse);
                 let visibility = Visibility::new(self.cluster);
-                // The first of a chain of versions may be dead while a later one lives on the same page.
+                // The first of a chain of versions may be dead while a later one lives on the same
+                // page.
                 tuple.is_some_and(|tuple| {
                     Verdict::of(&visibility, tuple, tid).counts()
                         || tuple.t_infomask2() & HEAP_HOT_UPDATED != 0

@@ -1,4 +1,5 @@
-//! Relations whose rows in `pg_class` are lost, and files that no relation names, in the plan and in the account.
+//! Relations whose rows in `pg_class` are lost, and files that no relation names, in the plan and
+//! in the account.
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, LostRelation, RelKind, Relation};
 use pgclinic_format::Oid;
@@ -77,7 +78,8 @@ fn why(lost: &LostRelation, relation: Option<&Relation>) -> String {
     format!("its row in pg_class is lost: {file}{columns}")
 }
 
-/// A guess of columns with what the catalogs still tell of them: names, and types where they are as wide as what was guessed.
+/// A guess of columns with what the catalogs still tell of them: names, and types where they are as
+/// wide as what was guessed.
 pub(super) fn with_known_columns(
     mut guess: GivenTable,
     catalog: &Catalog,
@@ -110,8 +112,9 @@ pub(super) fn with_known_columns(
     guess
 }
 
-/// The tables among the files that no relation names, where names are missing: they go into `unclaimed/`. Where every entry of
-/// `pg_class` met its row such a file is a leftover, and nobody's.
+/// The tables among the files that no relation names, where names are missing: they go into
+/// `unclaimed/`. Where every entry of `pg_class` met its row such a file is a leftover, and
+/// nobody's.
 pub(super) fn unclaimed(
     cluster: &Cluster,
     catalog: &Catalog,

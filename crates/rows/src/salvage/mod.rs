@@ -82,8 +82,8 @@ use lost_keys::Search;
 use outlet::Outlet;
 use witnesses::Witnesses;
 
-/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's, who
-/// writes the account of a folder and then says [`end_of_work`].
+/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the
+/// clock is the caller's, who writes the account of a folder and then says [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,
@@ -229,19 +229,22 @@ fn tell_unreadable(cluster: &Cluster, account: &mut SalvageReport) {
     }
 }
 
-/// Which rows count, or which file is which catalog, stands there: without it a row may be in doubt that is whole.
+/// Which rows count, or which file is which catalog, stands there: without it a row may be in doubt
+/// that is whole.
 fn decides_on_rows(path: &str) -> bool {
     path.starts_with("pg_xact")
         || path.starts_with("pg_multixact")
         || path.ends_with("pg_filenode.map")
 }
 
-/// The account of a whole salvage is written: its folder holds no work any more that could be gone on with.
+/// The account of a whole salvage is written: its folder holds no work any more that could be gone
+/// on with.
 pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
     finished_tables::end(folder)
 }
 
-/// The account of a whole salvage into a server is written: the server holds no work any more that could be gone on with.
+/// The account of a whole salvage into a server is written: the server holds no work any more that
+/// could be gone on with.
 pub fn end_of_load(target: &Target) -> Result<(), SalvageError> {
     server::end(target)
 }
@@ -535,8 +538,8 @@ impl FolderWork<'_> {
         Ok(found)
     }
 
-    /// Writes these tables. What a column of a file of columns must hold is known only when all its values were seen: where one
-    /// had no place in it, the table is written once more.
+    /// Writes these tables. What a column of a file of columns must hold is known only when all its
+    /// values were seen: where one had no place in it, the table is written once more.
     fn write_tables(
         &self,
         cluster: &Cluster,

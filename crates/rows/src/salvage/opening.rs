@@ -1,4 +1,5 @@
-//! What is known before a row is read: which databases and tables are asked for, and the account in which nothing stands yet.
+//! What is known before a row is read: which databases and tables are asked for, and the account in
+//! which nothing stands yet.
 
 use pgclinic_cluster::status::lost_status_files;
 use pgclinic_cluster::wal::Replayed;

@@ -79,7 +79,8 @@ pub struct SalvageOptions {
     pub ddl: Option<PathBuf>,
     /// Tables whose columns the catalogs may not give.
     pub given: Vec<GivenTable>,
-    /// Catalogs are not read: every file of rows is a table, with columns that are given or guessed.
+    /// Catalogs are not read: every file of rows is a table, with columns that are given or
+    /// guessed.
     pub without_catalogs: bool,
     /// Which databases and tables.
     pub selection: Selection,
@@ -90,8 +91,9 @@ pub struct SalvageOptions {
 }
 
 impl SalvageOptions {
-    /// What must be the same for a second run to go on after a first one from the same `source`. It is written beside the rows, so every
-    /// option that changes a byte of them stands in it by a name that does not follow the code.
+    /// What must be the same for a second run to go on after a first one from the same `source`. It
+    /// is written beside the rows, so every option that changes a byte of them stands in it by a
+    /// name that does not follow the code.
     pub(crate) fn resume_key(&self, source: &str) -> String {
         json!({
             "version": 3,

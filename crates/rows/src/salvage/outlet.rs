@@ -1,4 +1,5 @@
-//! Where the threads of a salvage hand in what they printed: files in order, a server, or somebody in this program.
+//! Where the threads of a salvage hand in what they printed: files in order, a server, or somebody
+//! in this program.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,7 +122,8 @@ impl Outlet<'_> {
         }
     }
 
-    /// A row with values larger than memory goes by itself into a server; nothing where rows do not go to one.
+    /// A row with values larger than memory goes by itself into a server; nothing where rows do not
+    /// go to one.
     pub(super) fn stream(&self, table: usize, give: GiveRow<'_>) -> Option<Streamed> {
         match self {
             Outlet::Server(loads) => Some(loads.stream(table, give)),

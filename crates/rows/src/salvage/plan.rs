@@ -17,7 +17,8 @@ use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, Holding, MainForks, Table};
 use crate::texts::Refusal;
 
-/// A table with the name of its file, without extension, and what is known of its losses before a page is read.
+/// A table with the name of its file, without extension, and what is known of its losses before a
+/// page is read.
 #[derive(Clone)]
 pub(crate) struct Planned {
     pub(crate) table: Table,
@@ -240,7 +241,8 @@ pub(crate) fn not_salvaged(what: &str, why: &str) -> NotChecked {
     }
 }
 
-/// Tables and materialised views that fit the selection; those of the system only when their schema is named.
+/// Tables and materialised views that fit the selection; those of the system only when their schema
+/// is named.
 fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
     if !matches!(relation.kind, RelKind::Table | RelKind::MaterializedView) {
         return false;

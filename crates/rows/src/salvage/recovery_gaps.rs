@@ -75,8 +75,8 @@ fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
     lost.map(gap).collect()
 }
 
-/// A control file that cannot be trusted is named, with what the write-ahead log says in its place. Only the checkpoint of a shutdown at
-/// its end settles that nothing is missing.
+/// A control file that cannot be trusted is named, with what the write-ahead log says in its place.
+/// Only the checkpoint of a shutdown at its end settles that nothing is missing.
 fn control_gap(cluster: &Cluster) -> Option<NotChecked> {
     let fault = match &cluster.control {
         ControlState::Right(_) => return None,
@@ -137,7 +137,8 @@ fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
     }
 }
 
-/// Pages that were changed later than the last record of the write-ahead log prove that some of it is missing.
+/// Pages that were changed later than the last record of the write-ahead log prove that some of it
+/// is missing.
 pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
     let pages: u64 = account
         .tables

@@ -6,9 +6,9 @@
 //!   └────────── lost the same twice: settled as lost; dropped: told; anything else: open still ◄────┘
 //! ```
 //!
-//! Rows are those of the end of the write-ahead log: what commits later does not count. What is missing of a table at one look
-//! may be on its way: the server removed, rewrote or cut a file, or has written a page since. So a loss counts when a newer look
-//! finds the same.
+//! Rows are those of the end of the write-ahead log: what commits later does not count. What is
+//! missing of a table at one look may be on its way: the server removed, rewrote or cut a file, or
+//! has written a page since. So a loss counts when a newer look finds the same.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -296,7 +296,8 @@ impl Round<'_> {
         })
     }
 
-    /// A database without catalogs is taken as it is: no newer look would tell which of its files is which table.
+    /// A database without catalogs is taken as it is: no newer look would tell which of its files
+    /// is which table.
     fn blind(
         &self,
         database: Oid,

@@ -1,6 +1,7 @@
-//! Rows that a COPY cannot put into their table as they are printed: they are read into a temporary table beside it, and go from
-//! there into their own. So come values of types whose text is not known here, and the rows that a user added to a table of an
-//! extension, which has filled it by itself.
+//! Rows that a COPY cannot put into their table as they are printed: they are read into a temporary
+//! table beside it, and go from there into their own. So come values of types whose text is not
+//! known here, and the rows that a user added to a table of an extension, which has filled it by
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +63,8 @@ pub(crate) fn column_names(table: &Table) -> Vec<String> {
 }
 
 impl Staging {
-    /// For a table with such columns, with columns that the server computes, or of an extension; nothing where a plain COPY does.
+    /// For a table with such columns, with columns that the server computes, or of an extension;
+    /// nothing where a plain COPY does.
     pub(crate) fn of(
         table: &Table,
         staged: &[StagedColumn],

@@ -1,4 +1,5 @@
-//! One table's rows as a stream: they go to whoever takes them as they come, in the order in which they would stand in a file.
+//! One table's rows as a stream: they go to whoever takes them as they come, in the order in which
+//! they would stand in a file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -7,9 +7,10 @@
 //!                                                   └─ to a page of which something could not be read   ─► damaged blocks
 //! ```
 //!
-//! VACUUM removes the entries of a row before it frees its line pointer, and its line pointer before it cuts the page off, so that an
-//! entry which nobody killed names a page that must be there with something on it. The row may be one that was deleted and that
-//! VACUUM has not passed: so many rows are lost at most. Truth: `src/backend/access/heap/vacuumlazy.c`.
+//! VACUUM removes the entries of a row before it frees its line pointer, and its line pointer
+//! before it cuts the page off, so that an entry which nobody killed names a page that must be
+//! there with something on it. The row may be one that was deleted and that VACUUM has not passed:
+//! so many rows are lost at most. Truth: `src/backend/access/heap/vacuumlazy.c`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -46,7 +47,8 @@ pub(super) struct Witnesses<'a> {
     pub(super) progress: &'a dyn Progress,
     /// Files that the write-ahead log would still change.
     pub(super) not_applied: &'a BTreeMap<FileNumber, u64>,
-    /// What it did to files, where it was applied in memory: to tables, while indexes and maps stay as they lie there.
+    /// What it did to files, where it was applied in memory: to tables, while indexes and maps stay
+    /// as they lie there.
     pub(super) replay: Option<&'a Replay>,
 }
 
@@ -55,7 +57,8 @@ pub(super) struct Witnesses<'a> {
 pub(super) enum Witness {
     /// An index that has all rows, and that can be read whole.
     Whole(Statement),
-    /// There are indexes that have all rows, and none of them can be read whole; what the last of them says all the same.
+    /// There are indexes that have all rows, and none of them can be read whole; what the last of
+    /// them says all the same.
     Broken(Statement),
     /// No index has all its rows.
     Absent,
@@ -84,7 +87,8 @@ pub(super) struct Statement {
     pub(super) is_earlier: bool,
 }
 
-/// The pages are those of one moment, that of the indexes: nobody writes, and nothing is left to be replayed.
+/// The pages are those of one moment, that of the indexes: nobody writes, and nothing is left to be
+/// replayed.
 pub(super) fn is_settled(cluster: &Cluster) -> bool {
     !cluster.is_running() && (!cluster.needs_recovery() || cluster.recovered().is_some())
 }
@@ -93,7 +97,8 @@ pub(super) fn is_settled(cluster: &Cluster) -> bool {
 struct Extent {
     /// Blocks up to the end of the last segment that is there.
     end: u64,
-    /// Before the end: missing ones, those without rows, damaged ones. Together they are the suspects.
+    /// Before the end: missing ones, those without rows, damaged ones. Together they are the
+    /// suspects.
     holes: Vec<(u64, u64)>,
     vacant: BlockSet,
     damaged: BlockSet,
@@ -121,7 +126,8 @@ impl Extent {
         }
     }
 
-    /// The same where recovery changes the table: of pages that it changes, an index of before it tells nothing.
+    /// The same where recovery changes the table: of pages that it changes, an index of before it
+    /// tells nothing.
     fn left_alone(mut self, replay: &Replay, file: FileNumber) -> Self {
         let is_kept = |block: &BlockNo| replay.fate(file, Fork::Main, *block) == Fate::Kept;
         self.vacant = self.vacant.blocks().filter(is_kept).collect();
@@ -166,7 +172,8 @@ impl Statement {
         self.entries.saturating_sub(there)
     }
 
-    /// Entries lead past the end of a table that has all rows which the index counts: a number in the index is wrong.
+    /// Entries lead past the end of a table that has all rows which the index counts: a number in
+    /// the index is wrong.
     fn contradicts_itself(&self, table: &TableAccount) -> bool {
         !self.is_earlier
             && self.missing > 0
@@ -269,11 +276,13 @@ impl Witnesses<'_> {
         }
     }
 
-    /// Indexes as they lie there, before a recovery that changes them and their table. What their entries lead to was there when they
-    /// were written, and stays until VACUUM removes the entry and then cuts the table: where recovery does not cut it, a block past its
-    /// end is lost, and so is what stood on a page of zeros that recovery leaves alone. A page of an index that was being written when the
-    /// server went down may be torn and would name anything: only its checksum makes it a witness, or that recovery leaves it alone, as then
-    /// nobody had changed it since the checkpoint.
+    /// Indexes as they lie there, before a recovery that changes them and their table. What their
+    /// entries lead to was there when they were written, and stays until VACUUM removes the entry
+    /// and then cuts the table: where recovery does not cut it, a block past its end is lost, and
+    /// so is what stood on a page of zeros that recovery leaves alone. A page of an index that was
+    /// being written when the server went down may be torn and would name anything: only its
+    /// checksum makes it a witness, or that recovery leaves it alone, as then nobody had changed it
+    /// since the checkpoint.
     fn earlier(
         &self,
         table: &ForkFiles,
@@ -311,7 +320,8 @@ impl Witnesses<'_> {
         }
     }
 
-    /// An index that has fewer entries than there are rows has lost some itself, and one may lead where nothing ever was.
+    /// An index that has fewer entries than there are rows has lost some itself, and one may lead
+    /// where nothing ever was.
     fn counts_enough(&self, statement: &Statement, table: &TableAccount) -> bool {
         let is_cut = !self.takes_all_blocks();
         (is_cut || statement.entries >= table.rows.live) && !statement.contradicts_itself(table)
@@ -421,7 +431,8 @@ impl Witnesses<'_> {
         Some(self.files.of(self.catalog, relation))
     }
 
-    /// Every block on which rows are lost was marked as one whose rows all are seen: no deleted row is counted.
+    /// Every block on which rows are lost was marked as one whose rows all are seen: no deleted row
+    /// is counted.
     pub(super) fn is_exact(&self, statement: &Statement, table: &TableAccount) -> bool {
         let is_live = self.options.rows == Rows::Live && self.replay.is_none();
         let Some(files) = self.files_of(table).filter(|_| is_live) else {
@@ -440,7 +451,8 @@ impl Witnesses<'_> {
         blocks.len() <= MAP_LOOKS_MAX && blocks.iter().all(is_seen)
     }
 
-    /// Where no index tells: the visibility map marks no block behind the end, as it is cut with its table.
+    /// Where no index tells: the visibility map marks no block behind the end, as it is cut with
+    /// its table.
     pub(super) fn note_marked(&self, table: &mut TableAccount) {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
@@ -495,7 +507,8 @@ impl Witnesses<'_> {
         })
     }
 
-    /// Of a table that has no file at all, though it should: all its pages are lost, as many as there once were.
+    /// Of a table that has no file at all, though it should: all its pages are lost, as many as
+    /// there once were.
     pub(super) fn note_gone(&self, table: &mut TableAccount, witness: &Witness) {
         let is_gone = self.file_is_missing(table) && !matches!(witness, Witness::Unasked);
         if is_gone {
@@ -534,7 +547,8 @@ mod tests {
 
     #[test]
     fn entries_count_no_more_rows_than_are_unseen() {
-        // Entries, those past the end, those to emptied pages, rows that live; rows that are lost, and whether the index is wrong.
+        // Entries, those past the end, those to emptied pages, rows that live; rows that are lost,
+        // and whether the index is wrong.
         let cases = [
             ((1000, 200, 0, 800), (200, false)),
             ((1000, 0, 200, 800), (200, false)),

@@ -352,7 +352,8 @@ impl<'c> Worker<'c> {
         };
         let large = crew.large_row_bytes();
         let is_large = needed_by_row(tuple, &printing.work.table.layouts) > large;
-        // One thread at a time holds a large row; it has its turn to write, so that none of them waits for another.
+        // One thread at a time holds a large row; it has its turn to write, so that none of them
+        // waits for another.
         let _alone = is_large.then(|| {
             let (table, piece) = (printing.table, printing.piece);
             crew.outlet.write_ahead(table, piece, &mut printing.out);

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::{Build, Cluster, Home, RelationFileName};
-use pgclinic_format::oid::{DEFAULT_TABLESPACE};
 use pgclinic_format::Layout;
+use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_rows::guess_cluster;
 use pgclinic_source::{DataDirectory, EntryKind, Source};
 

@@ -102,7 +102,8 @@ pub(super) struct Blind {
     pub(super) why: &'static str,
 }
 
-/// What an older copy of a page means for a salvage: a check at level full follows each entry of each index.
+/// What an older copy of a page means for a salvage: a check at level full follows each entry of
+/// each index.
 pub(super) const OLD_PAGE: &str = "an older copy of a page is sound by itself, and a salvage follows each entry of an index only with --verify";
 const NO_INDEX: &str = "the page is sound and the table has no index: nothing else names its rows";
 const UNUSED_BUCKET: &str = "pages of buckets that no split has reached yet are all zero by nature";

@@ -1,5 +1,5 @@
-//! The clusters that are hurt: one that was shut down, one that crashed, each with what the server gives of it, and the files of an
-//! older day.
+//! The clusters that are hurt: one that was shut down, one that crashed, each with what the server
+//! gives of it, and the files of an older day.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! The matrix of losses: everything that bears witness to rows is lost in every way, and what a check and a salvage then say is held
-//! against what the server gives of the undamaged cluster.
+//! The matrix of losses: everything that bears witness to rows is lost in every way, and what a
+//! check and a salvage then say is held against what the server gives of the undamaged cluster.
 //!
 //! ```text
 //! patients (stopped, crashed) ─► truth: the server's COPY of every table
@@ -64,7 +64,8 @@ struct Ward<'a> {
     seed: u64,
 }
 
-/// Runs the matrix on `threads` copies at once; `step` hears of each cell. Interrupted, the cells so far come back.
+/// Runs the matrix on `threads` copies at once; `step` hears of each cell. Interrupted, the cells
+/// so far come back.
 pub(crate) fn run(
     patients: &Patients,
     (share, seed): (Share, u64),

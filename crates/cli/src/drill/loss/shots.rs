@@ -61,7 +61,8 @@ fn files(cluster: &Cluster) -> Vec<File> {
     files
 }
 
-/// Half of the shots choose among files, the other half among their bytes: large tables are hurt as often as small catalogs.
+/// Half of the shots choose among files, the other half among their bytes: large tables are hurt as
+/// often as small catalogs.
 fn shot(files: &[File], page_bytes: u64, rng: &mut fastrand::Rng) -> Cell {
     let by_name = rng.usize(..files.len());
     let chosen = match rng.bool() {

@@ -1,5 +1,5 @@
-//! What the server gives of every table, and what a salvage wrote of it: lines of CSV, compared as sets that know how often a line is
-//! in them.
+//! What the server gives of every table, and what a salvage wrote of it: lines of CSV, compared as
+//! sets that know how often a line is in them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

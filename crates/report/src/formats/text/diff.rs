@@ -1,4 +1,5 @@
-//! Two copies of one cluster against each other: the answer, where each of them stands, then what contradicts, then the rest.
+//! Two copies of one cluster against each other: the answer, where each of them stands, then what
+//! contradicts, then the rest.
 
 use std::io;
 

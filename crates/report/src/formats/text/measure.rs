@@ -87,7 +87,8 @@ fn headline(document: &MeasureDocument, sheet: &mut Sheet<'_>) -> io::Result<()>
     sheet.text(0, &line)
 }
 
-/// The largest relations that a test picks, and how many more there are. What is under a thousandth of the largest is left out.
+/// The largest relations that a test picks, and how many more there are. What is under a thousandth
+/// of the largest is left out.
 fn largest(
     document: &MeasureDocument,
     picked: impl Fn(&MeasuredRelation) -> bool,

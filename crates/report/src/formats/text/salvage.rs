@@ -1,4 +1,5 @@
-//! The account of a salvage as text: the outcome, the tables that are not whole, what was not looked at.
+//! The account of a salvage as text: the outcome, the tables that are not whole, what was not
+//! looked at.
 
 use std::io;
 
@@ -309,7 +310,8 @@ pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
     parts
 }
 
-/// `lost about 8,549 rows (8,541 by index keys, 8 by estimate)`, or `21 lost` where the number is proven.
+/// `lost about 8,549 rows (8,541 by index keys, 8 by estimate)`, or `21 lost` where the number is
+/// proven.
 pub(crate) fn lost_words(lost: u64, by: &[LostBy]) -> Option<String> {
     (lost > 0).then_some(())?;
     if by.iter().all(|by| by.exact) {

@@ -30,8 +30,8 @@ pub(crate) fn of_database(
     gather(cluster, tables, options)
 }
 
-/// The objects of a database without catalogs: the two relations have the columns that they have in every major, and as long
-/// as nobody rewrote them the numbers of their files.
+/// The objects of a database without catalogs: the two relations have the columns that they have in
+/// every major, and as long as nobody rewrote them the numbers of their files.
 pub(crate) fn of_numbers(
     cluster: &Cluster,
     files: &[ForkFiles],

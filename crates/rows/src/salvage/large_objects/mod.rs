@@ -1,5 +1,6 @@
-//! The large objects of a database: their pages are gathered from wherever they can be had, sorted by object and number, and
-//! go into one file, a tar file or one of columns, or into a server. An object without a page is empty; a gap between pages reads as zeros.
+//! The large objects of a database: their pages are gathered from wherever they can be had, sorted
+//! by object and number, and go into one file, a tar file or one of columns, or into a server. An
+//! object without a page is empty; a gap between pages reads as zeros.
 
 mod from_files;
 mod tar;
@@ -31,8 +32,8 @@ pub(crate) fn file_of(form: &dyn Form, name: &str) -> String {
     format!("{name}.{extension}")
 }
 
-/// Writes the objects of a database: as columns, where the form of the tables is one of columns, else as a tar file. `name` has no
-/// extension.
+/// Writes the objects of a database: as columns, where the form of the tables is one of columns,
+/// else as a tar file. `name` has no extension.
 pub(crate) fn write(
     objects: Objects,
     database: String,
@@ -185,7 +186,8 @@ pub(crate) struct Pages {
     spill_folder: PathBuf,
     /// The object whose page came last, and where that ended.
     before: (Oid, u64),
-    /// Objects that may not be whole; none where nothing was lost, so that a gap is one that somebody left.
+    /// Objects that may not be whole; none where nothing was lost, so that a gap is one that
+    /// somebody left.
     doubtful: Option<Vec<DoubtfulObject>>,
 }
 

@@ -1,8 +1,8 @@
 //! All large objects of a database in one tar file, a member each, named by its number.
 //!
-//! The member `restore.sql` puts them back under their numbers: unpack the file where the server can read it, and run
-//! `psql -v folder=FOLDER -f FOLDER/restore.sql`. An object without a page is empty; a gap between pages reads as zeros.
-//! Truth of the format: `pax` in POSIX, format `ustar`.
+//! The member `restore.sql` puts them back under their numbers: unpack the file where the server
+//! can read it, and run `psql -v folder=FOLDER -f FOLDER/restore.sql`. An object without a page is
+//! empty; a gap between pages reads as zeros. Truth of the format: `pax` in POSIX, format `ustar`.
 
 use std::collections::BTreeMap;
 

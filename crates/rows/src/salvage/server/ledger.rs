@@ -1,5 +1,5 @@
-//! What the destination itself knows of the work: a schema that is there while the work is not done, so that a second run
-//! goes on where the first one ended, and its account is that of both.
+//! What the destination itself knows of the work: a schema that is there while the work is not
+//! done, so that a second run goes on where the first one ended, and its account is that of both.
 //!
 //! ```text
 //! pgclinic_salvage.state   (source text, stage text, objects bigint)   stage: schema, rows, constraints; the last large object

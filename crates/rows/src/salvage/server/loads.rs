@@ -1,4 +1,5 @@
-//! Rows on their way into the tables of a server: each batch is a COPY of its own, in as many sessions as there are threads.
+//! Rows on their way into the tables of a server: each batch is a COPY of its own, in as many
+//! sessions as there are threads.
 //!
 //! A batch that the server refuses is halved until the rows stand alone that it does not take.
 
@@ -196,7 +197,8 @@ impl<'a> Loads<'a> {
         streamed
     }
 
-    /// The server did not take a row that came in parts. For want of memory it does not take that one, and may take others.
+    /// The server did not take a row that came in parts. For want of memory it does not take that
+    /// one, and may take others.
     fn refused(
         &self,
         table: usize,
@@ -359,7 +361,8 @@ impl Given {
     }
 }
 
-/// Loads rows by way of a stage, where there is one. Says how many of them the table has others in the place of.
+/// Loads rows by way of a stage, where there is one. Says how many of them the table has others in
+/// the place of.
 fn staged(
     session: &mut Session,
     staging: Option<&Staging>,
@@ -407,7 +410,8 @@ fn trouble(error: &SqlError) -> Trouble {
     }
 }
 
-/// Functions of an extension in C that a stage leads through call values of one row an internal error.
+/// Functions of an extension in C that a stage leads through call values of one row an internal
+/// error.
 fn trouble_of(error: &SqlError, is_staged: bool) -> Trouble {
     let state = error.message().map(|message| message.sqlstate.as_str());
     match trouble(error) {

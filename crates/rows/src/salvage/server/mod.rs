@@ -1,7 +1,8 @@
-//! A live server as the destination: the schema is made, rows are loaded by COPY, then indexes and constraints.
+//! A live server as the destination: the schema is made, rows are loaded by COPY, then indexes and
+//! constraints.
 //!
-//! Nothing is loaded into a schema that holds something. A run that was cut off can be given again: the ledger in the
-//! destination tells how far it came.
+//! Nothing is loaded into a schema that holds something. A run that was cut off can be given again:
+//! the ledger in the destination tells how far it came.
 
 mod ledger;
 mod loads;
@@ -180,7 +181,8 @@ fn search_losses(
     Ok(())
 }
 
-/// The account of a whole load is written: the destination holds no work any more that could be gone on with.
+/// The account of a whole load is written: the destination holds no work any more that could be
+/// gone on with.
 pub(super) fn end(target: &Target) -> Result<(), SalvageError> {
     let mut session = open_session(target)?;
     ledger::end(&mut session).map_err(|source| SalvageError::server("end the work", source))
@@ -349,8 +351,8 @@ fn run_steps<'s>(
     Ok(())
 }
 
-/// The server wants room, memory or somebody's hand: the same statement may pass later, so that the work is to be gone on with.
-/// Classes of SQLSTATE: 53 is resources, 57 and 58 the server itself.
+/// The server wants room, memory or somebody's hand: the same statement may pass later, so that the
+/// work is to be gone on with. Classes of SQLSTATE: 53 is resources, 57 and 58 the server itself.
 fn is_of_the_server(message: &Message) -> bool {
     let class = message.sqlstate.get(..2);
     class.is_some_and(|class| matches!(class, "53" | "57" | "58"))

@@ -1,5 +1,6 @@
-//! Large objects on their way into a server, under the numbers that they had: many small ones in a transaction, one large one
-//! in a transaction of its own. The ledger knows the last one that is there.
+//! Large objects on their way into a server, under the numbers that they had: many small ones in a
+//! transaction, one large one in a transaction of its own. The ledger knows the last one that is
+//! there.
 
 use std::collections::BTreeSet;
 
@@ -45,8 +46,8 @@ pub(super) struct Before {
     pub(super) left: Vec<Oid>,
 }
 
-/// Loads the objects that an earlier run did not load. Says which were left because the destination uses their numbers; nothing
-/// when somebody interrupts.
+/// Loads the objects that an earlier run did not load. Says which were left because the destination
+/// uses their numbers; nothing when somebody interrupts.
 pub(super) fn load(
     objects: Objects,
     database: String,
@@ -199,7 +200,8 @@ fn digit(half: u8) -> char {
     char::from_digit(u32::from(half), 16).unwrap_or('0')
 }
 
-/// Gives the objects their owners, rights and comments, but for those that were `left`; what the server refuses is told.
+/// Gives the objects their owners, rights and comments, but for those that were `left`; what the
+/// server refuses is told.
 pub(super) fn describe(
     cluster: &Cluster,
     database: Oid,

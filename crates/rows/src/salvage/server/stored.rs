@@ -1,5 +1,6 @@
-//! What is made ready in the destination before rows go there: types of the load's own for values whose text is not known here,
-//! and which rows of an extension's tables it has by itself. What cannot come over is left out by name.
+//! What is made ready in the destination before rows go there: types of the load's own for values
+//! whose text is not known here, and which rows of an extension's tables it has by itself. What
+//! cannot come over is left out by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ fn failed(source: SqlError) -> SalvageError {
     SalvageError::server("make types for stored values", source)
 }
 
-/// Makes ready what these tables take. Tables whose rows an extension makes by itself are taken off the list.
+/// Makes ready what these tables take. Tables whose rows an extension makes by itself are taken off
+/// the list.
 pub(super) fn prepare(
     session: &mut Session,
     catalogs: &Catalogs<'_>,

@@ -1,4 +1,5 @@
-//! Files of long values: known by the shape of their rows, and paired with the tables whose rows point at them.
+//! Files of long values: known by the shape of their rows, and paired with the tables whose rows
+//! point at them.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +21,9 @@ struct Chunk {
     bytes: usize,
 }
 
-/// The rows of a file are chunks of long values, all that were looked at: three columns, no nulls, the data plain and no longer
-/// than a chunk, and full where the next row goes on with the same value.
+/// The rows of a file are chunks of long values, all that were looked at: three columns, no nulls,
+/// the data plain and no longer than a chunk, and full where the next row goes on with the same
+/// value.
 pub(super) fn is_alike(cluster: &Cluster, files: &ForkFiles) -> bool {
     let full = usize::try_from(cluster.build.toast_chunk).unwrap_or(usize::MAX);
     let (mut rows, mut others) = (0u64, 0u64);
@@ -78,8 +80,8 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// The file at which the rows of a table point: the one with the number that they name, as long as nobody rewrote it; else
-    /// the one that holds most of the values.
+    /// The file at which the rows of a table point: the one with the number that they name, as long
+    /// as nobody rewrote it; else the one that holds most of the values.
     pub(super) fn of(&mut self, table: &ForkFiles, given: &GivenTable) -> Option<ForkFiles> {
         let (relation, values) = self.pointers(table, given)?;
         let named = |files: &ForkFiles| {

@@ -1,4 +1,5 @@
-//! What the files of a cluster seem to hold, as a file of statements: to be corrected and given with `--schema`.
+//! What the files of a cluster seem to hold, as a file of statements: to be corrected and given
+//! with `--schema`.
 
 use std::fmt::Write;
 

@@ -1,12 +1,13 @@
-//! A database whose catalogs cannot be read: every file of rows is a table, its columns are guessed from its rows or given by a
-//! person, and relations with long values are known by their shape.
+//! A database whose catalogs cannot be read: every file of rows is a table, its columns are guessed
+//! from its rows or given by a person, and relations with long values are known by their shape.
 //!
 //! ```text
 //! files ─► pages of rows? ─┬─ rows look like chunks ─► long values ─┐ by the number that pointers name, else by the values
 //!                          └─ else ─► columns guessed, or given ────┴► a table
 //! ```
 //!
-//! Truth of the shape of long values: `toast_save_datum` in `src/backend/access/common/toast_internals.c`.
+//! Truth of the shape of long values: `toast_save_datum` in
+//! `src/backend/access/common/toast_internals.c`.
 
 mod chunks;
 mod guess_file;
@@ -211,7 +212,8 @@ impl Found {
         found
     }
 
-    /// Columns and long values of each file; files of long values that nothing points at are tables too.
+    /// Columns and long values of each file; files of long values that nothing points at are tables
+    /// too.
     fn describe(&self, cluster: &Cluster, given: &[GivenTable]) -> Vec<Described> {
         let mut pairing = chunks::Pairing::new(cluster, &self.chunks);
         let mut all: Vec<Described> = self
@@ -231,7 +233,8 @@ impl Found {
     }
 }
 
-/// Catalogs that were rewritten have numbers as tables of people have; those that the map names are known by it.
+/// Catalogs that were rewritten have numbers as tables of people have; those that the map names are
+/// known by it.
 fn mapped(cluster: &Cluster, database: Oid) -> BTreeSet<Oid> {
     let homes = cluster.homes.iter();
     let maps = homes
@@ -261,7 +264,8 @@ fn describe(cluster: &Cluster, files: &ForkFiles, given: &[GivenTable]) -> Descr
     described
 }
 
-/// The line before a statement names its file, by its whole path or its end; without one the name of the table is the number.
+/// The line before a statement names its file, by its whole path or its end; without one the name
+/// of the table is the number.
 fn is_of(table: &GivenTable, files: &ForkFiles) -> bool {
     let path = files.path(0);
     match &table.file {

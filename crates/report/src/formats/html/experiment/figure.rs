@@ -54,7 +54,8 @@ fn each(
     Ok(())
 }
 
-/// Places of the x axis: those of the figure and of what is laid over it; arms where there is no axis.
+/// Places of the x axis: those of the figure and of what is laid over it; arms where there is no
+/// axis.
 fn places(figure: &MetricFigure, published: &[&[(String, f64)]]) -> Vec<String> {
     let Some(axis) = &figure.axis else {
         let arms = figure.lines.iter().map(|line| line.arm.clone());
