@@ -407,7 +407,11 @@ fn no_permission() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(scratch.path(), open).expect("open");
     let program = scratch.path().join("pgclinic");
-    fs::copy(env!("CARGO_BIN_EXE_pgclinic"), &program).expect("a copy that everybody may run");
+    // By `cp`: a file that this process writes stays open in whatever another test forks meanwhile, and cannot be run.
+    let copied = Command::new("cp")
+        .args([env!("CARGO_BIN_EXE_pgclinic"), text(&program)])
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()), "a copy that everybody may run");
     let mut command = Command::new(&program);
     if rustix::process::geteuid().is_root() {
         std::os::unix::process::CommandExt::uid(&mut command, 65534);
