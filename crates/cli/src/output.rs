@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pgclinic_diagnose::measures::figure_kinds;
 use pgclinic_diagnose::rule_named;
+use pgclinic_measure::figure_kinds;
 use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 
 use crate::destination::{self, folder_of, is_special, not_written};

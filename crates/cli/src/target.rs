@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgclinic_cluster::{
-    Build, Cluster, ForkFiles, Home, OpenError, RelationFileName, Segment, Trouble,
+    Build, Cluster, ForkContext, ForkFiles, Home, OpenError, RelationFileName, Segment, Trouble,
 };
 use pgclinic_diagnose::check::ForkCx;
 use pgclinic_format::control_file::State;
@@ -581,24 +581,14 @@ pub(crate) fn guess(source: &dyn Source, name: &str) -> (Build, Option<AccessMet
 impl BareFile {
     /// What the checks may know of a fork.
     pub(crate) fn fork_cx<'a>(&'a self, files: &'a ForkFiles, level: Level) -> ForkCx<'a> {
-        ForkCx {
-            cluster: None,
+        let base = ForkContext {
             source: Some(self.source.as_ref()),
-            layout: None,
-            build: self.build,
-            files,
-            relation: None,
-            toast_of: None,
-            database: None,
             kind: self.kind(),
             method: self.method,
-            columns: None,
-            key_order: None,
             blocks: files.blocks(self.build.block_size, self.build.segment_bytes),
-            limits: None,
-            level,
-            heap: pgclinic_diagnose::HeapAids::default(),
-        }
+            ..ForkContext::nameless(self.build, files)
+        };
+        ForkCx::alone(base, level)
     }
 
     fn kind(&self) -> Kind {

@@ -2,16 +2,40 @@
 
 use std::collections::HashMap;
 
+use pgclinic_cluster::inventory::catalogs_are_sure;
 use pgclinic_cluster::{
-    Catalog, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation, fork_place,
+    Catalog, Column, DatabaseContext, ForkFiles, HeapScan, RawRow, RelKind, Relation, fork_place,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{NotChecked, Origin, Place};
 
-use crate::check::DatabaseCx;
 use crate::findings::{Draft, Findings};
+
+/// Rows of catalogs can be held against each other; a catalog that stands in the way is told.
+pub(crate) fn catalogs_are_comparable(cx: &DatabaseContext<'_>, out: &mut Findings) -> bool {
+    if !cx.cluster.is_settled() {
+        return false;
+    }
+    let sure = catalogs_are_sure(cx);
+    let what = match &cx.catalog.database_name {
+        Some(name) => format!("catalogs of database {name} against each other"),
+        None => "shared catalogs against each other".into(),
+    };
+    let databases = &cx.cluster.databases;
+    let database = databases.get(&cx.catalog.database);
+    let dropped = database.is_some_and(|database| database.invalid);
+    if !sure && !dropped {
+        let why = "pg_class cannot be read whole";
+        out.not_checked(NotChecked {
+            what,
+            why: why.into(),
+            inherent: false,
+        });
+    }
+    sure
+}
 
 /// One catalog that can be read.
 pub(crate) struct CatalogTable<'a> {
@@ -36,7 +60,7 @@ impl CatalogTable<'_> {
 
 /// The catalogs of a database: its own to be looked at, and all that these can refer to.
 pub(crate) struct CatalogTables<'a> {
-    cx: &'a DatabaseCx<'a>,
+    cx: &'a DatabaseContext<'a>,
     tables: HashMap<Oid, CatalogTable<'a>>,
     names: HashMap<&'a str, Oid>,
 }
@@ -49,7 +73,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Reads their columns; nothing for `global` itself.
-    pub(crate) fn read(cx: &DatabaseCx<'_>) -> Option<Shared> {
+    pub(crate) fn read(cx: &DatabaseContext<'_>) -> Option<Shared> {
         if cx.catalog.database == 0 {
             return None;
         }
@@ -67,7 +91,7 @@ impl Shared {
 
 impl<'a> CatalogTables<'a> {
     /// Of this database.
-    pub(crate) fn new(cx: &'a DatabaseCx<'a>, shared: Option<&'a Shared>) -> Self {
+    pub(crate) fn new(cx: &'a DatabaseContext<'a>, shared: Option<&'a Shared>) -> Self {
         let mut tables = CatalogTables {
             cx,
             tables: HashMap::new(),

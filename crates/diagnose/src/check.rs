@@ -1,14 +1,12 @@
 //! What a check is, and what it is given.
 
-use pgclinic_cluster::wal::{Replay, Stop};
-use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Persistence, Relation, read_block};
-use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
+use std::ops::Deref;
 
+use pgclinic_cluster::wal::{Replay, Stop};
+use pgclinic_cluster::{Cluster, DatabaseContext, ForkContext, read_block};
+use pgclinic_format::{BlockNo, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level};
-use pgclinic_source::Source;
+use pgclinic_model::document::Level;
 
 use crate::btree::KeyOrder;
 use crate::findings::Findings;
@@ -60,7 +58,7 @@ pub trait DatabaseCheck: Sync {
         false
     }
     /// Looks at one database, or at the shared relations.
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings);
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings);
 }
 
 /// Which pages a check is handed.
@@ -154,34 +152,12 @@ pub enum Checksum {
     },
 }
 
-/// What is known of the fork a page belongs to.
+/// What is known of the fork a page belongs to, and what its checks ask beside.
 pub struct ForkCx<'a> {
-    /// The cluster, if the target is one.
-    pub cluster: Option<&'a Cluster>,
-    /// Where the bytes come from.
-    pub source: Option<&'a dyn Source>,
-    /// The major's row; nothing for a bare file of unknown age.
-    pub layout: Option<&'static Layout>,
-    /// Build options.
-    pub build: Build,
-    /// The files.
-    pub files: &'a ForkFiles,
-    /// The relation, when the catalogs name it.
-    pub relation: Option<&'a Relation>,
-    /// The table behind a TOAST relation.
-    pub toast_of: Option<&'a Relation>,
-    /// Name of the database.
-    pub database: Option<&'a str>,
-    /// Kind of relation.
-    pub kind: Kind,
-    /// How its pages are laid out; nothing when unknown.
-    pub method: Option<AccessMethod>,
-    /// The walk over its rows.
-    pub columns: Option<&'a [ColumnLayout]>,
+    /// The fork.
+    pub base: ForkContext<'a>,
     /// The order of a btree's keys.
     pub key_order: Option<KeyOrder>,
-    /// Blocks in the fork.
-    pub blocks: u64,
     /// Limits, in a cluster that was shut down in good order.
     pub limits: Option<Limits>,
     /// Level of this run.
@@ -190,7 +166,26 @@ pub struct ForkCx<'a> {
     pub heap: HeapAids<'a>,
 }
 
-impl ForkCx<'_> {
+impl<'a> Deref for ForkCx<'a> {
+    type Target = ForkContext<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.base
+    }
+}
+
+impl<'a> ForkCx<'a> {
+    /// A fork of which nothing is known but what stands in `base`.
+    pub fn alone(base: ForkContext<'a>, level: Level) -> Self {
+        ForkCx {
+            base,
+            key_order: None,
+            limits: None,
+            level,
+            heap: HeapAids::default(),
+        }
+    }
+
     /// Numbers that nothing on disk can reach: the limits of a cluster that was shut down, or those
     /// that its WAL raises them to in one that needs recovery, if all of that WAL is there. There,
     /// the oldest numbers hold for no single page, and `is_overtaken` must be asked before telling.
@@ -209,12 +204,6 @@ impl ForkCx<'_> {
         })
     }
 
-    /// Pages that a server at work writes without waiting for the WAL of the transactions on them.
-    fn may_be_ahead(&self) -> bool {
-        let persistence = self.relation.map(|relation| relation.persistence);
-        self.is_running() && persistence.is_some_and(|own| own != Persistence::Permanent)
-    }
-
     /// The end of the WAL that is there; nothing where more of it lies elsewhere.
     pub fn wal_end(&self) -> Option<Lsn> {
         let running = self.is_running();
@@ -230,39 +219,9 @@ impl ForkCx<'_> {
         }
     }
 
-    /// The cluster needs recovery: what its files say of each other may be put right by WAL.
-    pub fn replay_is_due(&self) -> bool {
-        self.cluster.is_some_and(Cluster::needs_recovery)
-    }
-
-    /// What its files say of each other proves nothing: replay is due, or a part of them is not there.
-    pub fn may_disagree(&self) -> bool {
-        self.replay_is_due() || self.cluster.is_some_and(|cluster| cluster.is_partial)
-    }
-
-    /// A server is at work on the cluster, and known to be.
-    pub fn is_running(&self) -> bool {
-        self.cluster.is_some_and(Cluster::is_running)
-    }
-
     /// A server is at work, and has gone on since its WAL was read.
     pub fn is_overtaken(&self) -> bool {
         self.limits.is_none() && self.cluster.is_some_and(Cluster::wal_has_grown)
-    }
-
-    /// The fork's files, as WAL names them.
-    pub fn file_number(&self) -> FileNumber {
-        self.files.number()
-    }
-
-    /// The fork.
-    pub fn fork(&self) -> Fork {
-        self.files.fork
-    }
-
-    /// PostgreSQL's major; the newest one for a bare file.
-    pub fn major(&self) -> u16 {
-        self.layout.map_or(18, |layout| layout.major)
     }
 }
 
@@ -283,14 +242,4 @@ impl PageCx<'_> {
         let source = self.fork.source?;
         read_block(source, self.fork.files, self.fork.build, block)
     }
-}
-
-/// One database: its catalogs and the forks in all its folders. Database 0 is `global`.
-pub struct DatabaseCx<'a> {
-    /// The cluster.
-    pub cluster: &'a Cluster,
-    /// Its catalogs.
-    pub catalog: &'a Catalog,
-    /// Forks in all its folders, in the order of folder, filenode and fork.
-    pub forks: &'a [ForkFiles],
 }

@@ -3,7 +3,7 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Fate, Stop};
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{Fork, LinePointer, LpFlags, Page};
+use pgclinic_format::{Fork, LpFlags, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Kind, Remedy};
 use pgclinic_model::plan::Safety;
@@ -212,38 +212,13 @@ fn rows_on(page: Page<'_>, cx: &PageCx<'_>) -> Option<u64> {
         return None;
     }
     if usize::from(page.pd_lower()) < HEADER_BYTES {
-        return rows_past_the_header(page);
+        return page.rows_despite_lower();
     }
     Some(
         page.line_pointers()
             .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
             .count() as u64,
     )
-}
-
-/// Rows of a page whose `pd_lower` says that it holds none: the line pointers still stand behind the header, up to the first
-/// that names no tuple of the page.
-pub(crate) fn rows_past_the_header(page: Page<'_>) -> Option<u64> {
-    let (upper, special) = (usize::from(page.pd_upper()), usize::from(page.pd_special()));
-    let array = page.bytes().get(HEADER_BYTES..upper)?;
-    let (pointers, _) = array.as_chunks::<4>();
-    let pointers = pointers
-        .iter()
-        .map(|raw| LinePointer(u32::from_le_bytes(*raw)));
-    let names_a_tuple = |pointer: &LinePointer| {
-        let range = pointer.range();
-        range.is_some_and(|range| range.start >= upper && range.end <= special && !range.is_empty())
-    };
-    let mut rows = 0u64;
-    for pointer in pointers {
-        match pointer.flags() {
-            LpFlags::Normal if names_a_tuple(&pointer) => rows += 1,
-            LpFlags::Normal => break,
-            LpFlags::Unused | LpFlags::Redirect | LpFlags::Dead => {}
-        }
-    }
-    // A page without any is empty to nobody who trusts its header.
-    (rows > 0).then_some(rows)
 }
 
 fn remedies(cx: &PageCx<'_>) -> Vec<Remedy> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Catalog, Cluster, Home, Relation, fork_path};
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, Home, Relation, fork_path};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
 use pgclinic_testkit::{seed, server};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
 
 /// The cluster of a PostgreSQL 18 that was stopped in good order.
@@ -85,7 +85,7 @@ impl DatabaseTrial {
             let forks: Vec<_> = homes
                 .flat_map(|home| self.cluster.files(home).expect("a folder"))
                 .collect();
-            let cx = DatabaseCx {
+            let cx = DatabaseContext {
                 cluster: &self.cluster,
                 catalog: &catalog,
                 forks: &forks,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, ForkFiles, Home, Segment};
+use pgclinic_cluster::{Build, ForkContext, ForkFiles, Home, Segment};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Layout, Lsn, MultiXactId, Page, Xid};
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::Level;
 use pgclinic_source::{Memory, Source};
 
 use crate::check::{Checksum, ForkCx, Limits, PageCheck, PageCx};
@@ -86,23 +86,16 @@ impl ForkTrial {
     /// The fork, for a pass over all of its pages.
     pub(crate) fn fork(&self) -> ForkCx<'_> {
         let source: &dyn Source = self.source.as_ref();
-        ForkCx {
-            cluster: None,
+        let base = ForkContext {
             source: Some(source),
             layout: Layout::of_major(18),
-            build: Build::USUAL,
-            files: &self.files,
-            relation: None,
-            toast_of: None,
-            database: None,
-            kind: Kind::Unknown,
             method: Some(self.method),
-            columns: None,
-            key_order: None,
             blocks: self.pages.len() as u64,
+            ..ForkContext::nameless(Build::USUAL, &self.files)
+        };
+        ForkCx {
             limits: self.limits,
-            level: Level::Structure,
-            heap: crate::heap_aids::HeapAids::default(),
+            ..ForkCx::alone(base, Level::Structure)
         }
     }
 

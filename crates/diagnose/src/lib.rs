@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-pub mod anatomy;
 mod backup_files;
 mod block_set;
 pub(crate) mod brin;
@@ -18,16 +17,13 @@ pub mod diff;
 mod entries;
 mod fates;
 pub mod findings;
-mod front_bits;
 pub mod gin;
 mod gist_keys;
 mod gist_tree;
 mod heap_aids;
 pub mod in_flight;
 mod index_words;
-pub mod inventory;
 mod line_pointers;
-pub mod measures;
 mod named_blocks;
 mod neighbours;
 mod oid_set;
@@ -36,7 +32,6 @@ mod ranges;
 pub mod relation_check;
 mod run_state;
 pub mod screen;
-pub mod server_messages;
 mod small_files;
 mod spgist_chains;
 mod spgist_nodes;
@@ -46,8 +41,6 @@ mod toast;
 #[cfg(test)]
 mod trial;
 mod tuples;
-mod unknown_storage;
-mod unreachable;
 mod update_chains;
 mod visibility_bits;
 mod wal_breaks;
@@ -61,8 +54,7 @@ mod database_trial;
 mod fork_trial;
 
 pub use check::{
-    Checksum, ClusterCheck, DatabaseCheck, DatabaseCx, ForkCx, Limits, PageCheck, PageClass,
-    PageCx, Wants,
+    Checksum, ClusterCheck, DatabaseCheck, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants,
 };
 pub use checks::{
     CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, RELATION_CHECKS, is_comparison, level_of,
@@ -71,8 +63,7 @@ pub use checks::{
 pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
-pub use measures::{MEASURES, MeasureOptions, measure_cluster};
-pub use relation_check::{PageReader, RelationCheck, RelationCx};
+pub use relation_check::{RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use visibility_bits::VisibilityBits;
 pub use walker::{

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use pgclinic_cluster::unreachable::OutOfReach;
 use pgclinic_format::{Fork, Oid};
 
 use crate::btree::AllFaces;
 use crate::check::ForkCx;
 use crate::named_blocks::NamedBlocks;
 use crate::pass_records::{DamagedBlocks, PassRecords, ZeroedBlocks};
-use crate::unreachable::OutOfReach;
 
 /// The forks of a database that a run looks at.
 pub struct Neighbours<'a> {

@@ -1,6 +1,8 @@
 //! Puts one page before one check, for the tests that stand beside each check.
 
-use pgclinic_cluster::{Build, ForkFiles, Home, Persistence, RelKind, Relation, Segment};
+use pgclinic_cluster::{
+    Build, ForkContext, ForkFiles, Home, Persistence, RelKind, Relation, Segment,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::document::{Kind, Level};
@@ -98,23 +100,20 @@ impl Trial {
     }
 
     fn drafts(&self, check: &dyn PageCheck, page: &[u8]) -> Vec<crate::findings::Draft> {
-        let fork = ForkCx {
-            cluster: None,
-            source: None,
+        let files = files();
+        let base = ForkContext {
             layout: Layout::of_major(self.major),
-            build: Build::USUAL,
-            files: &files(),
             relation: Some(&self.relation),
-            toast_of: None,
             database: Some("postgres"),
             kind: self.kind,
             method: Some(self.method),
             columns: self.columns.as_deref(),
-            key_order: None,
             blocks: 1,
+            ..ForkContext::nameless(Build::USUAL, &files)
+        };
+        let fork = ForkCx {
             limits: self.limits,
-            level: Level::Structure,
-            heap: crate::heap_aids::HeapAids::default(),
+            ..ForkCx::alone(base, Level::Structure)
         };
         let cx = PageCx {
             fork: &fork,

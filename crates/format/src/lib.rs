@@ -18,6 +18,7 @@ pub mod datum;
 pub mod digest;
 pub mod flags;
 pub mod free_space_map;
+pub mod front_bits;
 pub mod gin;
 pub mod gist;
 mod guess;

@@ -8,7 +8,7 @@
 //! Truth: `src/include/storage/bufpage.h`, `PageIsVerified` in `src/backend/storage/page/bufpage.c`.
 
 use crate::bytes::{u16_at, u32_at};
-use crate::line_pointer::LinePointer;
+use crate::line_pointer::{LinePointer, LpFlags};
 use crate::types::{Lsn, Xid};
 
 /// Bytes of the page header, where the line pointers begin (`SizeOfPageHeaderData`).
@@ -171,6 +171,33 @@ impl<'a> Page<'a> {
         pointers
             .zip(1..)
             .map(|(raw, number)| (number, LinePointer(u32::from_le_bytes(*raw))))
+    }
+
+    /// Rows of a page whose `pd_lower` says that it holds none: the line pointers still stand after the header, up to the first
+    /// that names no tuple of the page. Nothing where there are none.
+    pub fn rows_despite_lower(self) -> Option<u64> {
+        let (upper, special) = (usize::from(self.pd_upper()), usize::from(self.pd_special()));
+        let array = self.bytes().get(HEADER_BYTES..upper)?;
+        let (pointers, _) = array.as_chunks::<4>();
+        let names_a_tuple = |pointer: LinePointer| {
+            let range = pointer.range();
+            range.is_some_and(|range| {
+                range.start >= upper && range.end <= special && !range.is_empty()
+            })
+        };
+        let mut rows = 0u64;
+        for pointer in pointers
+            .iter()
+            .map(|raw| LinePointer(u32::from_le_bytes(*raw)))
+        {
+            match pointer.flags() {
+                LpFlags::Normal if names_a_tuple(pointer) => rows += 1,
+                LpFlags::Normal => break,
+                LpFlags::Unused | LpFlags::Redirect | LpFlags::Dead => {}
+            }
+        }
+        // A page without any is empty to nobody who trusts its header.
+        (rows > 0).then_some(rows)
     }
 
     /// The bytes a line pointer names, if they lie on the page.

@@ -11,9 +11,11 @@ pub mod plan;
 mod progress;
 mod rule;
 mod selection;
+mod shell;
 
 pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
 pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
 pub use progress::Progress;
 pub use rule::{Rule, SECTIONS, Severity};
 pub use selection::{Glob, Selection};
+pub use shell::{in_quotes, shell_word};

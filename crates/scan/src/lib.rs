@@ -13,6 +13,7 @@
 mod aligned;
 mod consumer;
 mod ledger;
+mod page_reader;
 mod pool;
 mod run;
 mod settling;
@@ -26,6 +27,7 @@ mod tests;
 pub use aligned::AlignedBuffer;
 pub use consumer::{Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd};
 pub use ledger::Ledger;
+pub use page_reader::PageReader;
 pub use pool::{Panicked, WorkerPool, guarded};
 pub use run::{Scan, ScanReport, Writes};
 pub use task::{FileRange, ForkTask};

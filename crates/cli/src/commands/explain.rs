@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::server_messages::{
+use pgclinic_diagnose::{rule_named, rules};
+use pgclinic_explain::server_messages::{
     FIRST_LINE, SERVER_MESSAGES, explain_message, explain_rule, message_named, render,
     render_unknown, resolve,
 };
-use pgclinic_diagnose::{rule_named, rules};
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, fork_place, read_block, selected, target_of};
-use pgclinic_diagnose::anatomy::{AnatomyCx, PageKind, page_anatomy};
+use pgclinic_cluster::{
+    Catalog, Cluster, DatabaseContext, ForkFiles, fork_place, read_block, selected, target_of,
+};
 use pgclinic_diagnose::check::ForkCx;
-use pgclinic_diagnose::{DatabaseCx, check_page, fork_cx};
+use pgclinic_diagnose::{check_page, fork_cx};
+use pgclinic_explain::anatomy::{AnatomyCx, PageKind, page_anatomy};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::document::{Coverage, InspectDocument, Target, Tool};
@@ -124,7 +126,7 @@ struct Found {
 fn of_cluster(cluster: &Cluster, arguments: &Arguments) -> Result<InspectDocument, Failure> {
     let found = find(cluster, arguments)?;
     let forks = [found.files.clone()];
-    let view = DatabaseCx {
+    let view = DatabaseContext {
         cluster,
         catalog: &found.catalog,
         forks: &forks,

@@ -8,8 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::measures::growth;
-use pgclinic_diagnose::{MeasureOptions, measure_cluster};
+use pgclinic_measure::{MeasureOptions, growth, measure_cluster};
 use pgclinic_model::document::{MEASURE_SCHEMA, MeasureDocument};
 use pgclinic_report::Document;
 use pgclinic_servers::Target;

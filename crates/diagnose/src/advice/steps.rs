@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Fork;
-use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, Kind, PlanRelation, PlanStep, Remedy, Target};
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{Severity, shell_word};
 
 use super::{Commands, holds_rows, is_map};
 use crate::consequences::LET_A_COPY_RECOVER;
-use crate::server_messages::shell_word;
 
 /// Relations and commands that a step names; the rest is counted.
 const NAMED_MAX: usize = 100;

@@ -5,8 +5,9 @@ use pgclinic_format::brin::{
 };
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_scan::PageReader;
 
-use crate::relation_check::{PageReader, RelationCx};
+use crate::relation_check::RelationCx;
 
 /// The map, with a reader of its own.
 pub(crate) struct Map<'a> {

@@ -4,9 +4,9 @@
 
 use pgclinic_format::btree::{BTP_DELETED, BtreePage, Meta, NO_PAGE};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_scan::PageReader;
 
 use crate::btree::{AllFaces, Sight};
-use crate::relation_check::PageReader;
 
 /// More levels than a btree of any size has.
 const LEVELS_MAX: u32 = 64;

@@ -13,11 +13,12 @@ use pgclinic_format::{
 };
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_scan::PageReader;
 
 use crate::brin::{Cover, Map, Stored, payload};
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::relation_check::{RelationCheck, RelationCx};
 use crate::tuples::tuples;
 
 /// The rule.

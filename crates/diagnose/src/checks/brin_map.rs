@@ -11,11 +11,12 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_scan::PageReader;
 
 use crate::brin::{Map, Stored};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::relation_check::{RelationCheck, RelationCx};
 
 /// A page of the map where summaries should be, or the other way round.
 pub static BRIN_PAGE_TYPE: Rule = Rule::from_page(include_str!("../../rules/brin-page-type.md"));

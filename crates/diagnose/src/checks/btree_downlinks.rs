@@ -12,13 +12,13 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
-use pgclinic_model::Rule;
+use pgclinic_model::{Rule, document};
+use pgclinic_scan::PageReader;
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
 use crate::findings::Findings;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use pgclinic_model::document;
+use crate::relation_check::{RelationCheck, RelationCx};
 
 /// A downlink that leads to the wrong page.
 pub const BTREE_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/btree-downlink.md"));

@@ -12,15 +12,15 @@ use pgclinic_format::btree::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::index_tuple::IndexTuple;
-use pgclinic_model::Rule;
+use pgclinic_model::{Rule, document};
+use pgclinic_scan::PageReader;
 
 use super::btree_not_in_collation_order;
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
 use crate::findings::{Draft, Findings};
 use crate::index_words;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
-use pgclinic_model::document;
+use crate::relation_check::{RelationCheck, RelationCx};
 
 /// Pages without a place in the tree that are told one by one.
 const UNREACHED_TOLD: usize = 20;

@@ -3,16 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Relation, RowState};
+use pgclinic_cluster::{DatabaseContext, Relation, RowState};
 use pgclinic_format::Oid;
 use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::catalog_rows::CatalogTables;
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::catalog_rows::{CatalogTables, catalogs_are_comparable};
+use crate::check::DatabaseCheck;
 use crate::findings::Findings;
-use crate::inventory::catalogs_are_comparable;
 
 /// Columns.
 pub static CATALOG_ATTRIBUTES_MISSING: Rule =
@@ -37,7 +36,7 @@ impl DatabaseCheck for CatalogAttributesMissing {
         Level::Full
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let shared = database.catalog.database == 0;
         if shared || !catalogs_are_comparable(database, out) {
             return;
@@ -50,7 +49,7 @@ impl DatabaseCheck for CatalogAttributesMissing {
 
 /// The numbers without a row, by relation; rows with a number that is too high are told at once.
 fn missing_numbers(
-    database: &DatabaseCx<'_>,
+    database: &DatabaseContext<'_>,
     tables: &CatalogTables<'_>,
     out: &mut Findings,
 ) -> BTreeMap<Oid, BTreeSet<u16>> {
@@ -106,7 +105,7 @@ fn missing_numbers(
 
 /// One pass over `pg_class`, where the places are.
 fn tell_relations(
-    database: &DatabaseCx<'_>,
+    database: &DatabaseContext<'_>,
     tables: &CatalogTables<'_>,
     missing: &BTreeMap<Oid, BTreeSet<u16>>,
     out: &mut Findings,

@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use pgclinic_cluster::{RawRow, Relation, RowState};
+use pgclinic_cluster::{DatabaseContext, RawRow, Relation, RowState};
 use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::catalog_rows::{CatalogTable, CatalogTables};
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::catalog_rows::{CatalogTable, CatalogTables, catalogs_are_comparable};
+use crate::check::DatabaseCheck;
 use crate::findings::Findings;
-use crate::inventory::catalogs_are_comparable;
 
 /// The rule.
 pub static CATALOG_KEY_DOUBLED: Rule =
@@ -35,7 +34,7 @@ impl DatabaseCheck for CatalogKeyDoubled {
         Level::Full
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if !catalogs_are_comparable(database, out) {
             return;
         }
@@ -50,7 +49,7 @@ impl DatabaseCheck for CatalogKeyDoubled {
 
 /// Indexes that promise that a key of live rows exists once.
 fn unique_indexes<'a>(
-    database: &'a DatabaseCx<'_>,
+    database: &'a DatabaseContext<'_>,
     table: Oid,
 ) -> impl Iterator<Item = &'a Relation> {
     let relations = database.catalog.relations.values();

@@ -4,17 +4,16 @@
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::{RawRow, RowState};
+use pgclinic_cluster::{DatabaseContext, RawRow, RowState};
 use pgclinic_format::Oid;
 use pgclinic_format::oid::{PG_CLASS, PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA, PG_SUBSCRIPTION};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
 
 use crate::catalog_references::{ATTRIBUTE_REFERENCES, OBJECT_REFERENCES, REFERENCES, Shape};
-use crate::catalog_rows::{CatalogTable, CatalogTables, Shared};
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::catalog_rows::{CatalogTable, CatalogTables, Shared, catalogs_are_comparable};
+use crate::check::DatabaseCheck;
 use crate::findings::Findings;
-use crate::inventory::catalogs_are_comparable;
 use crate::oid_set::OidSet;
 
 /// The rule.
@@ -48,7 +47,7 @@ impl DatabaseCheck for CatalogReferenceMissing {
         Level::Full
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if !catalogs_are_comparable(database, out) {
             return;
         }
@@ -85,7 +84,7 @@ enum Target {
 }
 
 struct Lookup<'a, 'b> {
-    database: &'b DatabaseCx<'a>,
+    database: &'b DatabaseContext<'a>,
     tables: &'b CatalogTables<'a>,
     targets: HashMap<Oid, Target>,
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Cluster, Collation, CollationVersion, Index, RelKind, Relation};
+use pgclinic_cluster::inventory::default_home;
+use pgclinic_cluster::{
+    Catalog, Cluster, Collation, CollationVersion, DatabaseContext, Index, RelKind, Relation,
+};
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::order::Unordered;
@@ -11,9 +14,8 @@ use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 use pgclinic_model::plan::Safety;
 use serde_json::{Value, json};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::default_home;
 
 /// Indexes and collations that a finding names; the rest is counted.
 const NAMED_MAX: usize = 1000;
@@ -36,7 +38,7 @@ impl DatabaseCheck for CollationVersionChanged {
         Level::Structure
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if database.catalog.database == 0 {
             return;
         }
@@ -150,7 +152,7 @@ fn collations_of(catalog: &Catalog, relation: &Relation, index: &Index) -> Vec<O
     }
 }
 
-fn told(database: &DatabaseCx<'_>, changed: &[Changed<'_>]) -> Draft {
+fn told(database: &DatabaseContext<'_>, changed: &[Changed<'_>]) -> Draft {
     let mut indexes: BTreeMap<Oid, &Relation> = BTreeMap::new();
     for own in changed {
         indexes.extend(own.indexes.iter().map(|index| (index.oid, *index)));
@@ -227,7 +229,7 @@ fn reindex(names: &[String]) -> String {
     each.collect::<Vec<_>>().join(" ")
 }
 
-fn refresh(database: &DatabaseCx<'_>, changed: &[Changed<'_>]) -> String {
+fn refresh(database: &DatabaseContext<'_>, changed: &[Changed<'_>]) -> String {
     let each = changed.iter().take(NAMED_MAX).map(|own| {
         if own.collation.oid == DEFAULT_COLLATION {
             let name = name_of(database);
@@ -241,7 +243,7 @@ fn refresh(database: &DatabaseCx<'_>, changed: &[Changed<'_>]) -> String {
 }
 
 /// The database as a whole.
-fn place(database: &DatabaseCx<'_>) -> Place {
+fn place(database: &DatabaseContext<'_>) -> Place {
     let oid = database.catalog.database;
     let home = default_home(database.cluster, oid);
     Place {
@@ -253,7 +255,7 @@ fn place(database: &DatabaseCx<'_>) -> Place {
     }
 }
 
-fn name_of(database: &DatabaseCx<'_>) -> String {
+fn name_of(database: &DatabaseContext<'_>) -> String {
     let catalog = database.catalog;
     let name = catalog.database_name.clone();
     name.unwrap_or_else(|| catalog.database.to_string())

@@ -1,13 +1,12 @@
 //! A database whose row in `pg_database` is lost.
 
-use pgclinic_cluster::Cluster;
-use pgclinic_cluster::file_place;
+use pgclinic_cluster::inventory::is_remade;
+use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::is_remade;
 
 /// The rule.
 pub static DATABASE_LOST: Rule = Rule::from_page(include_str!("../../rules/database-lost.md"));

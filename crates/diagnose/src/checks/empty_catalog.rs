@@ -1,13 +1,13 @@
 //! A catalog without which nothing has a name has no pages.
 
-use pgclinic_cluster::{Cluster, Database};
+use pgclinic_cluster::inventory::default_home;
+use pgclinic_cluster::{Cluster, Database, DatabaseContext};
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::default_home;
 
 /// Mapped catalogs that are never empty, of a database and of the cluster.
 const NEVER_EMPTY: &[(Oid, &str)] = &[
@@ -35,7 +35,7 @@ impl DatabaseCheck for EmptyCatalog {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let (cluster, oid) = (database.cluster, database.catalog.database);
         if !cluster.is_settled() || !(oid == 0 || lives(cluster.databases.get(&oid), cluster)) {
             return;

@@ -1,14 +1,14 @@
 //! An index without a single page.
 
-use pgclinic_cluster::{ForkFiles, RelKind, Relation};
+use pgclinic_cluster::inventory::Inventory;
+use pgclinic_cluster::{DatabaseContext, ForkFiles, RelKind, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 
 /// The rule.
 pub static EMPTY_INDEX: Rule = Rule::from_page(include_str!("../../rules/empty-index.md"));
@@ -25,7 +25,7 @@ impl DatabaseCheck for EmptyIndex {
         Level::Structure
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
@@ -72,7 +72,7 @@ fn is_built(relation: &Relation) -> bool {
 }
 
 /// What the server says when it wants block 0 of an empty main fork.
-pub(crate) fn no_first_block_words(cx: &DatabaseCx<'_>, files: &ForkFiles) -> Option<String> {
+pub(crate) fn no_first_block_words(cx: &DatabaseContext<'_>, files: &ForkFiles) -> Option<String> {
     (files.fork == Fork::Main && files.bytes() == 0).then_some(())?;
     let blocks = match cx.cluster.layout.major {
         ..17 => "block 0",

@@ -1,14 +1,14 @@
 //! A sequence without its page.
 
-use pgclinic_cluster::RelKind;
+use pgclinic_cluster::inventory::Inventory;
+use pgclinic_cluster::{DatabaseContext, RelKind};
 use pgclinic_format::Fork;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
 use super::empty_index::no_first_block_words;
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 
 /// The rule.
 pub static EMPTY_SEQUENCE: Rule = Rule::from_page(include_str!("../../rules/empty-sequence.md"));
@@ -25,7 +25,7 @@ impl DatabaseCheck for EmptySequence {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };

@@ -1,12 +1,12 @@
 //! Pages behind the place where the server takes the relation to end.
 
-use pgclinic_cluster::Segment;
+use pgclinic_cluster::inventory::{Inventory, is_orphan};
+use pgclinic_cluster::{DatabaseContext, Segment};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static EXTRA_SEGMENT: Rule = Rule::from_page(include_str!("../../rules/extra-segment.md"));
@@ -23,7 +23,7 @@ impl DatabaseCheck for ExtraSegment {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if !database.cluster.is_settled() {
             return;
         }

@@ -10,12 +10,13 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Attribute, BlockNo, ColumnLayout, Page};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
+use pgclinic_scan::PageReader;
 
 use crate::checks::gist_nsn::{GIST_NSN, is_logged};
 use crate::findings::Findings;
 use crate::gist_keys::KeyKind;
 use crate::gist_tree::{BYTES_PER_BLOCK, DoubleLink, GistTree, Holds, Reached};
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::relation_check::{RelationCheck, RelationCx};
 
 /// Downlinks.
 pub static GIST_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/gist-downlink.md"));

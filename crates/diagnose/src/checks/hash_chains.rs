@@ -15,6 +15,7 @@ use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
+use pgclinic_scan::PageReader;
 
 use super::hash_meta_sense::is_sound;
 use super::hash_rules::{
@@ -22,7 +23,7 @@ use super::hash_rules::{
 };
 use crate::findings::{Draft, Findings};
 use crate::index_words;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::relation_check::{RelationCheck, RelationCx};
 
 /// See the rules of `hash_rules`.
 pub struct HashChains;

@@ -3,16 +3,16 @@
 //! Truth: the `ambuildempty` functions of the index access methods, and
 //! `heapam_relation_set_new_filelocator` in `src/backend/access/heap/heapam_handler.c`.
 
-use pgclinic_cluster::{ForkFiles, RelKind, Relation, read_block};
+use pgclinic_cluster::inventory::Inventory;
+use pgclinic_cluster::{DatabaseContext, ForkFiles, RelKind, Relation, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 
 /// The rule.
 pub static INIT_FORK_CONTENT: Rule =
@@ -33,7 +33,7 @@ impl DatabaseCheck for InitForkContent {
         Level::Structure
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
@@ -72,7 +72,7 @@ fn expected_blocks(relation: &Relation) -> Option<u64> {
 }
 
 fn fault(
-    database: &DatabaseCx<'_>,
+    database: &DatabaseContext<'_>,
     relation: &Relation,
     files: &ForkFiles,
     expected: u64,

@@ -1,15 +1,15 @@
 //! The visibility map says something about pages behind the end of the table.
 
-use pgclinic_cluster::{Build, ForkFiles, read_block};
+use pgclinic_cluster::inventory::{Inventory, is_orphan};
+use pgclinic_cluster::{Build, DatabaseContext, ForkFiles, read_block};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_source::Source;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static MAP_BEYOND_END: Rule = Rule::from_page(include_str!("../../rules/map-beyond-end.md"));
@@ -26,7 +26,7 @@ impl DatabaseCheck for MapBeyondEnd {
         Level::Structure
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if !database.cluster.is_settled() {
             return;
         }
@@ -65,7 +65,7 @@ impl DatabaseCheck for MapBeyondEnd {
     }
 }
 
-fn segment_of(database: &DatabaseCx<'_>, block: BlockNo) -> u32 {
+fn segment_of(database: &DatabaseContext<'_>, block: BlockNo) -> u32 {
     let per_segment = database.cluster.build.segment_blocks();
     let segment = u64::from(block).checked_div(per_segment).unwrap_or(0);
     u32::try_from(segment).unwrap_or(0)
@@ -73,7 +73,7 @@ fn segment_of(database: &DatabaseCx<'_>, block: BlockNo) -> u32 {
 
 /// The last map page that marks a block behind the table's end, that block, and the table's blocks.
 fn beyond(
-    database: &DatabaseCx<'_>,
+    database: &DatabaseContext<'_>,
     map: &ForkFiles,
     table: &ForkFiles,
 ) -> Option<(BlockNo, BlockNo, u64)> {

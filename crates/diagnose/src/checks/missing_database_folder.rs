@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Database;
+use pgclinic_cluster::inventory::{Inventory, default_home, directory_of, filled_home, is_remade};
+use pgclinic_cluster::{Database, DatabaseContext};
 use pgclinic_format::Oid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
 use pgclinic_source::Presence;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, default_home, directory_of, filled_home, is_remade};
 
 /// The rule.
 pub static MISSING_DATABASE_FOLDER: Rule =
@@ -32,7 +32,7 @@ impl DatabaseCheck for MissingDatabaseFolder {
         true
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let cluster = database.cluster;
         if !cluster.is_settled() {
             return;
@@ -54,7 +54,7 @@ impl DatabaseCheck for MissingDatabaseFolder {
     }
 }
 
-fn lost_database(cx: &DatabaseCx<'_>, known: &Database) -> Draft {
+fn lost_database(cx: &DatabaseContext<'_>, known: &Database) -> Draft {
     let folder = folder_of(cx, known.tablespace);
     let name = known.name.clone().unwrap_or_default();
     let (state, words) = match default_home(cx.cluster, cx.catalog.database) {
@@ -76,13 +76,13 @@ fn lost_database(cx: &DatabaseCx<'_>, known: &Database) -> Draft {
     }
 }
 
-fn is_made_by_recovery(cx: &DatabaseCx<'_>, tablespace: Oid) -> bool {
+fn is_made_by_recovery(cx: &DatabaseContext<'_>, tablespace: Oid) -> bool {
     let recovered = cx.cluster.recovered();
     recovered.is_some_and(|after| after.grown_tablespaces.contains(&tablespace))
 }
 
 /// One finding for all relations that share a lost folder.
-fn lost_tablespaces(cx: &DatabaseCx<'_>, out: &mut Findings) {
+fn lost_tablespaces(cx: &DatabaseContext<'_>, out: &mut Findings) {
     let Some(inventory) = Inventory::comparable(cx) else {
         return;
     };
@@ -119,17 +119,17 @@ fn lost_tablespaces(cx: &DatabaseCx<'_>, out: &mut Findings) {
     }
 }
 
-fn folder_of(cx: &DatabaseCx<'_>, tablespace: Oid) -> String {
+fn folder_of(cx: &DatabaseContext<'_>, tablespace: Oid) -> String {
     directory_of(cx.cluster, cx.catalog.database, tablespace)
 }
 
 /// It is there, or may be: what cannot be reached is told with what was not checked.
-fn is_out_of_reach(cx: &DatabaseCx<'_>, folder: &str) -> bool {
+fn is_out_of_reach(cx: &DatabaseContext<'_>, folder: &str) -> bool {
     let presence = Presence::of_directory(cx.cluster.source().as_ref(), folder);
     presence.trouble().is_some()
 }
 
-fn place(cx: &DatabaseCx<'_>, folder: String) -> Place {
+fn place(cx: &DatabaseContext<'_>, folder: String) -> Place {
     Place {
         path: folder,
         database: cx.catalog.database_name.clone(),

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Persistence, Relation};
+use pgclinic_cluster::inventory::Inventory;
+use pgclinic_cluster::{DatabaseContext, Persistence, Relation};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_source::Presence;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 
 /// The rule.
 pub static MISSING_FILE: Rule = Rule::from_page(include_str!("../../rules/missing-file.md"));
@@ -32,7 +32,7 @@ impl DatabaseCheck for MissingFile {
         true
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
@@ -79,7 +79,7 @@ impl DatabaseCheck for MissingFile {
 
 /// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole:
 /// both are told elsewhere.
-fn is_absent(cx: &DatabaseCx<'_>, inventory: &Inventory<'_>, relation: &Relation) -> bool {
+fn is_absent(cx: &DatabaseContext<'_>, inventory: &Inventory<'_>, relation: &Relation) -> bool {
     let Some(home) = inventory.home(relation) else {
         return true;
     };

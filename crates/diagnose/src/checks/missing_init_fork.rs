@@ -1,14 +1,14 @@
 //! An unlogged relation without the fork that it is reset to after a crash.
 
-use pgclinic_cluster::{Persistence, RelKind};
+use pgclinic_cluster::inventory::Inventory;
+use pgclinic_cluster::{DatabaseContext, Persistence, RelKind};
 use pgclinic_format::Fork;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_source::Presence;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 
 /// The rule.
 pub static MISSING_INIT_FORK: Rule =
@@ -26,7 +26,7 @@ impl DatabaseCheck for MissingInitFork {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };

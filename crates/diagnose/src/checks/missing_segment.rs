@@ -1,11 +1,12 @@
 //! A gap between the segments of a fork.
 
+use pgclinic_cluster::DatabaseContext;
+use pgclinic_cluster::inventory::{Inventory, is_orphan};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static MISSING_SEGMENT: Rule = Rule::from_page(include_str!("../../rules/missing-segment.md"));
@@ -22,7 +23,7 @@ impl DatabaseCheck for MissingSegment {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if !database.cluster.is_settled() {
             return;
         }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use pgclinic_cluster::DatabaseContext;
+use pgclinic_cluster::inventory::Inventory;
 use pgclinic_format::{Oid, TwoPhase};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 use crate::small_files::{prepared, read_prepared};
 
 /// The rule.
@@ -26,7 +27,7 @@ impl DatabaseCheck for OrphanFile {
         Level::Structure
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };

@@ -1,14 +1,14 @@
 //! `pg_class.relpages` says more pages than the file has.
 
-use pgclinic_cluster::Persistence;
+use pgclinic_cluster::inventory::Inventory;
+use pgclinic_cluster::{DatabaseContext, Persistence};
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::Inventory;
 
 /// The rule.
 pub static PAGES_BEYOND_END: Rule =
@@ -26,7 +26,7 @@ impl DatabaseCheck for PagesBeyondEnd {
         Level::Structure
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };

@@ -1,11 +1,12 @@
 //! A relation file whose length is no multiple of the block size.
 
+use pgclinic_cluster::DatabaseContext;
+use pgclinic_cluster::inventory::{Inventory, is_orphan};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static PARTIAL_BLOCK: Rule = Rule::from_page(include_str!("../../rules/partial-block.md"));
@@ -22,7 +23,7 @@ impl DatabaseCheck for PartialBlock {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let block_size = u64::from(database.cluster.build.block_size);
         let inventory = Inventory::new(database);
         let lasting = database

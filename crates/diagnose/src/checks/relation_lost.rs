@@ -1,16 +1,15 @@
 //! A relation whose row in `pg_class` is lost.
 
-use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
-use pgclinic_cluster::{fork_place, kind_of};
+use pgclinic_cluster::inventory::{default_home, is_remade};
+use pgclinic_cluster::{DatabaseContext, ForkFiles, LostRelation, RelKind, fork_place, kind_of};
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{default_home, is_remade};
 
 /// The rule.
 pub static RELATION_LOST: Rule = Rule::from_page(include_str!("../../rules/relation-lost.md"));
@@ -31,7 +30,7 @@ impl DatabaseCheck for RelationLost {
         true
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let (cluster, catalog) = (database.cluster, database.catalog);
         let known = cluster.databases.get(&catalog.database);
         let is_dropped = known.is_some_and(|known| known.invalid);
@@ -51,7 +50,7 @@ impl DatabaseCheck for RelationLost {
     }
 }
 
-fn draft_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Draft {
+fn draft_of(database: &DatabaseContext<'_>, lost: &LostRelation) -> Draft {
     let oid = lost.oid.map(|oid| format!("OID {oid}"));
     let file = lost.path.as_ref().map(|path| format!("file {path}"));
     let facts: Vec<String> = oid.into_iter().chain(file).collect();
@@ -80,7 +79,7 @@ fn draft_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Draft {
 
 /// Names are not found. What is reached by its number is missed by that, but nobody can say when;
 /// and a server without rows of its own catalogs says many things, or does not start.
-fn server_words(database: &DatabaseCx<'_>, lost: &LostRelation) -> Option<String> {
+fn server_words(database: &DatabaseContext<'_>, lost: &LostRelation) -> Option<String> {
     let oid = lost.oid.filter(|oid| *oid >= FIRST_NORMAL_OID)?;
     let is_user = |lost: &LostRelation| lost.oid.is_some_and(|oid| oid >= FIRST_NORMAL_OID);
     let catalog = database.catalog;
@@ -91,7 +90,7 @@ fn server_words(database: &DatabaseCx<'_>, lost: &LostRelation) -> Option<String
 }
 
 /// At its file; a relation without one stands where its row stood.
-fn place_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Place {
+fn place_of(database: &DatabaseContext<'_>, lost: &LostRelation) -> Place {
     let (cluster, catalog) = (database.cluster, database.catalog);
     let relation = lost.oid.and_then(|oid| catalog.relations.get(&oid));
     let pg_class = catalog.relations.get(&PG_CLASS);
@@ -128,7 +127,7 @@ fn place_of(database: &DatabaseCx<'_>, lost: &LostRelation) -> Place {
 
 /// Files that no relation names, where names are missing: those with numbers that only `initdb`
 /// gives belong to the system.
-fn report_unclaimed(database: &DatabaseCx<'_>, out: &mut Findings) {
+fn report_unclaimed(database: &DatabaseContext<'_>, out: &mut Findings) {
     let catalog = database.catalog;
     let (mut files, mut bytes) = (0u64, 0u64);
     let is_unclaimed = |fork: &&ForkFiles| {

@@ -2,6 +2,7 @@
 //!
 //! Truth: `src/backend/utils/cache/relmapper.c`.
 
+use pgclinic_cluster::inventory::default_home;
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
@@ -11,7 +12,6 @@ use pgclinic_source::read_all;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::default_home;
 
 /// The rule.
 pub static RELATION_MAP_UNREADABLE: Rule =

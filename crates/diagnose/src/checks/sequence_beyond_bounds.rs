@@ -4,14 +4,14 @@
 //! number in one transaction. Truth: `init_params`, `do_setval` and `nextval_internal` in
 //! `src/backend/commands/sequence.c`.
 
+use pgclinic_cluster::DatabaseContext;
+use pgclinic_cluster::inventory::catalogs_are_sure;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
 use super::sequence_tuple::row_of;
-use crate::check::DatabaseCx;
 use crate::findings::Findings;
-use crate::inventory::catalogs_are_sure;
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
@@ -38,7 +38,7 @@ impl RelationCheck for SequenceBeyondBounds {
         let Some(cluster) = relation.fork.cluster.filter(|_| relation.settled()) else {
             return;
         };
-        let cx = DatabaseCx {
+        let cx = DatabaseContext {
             cluster,
             catalog: relation.catalog,
             forks: &[],

@@ -1,11 +1,12 @@
 //! A segment that is not full although later ones hold pages.
 
+use pgclinic_cluster::DatabaseContext;
+use pgclinic_cluster::inventory::{Inventory, is_orphan};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::{Inventory, is_orphan};
 
 /// The rule.
 pub static SHORT_SEGMENT: Rule = Rule::from_page(include_str!("../../rules/short-segment.md"));
@@ -22,7 +23,7 @@ impl DatabaseCheck for ShortSegment {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         if !database.cluster.is_settled() {
             return;
         }

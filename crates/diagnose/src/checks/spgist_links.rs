@@ -16,10 +16,11 @@ use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage, State};
 use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_scan::PageReader;
 use pgclinic_spill::SortedRuns;
 
 use crate::findings::Findings;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx};
+use crate::relation_check::{RelationCheck, RelationCx};
 use crate::spgist_chains::Chains;
 use crate::spgist_nodes::{Promise, ValueKind};
 use crate::spgist_tree::{Holds, SpgistTree, Visit};

@@ -12,10 +12,11 @@ use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
+use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
-use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
+use crate::relation_check::{RelationCheck, RelationCx, draft_at};
 use crate::toast::{
     Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
 };

@@ -12,13 +12,14 @@ use pgclinic_format::index_tuple::{INDEX_NULL_MASK, IndexTuple};
 use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_scan::PageReader;
 
 use crate::btree::walk::{self, Seen, tree_page};
 use crate::btree::{KeyOrder, Sight, Tie};
 use crate::check::ForkCx;
 use crate::entries::heap::HeapItems;
 use crate::findings::Findings;
-use crate::relation_check::{PageReader, RelationCheck, RelationCx, draft_at};
+use crate::relation_check::{RelationCheck, RelationCx, draft_at};
 
 /// Versions of rows with one key that are gathered before the dead ones among them are left out.
 const VERSIONS_MAX: usize = 10_000;

@@ -2,13 +2,14 @@
 //!
 //! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
 
+use pgclinic_cluster::DatabaseContext;
+use pgclinic_cluster::inventory::filled_home;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 use pgclinic_source::{SourceErrorKind, read_all};
 
-use crate::check::{DatabaseCheck, DatabaseCx};
+use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
-use crate::inventory::filled_home;
 
 /// The rule.
 pub static VERSION_FILE: Rule = Rule::from_page(include_str!("../../rules/version-file.md"));
@@ -25,7 +26,7 @@ impl DatabaseCheck for VersionFile {
         Level::Pages
     }
 
-    fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
+    fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let (cluster, oid) = (database.cluster, database.catalog.database);
         let Some(folder) = folder_to_look_in(database) else {
             return;
@@ -73,7 +74,7 @@ impl DatabaseCheck for VersionFile {
 
 /// With a slash at its end. Folders that only a crash or an interrupted `DROP DATABASE` left
 /// behind need no such file, and replay may still write one.
-fn folder_to_look_in(cx: &DatabaseCx<'_>) -> Option<String> {
+fn folder_to_look_in(cx: &DatabaseContext<'_>) -> Option<String> {
     let oid = cx.catalog.database;
     if oid == 0 {
         return Some(String::new());
@@ -84,7 +85,7 @@ fn folder_to_look_in(cx: &DatabaseCx<'_>) -> Option<String> {
     Some(format!("{}/", home.folder))
 }
 
-fn place(cx: &DatabaseCx<'_>, path: String) -> Place {
+fn place(cx: &DatabaseContext<'_>, path: String) -> Place {
     let oid = cx.catalog.database;
     Place {
         path,

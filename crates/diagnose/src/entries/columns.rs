@@ -5,13 +5,13 @@ use std::ops::Range;
 use pgclinic_cluster::{Column, Relation};
 use pgclinic_format::attribute::{Attribute, Attributes};
 use pgclinic_format::btree::BtreeTuple;
+use pgclinic_format::front_bits::FrontBits;
 use pgclinic_format::heap_tuple::HEAP_HASNULL;
 use pgclinic_format::index_tuple::INDEX_NULL_MASK;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, HeapTuple, PlainAttributes};
 
 use crate::btree::payload;
-use crate::front_bits::FrontBits;
 
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use pgclinic_cluster::Cluster;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, Page};
+use pgclinic_scan::PageReader;
 use pgclinic_spill::Lease;
 
 use crate::block_set::BlockSet;
 use crate::entries::heap::HeapItems;
 use crate::entries::index::{Against, IndexFacts, IndexSide, UNKNOWN_MAX};
 use crate::entries::row_map::{PART_BLOCKS, Part, RowMap};
-use crate::relation_check::{PageReader, RelationCx};
+use crate::relation_check::RelationCx;
 
 /// Blocks of an index that a thread takes at a time.
 const INDEX_STRETCH: u64 = 512;

@@ -7,13 +7,13 @@ use pgclinic_format::btree::{BtreePage, BtreeTuple};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, gin, gist, hash, spgist};
+use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
 use crate::entries::columns::{KeyColumns, hash_of_row};
 use crate::entries::compare::HeapSide;
 use crate::entries::row_map::{PartSeen, Standing};
 use crate::gin::Reached;
-use crate::relation_check::PageReader;
 
 /// Blocks of the table whose entries without rows are told one by one.
 const BLOCKS_TOLD: usize = 10_000;

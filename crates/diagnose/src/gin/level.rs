@@ -14,14 +14,14 @@ use std::cmp::Ordering;
 use pgclinic_format::BlockNo;
 use pgclinic_format::gin::{META_BLOCK, Opaque, PageKind, ROOT_BLOCK};
 use pgclinic_model::Rule;
-
-use crate::checks::gin_tree::{GIN_KEY_ORDER, GIN_ROW_ORDER, GIN_TREE_LINK};
-use crate::findings::{Draft, Findings};
-use crate::relation_check::{PageReader, RelationCx};
+use pgclinic_scan::PageReader;
 
 use super::face::{Bound, Downlink, Face};
 use super::keys::KeyOrders;
 use super::reached::Reached;
+use crate::checks::gin_tree::{GIN_KEY_ORDER, GIN_ROW_ORDER, GIN_TREE_LINK};
+use crate::findings::{Draft, Findings};
+use crate::relation_check::RelationCx;
 
 /// Levels of a tree that are walked; a tree of full pages needs ten for all blocks there can be.
 const LEVELS_MAX: usize = 64;

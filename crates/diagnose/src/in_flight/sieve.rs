@@ -4,14 +4,13 @@
 //! name: how long the special space must be depends on the access method. A file has one, so pages of a file whose special
 //! space differs from the others' are kept as well.
 
-use pgclinic_cluster::{ForkFiles, Home, RelationFileName};
+use pgclinic_cluster::{ForkContext, ForkFiles, Home, RelationFileName};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::Level;
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::heap_aids::HeapAids;
 use crate::in_flight::{PageSums, Shape};
 use crate::walker::{Looker, Notes, Seen};
 
@@ -180,24 +179,11 @@ pub(super) fn is_sound(shape: &Shape, name: RelationFileName, page: &[u8], offse
 
 /// A fork of which nothing is known but its kind.
 fn nameless<'a>(shape: &Shape, files: &'a ForkFiles) -> ForkCx<'a> {
-    ForkCx {
-        cluster: None,
-        source: None,
+    let base = ForkContext {
         layout: Some(shape.layout),
-        build: shape.build,
-        files,
-        relation: None,
-        toast_of: None,
-        database: None,
-        kind: Kind::Unknown,
-        method: None,
-        columns: None,
-        key_order: None,
-        blocks: 0,
-        limits: None,
-        level: Level::Pages,
-        heap: HeapAids::default(),
-    }
+        ..ForkContext::nameless(shape.build, files)
+    };
+    ForkCx::alone(base, Level::Pages)
 }
 
 #[cfg(test)]

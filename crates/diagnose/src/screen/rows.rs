@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use pgclinic_cluster::XactStatus;
+use pgclinic_format::front_bits::FixedFront;
 use pgclinic_format::heap_tuple::{
     HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HASVARWIDTH, HEAP_HOT_UPDATED,
     HEAP_MOVED, HEAP_ONLY_TUPLE, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
@@ -19,7 +20,6 @@ use pgclinic_model::document::Kind;
 
 use crate::check::{ForkCx, Limits};
 use crate::fates::Fates;
-use crate::front_bits::FixedFront;
 use crate::screen::Glance;
 use crate::screen::items::{Bounds, Taken};
 use crate::visibility_bits::VisibilityReader;

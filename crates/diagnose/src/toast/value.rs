@@ -3,9 +3,9 @@
 use pgclinic_cluster::{Cluster, Visibility};
 use pgclinic_format::Varlena;
 use pgclinic_format::toast::ToastPointer;
+use pgclinic_scan::PageReader;
 
 use crate::chunks::chunks;
-use crate::relation_check::PageReader;
 use crate::toast::Run;
 
 /// What is wrong with a value's chunks.

@@ -9,13 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Cluster, ForkFiles, read_block};
+use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, NotChecked};
 
-use crate::check::{DatabaseCx, ForkCx};
+use crate::check::ForkCx;
 use crate::consequences::is_of_the_future;
 use crate::findings::Findings;
 use crate::walker::books::Books;
@@ -100,7 +100,7 @@ impl Again {
         for (database, suspects) in by_database {
             for catalog in catalogs(newer.names, &[database], options.level) {
                 let (forks, _gone) = forks_of(newer.view, &catalog);
-                let cx = DatabaseCx {
+                let cx = DatabaseContext {
                     cluster: newer.view,
                     catalog: &catalog,
                     forks: &forks,
@@ -115,7 +115,7 @@ impl Again {
     fn database(
         &mut self,
         newer: Newer<'_>,
-        cx: &DatabaseCx<'_>,
+        cx: &DatabaseContext<'_>,
         mut suspects: BTreeMap<(Oid, Oid, Fork), Vec<&Suspect>>,
         options: &CheckOptions,
         books: &mut Books,

@@ -22,7 +22,7 @@ pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books)
             inherent: false,
         });
     }
-    crate::unreachable::tell(cluster, &mut books.coverage);
+    pgclinic_cluster::unreachable::tell(cluster, &mut books.coverage);
     if let Some(since) = &options.since {
         let entries = unchanged_since(&since_summary(since, &books), options.level);
         entries

@@ -1,14 +1,16 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
-use pgclinic_cluster::{CHECKPOINT_BYTES, ForkFiles, Persistence, Relation, kind_of, selected};
+use pgclinic_cluster::inventory::is_orphan;
+use pgclinic_cluster::{
+    CHECKPOINT_BYTES, DatabaseContext, ForkContext, ForkFiles, Persistence, Relation, selected,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::document::{Kind, Level, NotChecked};
 
 use crate::btree::KeyOrder;
-use crate::check::{DatabaseCx, ForkCx, Limits};
+use crate::check::{ForkCx, Limits};
 use crate::heap_aids::HeapAids;
-use crate::inventory::is_orphan;
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
 
@@ -34,7 +36,7 @@ pub(crate) fn limits_of(cluster: &pgclinic_cluster::Cluster) -> Option<Limits> {
 
 /// The jobs of a database, in the order of its files. What is left out is booked.
 pub(crate) fn jobs_of<'a>(
-    view: &'a DatabaseCx<'a>,
+    view: &'a DatabaseContext<'a>,
     options: &CheckOptions,
     books: &mut Books,
 ) -> Vec<ForkCx<'a>> {
@@ -83,13 +85,13 @@ pub(crate) fn jobs_of<'a>(
 
 /// Files whose bytes mean nothing: nobody will read them again as they are.
 fn is_left_out(
-    view: &DatabaseCx<'_>,
+    view: &DatabaseContext<'_>,
     files: &ForkFiles,
     relation: Option<&Relation>,
     books: &mut Books,
 ) -> bool {
     if let Some(relation) = relation
-        && let Some(why) = crate::unknown_storage::why(view, files, relation)
+        && let Some(why) = pgclinic_cluster::unknown_storage::why(view, files, relation)
     {
         books.unread.insert(files.path(0));
         books.not_checked(why);
@@ -127,35 +129,20 @@ fn is_left_out(
 }
 
 /// What the checks may know of one fork.
-pub fn fork_cx<'a>(view: &'a DatabaseCx<'a>, files: &'a ForkFiles, level: Level) -> ForkCx<'a> {
-    let cluster = view.cluster;
-    let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
-    let owner = relation
-        .map(|relation| relation.toast_of)
-        .filter(|oid| *oid != 0);
+pub fn fork_cx<'a>(view: &DatabaseContext<'a>, files: &'a ForkFiles, level: Level) -> ForkCx<'a> {
+    let base = ForkContext::new(view, files);
     ForkCx {
-        cluster: Some(cluster),
-        source: Some(cluster.source().as_ref()),
-        layout: Some(cluster.layout),
-        build: cluster.build,
-        files,
-        relation,
-        toast_of: owner.and_then(|oid| view.catalog.relations.get(&oid)),
-        database: view.catalog.database_name.as_deref(),
-        kind: kind_of(relation),
-        method: relation.and_then(Relation::page_method),
-        columns: relation.and_then(|relation| relation.layouts.as_deref()),
-        key_order: key_order(view, relation, files, level),
-        blocks: files.blocks(cluster.build.block_size, cluster.build.segment_bytes),
+        key_order: key_order(view, base.relation, files, level),
         // What a crash left of an unfinished transaction may be ahead of the WAL; no server reads it.
-        limits: limits_of(cluster).filter(|_| !is_orphan(view, files)),
+        limits: limits_of(view.cluster).filter(|_| !is_orphan(view, files)),
         level,
-        heap: heap_aids(view, files, relation),
+        heap: heap_aids(view, files, base.relation),
+        base,
     }
 }
 
 fn heap_aids<'a>(
-    view: &'a DatabaseCx<'a>,
+    view: &DatabaseContext<'a>,
     files: &'a ForkFiles,
     relation: Option<&Relation>,
 ) -> HeapAids<'a> {
@@ -181,7 +168,7 @@ fn heap_aids<'a>(
 
 /// The order of keys, where somebody will compare some.
 fn key_order(
-    view: &DatabaseCx<'_>,
+    view: &DatabaseContext<'_>,
     relation: Option<&Relation>,
     files: &ForkFiles,
     level: Level,
@@ -201,7 +188,7 @@ fn columns_are_unknown(job: &ForkCx<'_>) -> bool {
 }
 
 /// The catalogs do not say all that the checks of its pages ask for, and may say it another time.
-fn is_half_known(view: &DatabaseCx<'_>, job: &ForkCx<'_>) -> bool {
+fn is_half_known(view: &DatabaseContext<'_>, job: &ForkCx<'_>) -> bool {
     if !view.catalog.troubles.is_empty() || job.relation.is_none() {
         return true;
     }

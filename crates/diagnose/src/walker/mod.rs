@@ -31,9 +31,11 @@ mod suspects;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use pgclinic_cluster::unreachable::{OutOfReach, tell_relations};
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
-    Catalog, Cluster, Column, ForkFiles, Home, Relation, Trouble, file_place, selected,
+    Catalog, Cluster, Column, DatabaseContext, ForkFiles, Home, Relation, Trouble, file_place,
+    selected,
 };
 use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
@@ -41,11 +43,10 @@ use pgclinic_model::{Progress, Rule, Selection};
 use pgclinic_scan::{Panicked, guarded};
 use pgclinic_spill::Budget;
 
-use crate::check::{DatabaseCx, ForkCx};
+use crate::check::ForkCx;
 use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
 use crate::findings::Findings;
 use crate::neighbours::Neighbours;
-use crate::unreachable::{OutOfReach, tell_relations};
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
@@ -299,7 +300,7 @@ fn check_database(
     let (forks, troubles) = forks_of(cluster, catalog);
     first.unlisted(&troubles);
     tell_relations(cluster, catalog, &troubles, &mut first.coverage);
-    let view = DatabaseCx {
+    let view = DatabaseContext {
         cluster,
         catalog,
         forks: &forks,
@@ -359,13 +360,13 @@ fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item =
 /// The checks of a database's catalogs against its files, and its small files.
 fn check_against_files(
     clusters: Clusters<'_>,
-    view: &DatabaseCx<'_>,
+    view: &DatabaseContext<'_>,
     options: &CheckOptions,
     books: &mut Books,
 ) {
     let (cluster, catalog) = (view.cluster, view.catalog);
     let known = known_forks(catalog, view.forks);
-    let view = &DatabaseCx {
+    let view = &DatabaseContext {
         forks: known.as_deref().unwrap_or(view.forks),
         ..*view
     };
@@ -381,7 +382,7 @@ fn check_against_files(
             clusters.ask_again(known, &mut findings, |after, out| {
                 let (forks, _told_already) = forks_of(after, catalog);
                 let known = known_forks(catalog, &forks);
-                let view = DatabaseCx {
+                let view = DatabaseContext {
                     cluster: after,
                     catalog,
                     forks: known.as_deref().unwrap_or(&forks),

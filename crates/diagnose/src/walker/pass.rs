@@ -51,7 +51,7 @@ pub(crate) fn run(
     progress: &dyn Progress,
     books: &mut Books,
 ) -> PassRecords {
-    let is_running = jobs.iter().any(ForkCx::is_running);
+    let is_running = jobs.iter().any(|fork| fork.is_running());
     let scan = Scan {
         source,
         forks: jobs

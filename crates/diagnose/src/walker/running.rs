@@ -11,7 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home, selected};
+use pgclinic_cluster::unreachable::tell_relations;
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, Home, selected};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::Progress;
@@ -19,8 +20,7 @@ use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
 use pgclinic_source::Presence;
 use pgclinic_spill::Budget;
 
-use crate::check::{DatabaseCx, ForkCx};
-use crate::unreachable::tell_relations;
+use crate::check::ForkCx;
 use crate::walker::again::{Again, Newer};
 use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
@@ -267,7 +267,7 @@ impl Run<'_> {
             self.books.troubles(&catalog.troubles);
             self.books.unlisted(&troubles);
             tell_relations(view, catalog, &troubles, &mut self.books.coverage);
-            let cx = DatabaseCx {
+            let cx = DatabaseContext {
                 cluster: view,
                 catalog,
                 forks: &forks,
@@ -277,7 +277,7 @@ impl Run<'_> {
             forks.retain(|files| self.is_new(files) || self.is_left(view, files));
         }
         forks.retain(|files| self.is_told_enough(catalog, files));
-        let cx = DatabaseCx {
+        let cx = DatabaseContext {
             cluster: view,
             catalog,
             forks: &forks,
@@ -443,7 +443,7 @@ impl Run<'_> {
         let names = clusters.recovered.unwrap_or(clusters.cluster);
         for catalog in catalogs(names, &databases, self.options.level) {
             let (forks, _told_already) = forks_of(clusters.cluster, &catalog);
-            let cx = DatabaseCx {
+            let cx = DatabaseContext {
                 cluster: clusters.cluster,
                 catalog: &catalog,
                 forks: &forks,

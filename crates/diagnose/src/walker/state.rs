@@ -179,7 +179,7 @@ impl<'a> Course<'a> {
     pub(super) fn rounds_of_files<'j>(&self, jobs: Vec<ForkCx<'j>>) -> Vec<Vec<ForkCx<'j>>> {
         match self.keeper {
             None => vec![jobs],
-            Some(_) => self.parted(jobs, ForkCx::file_number),
+            Some(_) => self.parted(jobs, |fork| fork.file_number()),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{DatabaseCx, check_page, fork_cx};
+use pgclinic_cluster::{Cluster, DatabaseContext};
+use pgclinic_diagnose::{check_page, fork_cx};
 use pgclinic_format::{Fork, Page};
 use pgclinic_model::Level;
 use pgclinic_servers::Checksums;
@@ -33,7 +33,7 @@ fn with_pages(test: impl Fn(&[u8], &[u8], &dyn Fn(&[u8]) -> Option<String>)) {
     let forks: Vec<_> = homes
         .flat_map(|home| cluster.files(home).expect("listed"))
         .collect();
-    let view = DatabaseCx {
+    let view = DatabaseContext {
         cluster: &cluster,
         catalog: &catalog,
         forks: &forks,

@@ -9,7 +9,6 @@ mod collation_versions;
 mod files_that_change;
 mod gin;
 mod lost_blocks;
-mod measure_running;
 mod recovery;
 mod running;
 mod screen;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use pgclinic_cluster::{Cluster, ForkFiles, read_block};
+use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
 use pgclinic_diagnose::check::Checksum;
 use pgclinic_diagnose::screen::{Glance, Screen};
 use pgclinic_diagnose::walker::is_asked;
-use pgclinic_diagnose::{DatabaseCx, Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
+use pgclinic_diagnose::{Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
 use pgclinic_format::Page;
 use pgclinic_model::Level;
 use pgclinic_servers::Checksums;
@@ -160,7 +160,7 @@ fn the_screen_keeps_its_promise(major: u16, level: Level) {
     let (mut rng, mut tally) = (Rng::with_seed(u64::from(major)), Tally::default());
     for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
         let (catalog, forks) = (cluster.catalog(database), forks_of(&cluster, database));
-        let view = DatabaseCx {
+        let view = DatabaseContext {
             cluster: &cluster,
             catalog: &catalog,
             forks: &forks,

@@ -21,6 +21,8 @@ const LEVELS: &[(&str, u8)] = &[
     ("cluster", 2),
     ("scan", 3),
     ("diagnose", 4),
+    ("explain", 4),
+    ("measure", 4),
     ("rows", 4),
     ("surgery", 5),
     ("report", 5),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use pgclinic_diagnose::{MeasureOptions, measure_cluster};
 use pgclinic_lab::statements;
+use pgclinic_measure::{MeasureOptions, measure_cluster};
 use pgclinic_model::document::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, Figure, StatementCost, Tool,
 };
@@ -16,13 +16,12 @@ use pgclinic_servers::{
     InitOptions, RunAs, Scratch, Server, Session, StartOptions, Wanted, find, initdb,
 };
 
+use super::traffic;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
 use crate::world::World;
-
-use super::traffic;
 
 /// Characters of a statement that are shown.
 const SHOWN: usize = 60;

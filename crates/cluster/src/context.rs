@@ -1,0 +1,132 @@
+//! What is known of one database and of one fork: what every reader of pages begins with.
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{ColumnLayout, Fork, Layout};
+use pgclinic_model::document::Kind;
+use pgclinic_source::Source;
+
+use crate::build::Build;
+use crate::catalog::Catalog;
+use crate::cluster::Cluster;
+use crate::files::ForkFiles;
+use crate::places::kind_of;
+use crate::relation::{Persistence, Relation};
+
+/// One database: its catalogs and the forks in all its folders. Database 0 is `global`.
+pub struct DatabaseContext<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// Its catalogs.
+    pub catalog: &'a Catalog,
+    /// Forks in all its folders, in the order of folder, filenode and fork.
+    pub forks: &'a [ForkFiles],
+}
+
+/// What is known of a fork.
+pub struct ForkContext<'a> {
+    /// The cluster, if the target is one.
+    pub cluster: Option<&'a Cluster>,
+    /// Where the bytes come from.
+    pub source: Option<&'a dyn Source>,
+    /// The major's row; nothing for a bare file of unknown age.
+    pub layout: Option<&'static Layout>,
+    /// Build options.
+    pub build: Build,
+    /// The files.
+    pub files: &'a ForkFiles,
+    /// The relation, when the catalogs name it.
+    pub relation: Option<&'a Relation>,
+    /// The table of a TOAST relation.
+    pub toast_of: Option<&'a Relation>,
+    /// Name of the database.
+    pub database: Option<&'a str>,
+    /// Kind of relation.
+    pub kind: Kind,
+    /// How its pages are laid out; nothing when unknown.
+    pub method: Option<AccessMethod>,
+    /// The walk over its rows.
+    pub columns: Option<&'a [ColumnLayout]>,
+    /// Blocks in the fork.
+    pub blocks: u64,
+}
+
+impl<'a> ForkContext<'a> {
+    /// A fork of a database.
+    pub fn new(database: &DatabaseContext<'a>, files: &'a ForkFiles) -> Self {
+        let DatabaseContext {
+            cluster, catalog, ..
+        } = *database;
+        let relation = catalog.by_file(files.home.tablespace, files.filenode);
+        let owner = relation
+            .map(|relation| relation.toast_of)
+            .filter(|oid| *oid != 0);
+        ForkContext {
+            cluster: Some(cluster),
+            source: Some(cluster.source().as_ref()),
+            layout: Some(cluster.layout),
+            relation,
+            toast_of: owner.and_then(|oid| catalog.relations.get(&oid)),
+            database: catalog.database_name.as_deref(),
+            kind: kind_of(relation),
+            method: relation.and_then(Relation::page_method),
+            columns: relation.and_then(|relation| relation.layouts.as_deref()),
+            blocks: files.blocks(cluster.build.block_size, cluster.build.segment_bytes),
+            ..Self::nameless(cluster.build, files)
+        }
+    }
+
+    /// A fork of which nothing is known but its files.
+    pub fn nameless(build: Build, files: &'a ForkFiles) -> Self {
+        ForkContext {
+            cluster: None,
+            source: None,
+            layout: None,
+            build,
+            files,
+            relation: None,
+            toast_of: None,
+            database: None,
+            kind: Kind::Unknown,
+            method: None,
+            columns: None,
+            blocks: 0,
+        }
+    }
+
+    /// The cluster needs recovery: what its files say of each other may be put right by WAL.
+    pub fn replay_is_due(&self) -> bool {
+        self.cluster.is_some_and(Cluster::needs_recovery)
+    }
+
+    /// What its files say of each other proves nothing: replay is due, or a part of them is not there.
+    pub fn may_disagree(&self) -> bool {
+        self.replay_is_due() || self.cluster.is_some_and(|cluster| cluster.is_partial)
+    }
+
+    /// A server is at work on the cluster, and known to be.
+    pub fn is_running(&self) -> bool {
+        self.cluster.is_some_and(Cluster::is_running)
+    }
+
+    /// Pages that a server at work writes without waiting for the WAL of the transactions on them.
+    pub fn may_be_ahead(&self) -> bool {
+        let persistence = self.relation.map(|relation| relation.persistence);
+        self.is_running() && persistence.is_some_and(|own| own != Persistence::Permanent)
+    }
+
+    /// The fork's files, as WAL names them.
+    pub fn file_number(&self) -> FileNumber {
+        self.files.number()
+    }
+
+    /// The fork.
+    pub fn fork(&self) -> Fork {
+        self.files.fork
+    }
+
+    /// PostgreSQL's major; the newest one for a bare file.
+    pub fn major(&self) -> u16 {
+        self.layout.map_or(18, |layout| layout.major)
+    }
+}

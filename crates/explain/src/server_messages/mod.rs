@@ -1,0 +1,100 @@
+//! The textbook of what a server says when its files are damaged.
+//!
+//! Each family of messages is one Markdown file in `texts/` and one line in the register. The order is
+//! the order of the answers: what explains most comes first, what accompanies others comes last.
+//! What a step says of a cluster (names, commands, ranges of bytes) is in `names`, shared by all.
+
+mod facts;
+mod message;
+mod names;
+mod pasted;
+mod pattern;
+mod render;
+mod resolved;
+mod rows_at_risk;
+mod status_files;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+pub use facts::Facts;
+pub use message::{Match, ServerMessage};
+pub use names::Names;
+pub use render::{FIRST_LINE, explain_rule, render, render_unknown};
+pub use resolved::{Named, Resolved, resolve};
+pub use rows_at_risk::RowsAtRisk;
+
+use pasted::Pasted;
+
+/// Every family of messages.
+pub static SERVER_MESSAGES: LazyLock<Vec<ServerMessage>> = LazyLock::new(|| {
+    PAGES
+        .iter()
+        .map(|page| ServerMessage::parse(page))
+        .collect()
+});
+
+/// Their pages, in the order of the answers.
+const PAGES: &[&str] = &[
+    include_str!("texts/control-file-checksum.md"),
+    include_str!("texts/relation-map-damaged.md"),
+    include_str!("texts/zeroing-out-page.md"),
+    include_str!("texts/ignoring-checksum-failure.md"),
+    include_str!("texts/invalid-page.md"),
+    include_str!("texts/page-verification-failed.md"),
+    include_str!("texts/could-not-access-status-of-transaction.md"),
+    include_str!("texts/multixact-apparent-wraparound.md"),
+    include_str!("texts/invalid-memory-alloc-request-size.md"),
+    include_str!("texts/concurrent-change-in-progress.md"),
+    include_str!("texts/toast-chunk-number.md"),
+    include_str!("texts/toast-chunk-size.md"),
+    include_str!("texts/found-toasted-toast-chunk.md"),
+    include_str!("texts/compressed-data-is-corrupt.md"),
+    include_str!("texts/sequence-returned-no-row.md"),
+    include_str!("texts/sequence-bad-magic.md"),
+    include_str!("texts/short-read.md"),
+    include_str!("texts/input-output-error.md"),
+    include_str!("texts/missing-segment.md"),
+    include_str!("texts/could-not-open-relation.md"),
+    include_str!("texts/xid-before-relfrozenxid.md"),
+    include_str!("texts/multixact-before-relminmxid.md"),
+    include_str!("texts/btree-sibling-links.md"),
+    include_str!("texts/index-page-corrupted.md"),
+    include_str!("texts/index-structure-broken.md"),
+    include_str!("texts/btree-parent-key.md"),
+    include_str!("texts/btree-posting-list.md"),
+    include_str!("texts/index-order-violated.md"),
+    include_str!("texts/corrupted-page-pointers.md"),
+    include_str!("texts/visibility-map-wrong.md"),
+    include_str!("texts/xlog-flush-not-satisfied.md"),
+    include_str!("texts/no-valid-checkpoint-record.md"),
+    include_str!("texts/incompatible-files.md"),
+    include_str!("texts/cache-lookup-failed.md"),
+    include_str!("texts/attribute-mismatch.md"),
+    include_str!("texts/tuple-already-updated.md"),
+    include_str!("texts/invalid-byte-sequence.md"),
+    include_str!("texts/value-makes-no-sense.md"),
+    include_str!("texts/missing-file.md"),
+    include_str!("texts/server-crashed.md"),
+    include_str!("texts/zero-damaged-pages-setting.md"),
+    include_str!("texts/ignore-checksum-failure-setting.md"),
+];
+
+/// The messages that stand in a text, best first. The text may come with the prefixes of logs and
+/// programs, with line breaks, and with quotes and dashes that a word processor changed.
+pub fn explain_message(text: &str) -> Vec<Match> {
+    let text = Pasted::new(text);
+    let found = SERVER_MESSAGES.iter().filter_map(|message| {
+        let mut facts = message.find(&text)?;
+        facts.complete(&text);
+        Some(Match { message, facts })
+    });
+    found.collect()
+}
+
+/// The family of this name.
+pub fn message_named(name: &str) -> Option<&'static ServerMessage> {
+    SERVER_MESSAGES.iter().find(|message| message.name == name)
+}

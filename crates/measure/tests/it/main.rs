@@ -1,0 +1,3 @@
+//! Figures of clusters that real servers write.
+
+mod running;
