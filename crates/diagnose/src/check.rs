@@ -10,7 +10,7 @@ use pgclinic_model::document::Level;
 
 use crate::btree::KeyOrder;
 use crate::findings::Findings;
-use crate::heap_aids::HeapAids;
+use crate::heap::aids::HeapAids;
 
 /// A check that needs one page and remembers nothing.
 pub trait PageCheck: Sync {

@@ -7,8 +7,8 @@ use pgclinic_format::build::{self, put_u32};
 use pgclinic_format::relation_map;
 use pgclinic_source::Memory;
 
+use crate::catalogs::relation_map_sense::NEEDED_IN_GLOBAL;
 use crate::check::ClusterCheck;
-use crate::checks::relation_map_sense::NEEDED_IN_GLOBAL;
 use crate::findings::{Draft, Findings};
 
 /// A cluster of PostgreSQL 18 without databases.

@@ -105,11 +105,11 @@ pub(crate) fn line(draft: &Draft) -> String {
 
 mod tests {
     use super::*;
-    use crate::checks::{
-        CLUSTER_CHECKS, DATABASE_CHECKS, empty_index, empty_sequence, map_beyond_end,
-        missing_database_folder, missing_file, missing_init_fork, orphan_file, pages_beyond_end,
-        partial_block, version_file,
+    use crate::files::{
+        empty_index, empty_sequence, map_beyond_end, missing_database_folder, missing_file,
+        missing_init_fork, orphan_file, pages_beyond_end, partial_block, version_file,
     };
+    use crate::register::{CLUSTER_CHECKS, DATABASE_CHECKS};
     use pgclinic_cluster::{Persistence, RelKind};
 
     fn a_relation(catalog: &Catalog, fits: impl Fn(&Relation) -> bool) -> &Relation {
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn a_healthy_cluster_has_nothing_but_notes() {
         let trial = DatabaseTrial::new();
-        assert_eq!(trial.told(DATABASE_CHECKS), [""; 0]);
+        assert_eq!(trial.told(&DATABASE_CHECKS), [""; 0]);
         let mut out = Findings::default();
-        for check in CLUSTER_CHECKS {
+        for check in CLUSTER_CHECKS.iter() {
             check.check(&trial.cluster, &mut out);
         }
         assert!(out.is_quiet());
@@ -149,7 +149,7 @@ mod tests {
         let database = trial.database("clinic");
         let catalog = trial.catalog(database);
         let main = |relation: &Relation| trial.path(relation, database, Fork::Main);
-        let told = |patch: OverlayPatch| trial.hurt(vec![patch]).told(DATABASE_CHECKS);
+        let told = |patch: OverlayPatch| trial.hurt(vec![patch]).told(&DATABASE_CHECKS);
 
         let table = a_relation(&catalog, |relation| {
             is_table(relation) && relation.relpages > 1
@@ -238,7 +238,7 @@ mod tests {
             file("t3_77"),
             file("pg_internal.init.7"),
         ]);
-        assert_eq!(hurt.told(DATABASE_CHECKS), [""; 0]);
+        assert_eq!(hurt.told(&DATABASE_CHECKS), [""; 0]);
         let checks: [&dyn DatabaseCheck; 2] =
             [&orphan_file::OrphanFile, &partial_block::PartialBlock];
         let before: Vec<_> = trial.drafts(&checks).iter().map(line).collect();
@@ -286,7 +286,7 @@ mod tests {
         let lost = missing_database_folder::MISSING_DATABASE_FOLDER.name;
         assert!(
             trial
-                .told(DATABASE_CHECKS)
+                .told(&DATABASE_CHECKS)
                 .iter()
                 .all(|line| !line.starts_with(lost))
         );
@@ -306,13 +306,13 @@ mod tests {
             cut(&trial.path(index, database, Fork::Main), 5),
         ]);
         let missing = missing_file::MISSING_FILE.name;
-        let told = hurt.told(DATABASE_CHECKS);
+        let told = hurt.told(&DATABASE_CHECKS);
         assert!(
             told.iter().any(|line| line.starts_with(missing)),
             "{told:?}"
         );
         hurt.cluster.is_partial = true;
-        let told = hurt.told(DATABASE_CHECKS);
+        let told = hurt.told(&DATABASE_CHECKS);
         assert!(told.is_empty(), "{told:?}");
     }
 
@@ -339,7 +339,7 @@ mod tests {
             },
             cut(&trial.path(index, database, Fork::Main), 5),
         ]);
-        let drafts = hurt.drafts(DATABASE_CHECKS);
+        let drafts = hurt.drafts(&DATABASE_CHECKS);
         let rules: Vec<_> = drafts
             .iter()
             .map(|draft| (draft.rule.name, draft.severity.name()))

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::run_state::{SavedFinding, SavedFindings};
 use pgclinic_cluster::ForkFiles;
 use pgclinic_format::{BlockNo, Fork, Xid};
 use pgclinic_model::document::{
@@ -15,6 +14,7 @@ use pgclinic_model::{Rule, Severity};
 use serde_json::{Map, Value};
 
 use crate::check::ForkCx;
+use crate::run_state::{SavedFinding, SavedFindings};
 
 /// Findings kept of one rule in one relation.
 pub const KEPT_PER_RULE: usize = 1000;
@@ -434,7 +434,7 @@ fn finding_id(system_identifier: u64, rule: &str, place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::unique_key_doubled::UNIQUE_KEY_DOUBLED;
+    use crate::btree::unique_key_doubled::UNIQUE_KEY_DOUBLED;
 
     #[test]
     fn a_comparison_holds_so_many_drafts_and_counts_the_rest() {

@@ -2,48 +2,38 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod backup_files;
+pub mod backup;
 mod block_set;
-pub(crate) mod brin;
+pub mod brin;
 pub mod btree;
-mod catalog_references;
-mod catalog_rows;
+pub mod catalogs;
 pub mod causes;
 pub mod check;
-pub mod checks;
-mod chunks;
 pub mod consequences;
+pub mod control_file;
 pub mod diff;
-mod entries;
-mod fates;
+pub mod entries;
+pub mod files;
 pub mod findings;
 pub mod gin;
-mod gist_keys;
-mod gist_tree;
-mod heap_aids;
+pub mod gist;
+pub mod hash;
+pub mod heap;
 pub mod in_flight;
-mod index_words;
-mod line_pointers;
-mod named_blocks;
-mod neighbours;
-mod oid_set;
-mod pass_records;
-mod ranges;
+pub mod index;
+pub mod maps;
+pub mod page;
+pub mod register;
 pub mod relation_check;
 mod run_state;
 pub mod screen;
-mod small_files;
-mod spgist_chains;
-mod spgist_nodes;
-mod spgist_tree;
-mod stored_values;
-mod toast;
+pub mod sequence;
+pub mod slru;
+pub mod spgist;
+pub mod toast;
 #[cfg(test)]
 mod trial;
-mod tuples;
-mod update_chains;
-mod visibility_bits;
-mod wal_breaks;
+pub mod wal;
 pub mod walker;
 
 #[cfg(test)]
@@ -56,16 +46,16 @@ mod fork_trial;
 pub use check::{
     Checksum, ClusterCheck, DatabaseCheck, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants,
 };
-pub use checks::{
+pub use diff::{DiffOptions, NoCopies, diff_clusters};
+pub use findings::{Draft, Findings};
+pub use heap::aids::HeapAids;
+pub use heap::visibility_bits::VisibilityBits;
+pub use register::{
     CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, RELATION_CHECKS, is_comparison, level_of,
     rule_named, rules,
 };
-pub use diff::{DiffOptions, NoCopies, diff_clusters};
-pub use findings::{Draft, Findings};
-pub use heap_aids::HeapAids;
 pub use relation_check::{RelationCheck, RelationCx};
 pub use run_state::RunState;
-pub use visibility_bits::VisibilityBits;
 pub use walker::{
     AskedPage, Bystander, CheckOptions, Course, ServerSays, Since, StateKeeper,
     account_for_remains, check_cluster, check_cluster_on, check_file, check_page, check_running,

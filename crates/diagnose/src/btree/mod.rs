@@ -9,3 +9,29 @@ pub(crate) use faces::{AllFaces, Faces, Sight};
 pub(crate) use fixed_keys::{FixedKeys, image};
 pub(crate) use key_order::payload;
 pub use key_order::{KeyOrder, Tie, Unordered};
+
+use pgclinic_format::registry;
+
+use crate::check::PageCheck;
+use crate::relation_check::RelationCheck;
+
+registry! {
+    /// Checks of one page.
+    pub static PAGE_CHECKS: [PageCheck] = [
+        link_beyond_end::BtreeLinkBeyondEnd,
+        page_flags::BtreePageFlags,
+        tuple_shape::BtreeTupleShape,
+        item_order::BtreeItemOrder,
+        shared_entries_wrong::BtreeSharedEntriesWrong,
+    ];
+}
+
+registry! {
+    /// Checks of one relation as a whole.
+    pub static RELATION_CHECKS: [RelationCheck] = [
+        tree::BtreeTree,
+        downlinks::BtreeDownlinks,
+        unique_key_doubled::UniqueKeyDoubled,
+        not_in_collation_order::BtreeNotInCollationOrder,
+    ];
+}

@@ -1,6 +1,6 @@
 //! What the indexes of a table know of blocks that are not there, or hold nothing.
 //!
-//! Only indexes whose summary of the pass ([`crate::named_blocks`]) gives reason to are read again: on a sound
+//! Only indexes whose summary of the pass ([`crate::entries::named_blocks`]) gives reason to are read again: on a sound
 //! table none is.
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 
 use crate::check::ForkCx;
-use crate::checks::entries_against_rows::INDEX_ENTRY_WITHOUT_ROW;
+use crate::entries::against_rows::INDEX_ENTRY_WITHOUT_ROW;
 use crate::entries::index::{EntryPlace, for_each_entry};
+use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Draft;
 use crate::gin;
-use crate::named_blocks::{NamedBlocks, is_witness};
 use crate::relation_check::{RelationCx, draft_at};
 
 /// Blocks of the table of which each is remembered with its entries; of more, entries are only counted.

@@ -20,4 +20,16 @@ pub(crate) mod contradiction;
 pub(crate) mod heap;
 pub(crate) mod index;
 pub(crate) mod lost_rows;
+pub(crate) mod named_blocks;
 pub(crate) mod row_map;
+
+use pgclinic_format::registry;
+
+use crate::relation_check::RelationCheck;
+
+registry! {
+    /// Checks of one relation as a whole.
+    pub static RELATION_CHECKS: [RelationCheck] = [
+        against_rows::EntriesAgainstRows,
+    ];
+}

@@ -19,8 +19,8 @@ use pgclinic_scan::PageReader;
 use super::face::{Bound, Downlink, Face};
 use super::keys::KeyOrders;
 use super::reached::Reached;
-use crate::checks::gin_tree::{GIN_KEY_ORDER, GIN_ROW_ORDER, GIN_TREE_LINK};
 use crate::findings::{Draft, Findings};
+use crate::gin::tree::{GIN_KEY_ORDER, GIN_ROW_ORDER, GIN_TREE_LINK};
 use crate::relation_check::RelationCx;
 
 /// Levels of a tree that are walked; a tree of full pages needs ten for all blocks there can be.

@@ -8,12 +8,11 @@ use pgclinic_format::gin::{Key, META_BLOCK, Meta, Opaque, PageKind};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
 use pgclinic_format::{BlockNo, Page};
 
-use crate::checks::gin_pending_list::GIN_PENDING_LIST;
-use crate::findings::Findings;
-
 use super::keys::KeyOrders;
 use super::level::Walk;
 use super::pages::entries;
+use crate::findings::Findings;
+use crate::gin::pending_list::GIN_PENDING_LIST;
 
 /// What was met on the way.
 #[derive(Default)]

@@ -8,8 +8,7 @@ use pgclinic_format::order::Word;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{LinePointer, LpFlags, Page};
 
-use crate::btree::{FixedKeys, KeyOrder, Tie, image};
-use crate::checks::btree_tuple_shape;
+use crate::btree::{FixedKeys, KeyOrder, Tie, image, tuple_shape};
 use crate::screen::INDEX_ITEM_BYTES;
 use crate::screen::items::{Bounds, Starts, Taken};
 
@@ -107,7 +106,7 @@ fn high_key<'p>(
     (pointer.flags() == LpFlags::Normal && bounds.hold(pointer)).then_some(())?;
     taken.take(pointer);
     let tuple = BtreeTuple(IndexTuple::parse(tree.page().item(pointer)?)?);
-    let fault = btree_tuple_shape::fault(tree, 1, tuple, Some(keys));
+    let fault = tuple_shape::fault(tree, 1, tuple, Some(keys));
     fault.is_none().then_some(tuple)
 }
 
@@ -152,7 +151,7 @@ fn any_leaf<'p>(tree: BtreePage<'p>, keys: &KeyOrder) -> Option<Right<'p>> {
         bounds.hold(pointer).then_some(())?;
         taken.take(pointer);
         let tuple = BtreeTuple(IndexTuple::parse(page.item(pointer)?)?);
-        if btree_tuple_shape::fault(tree, item, tuple, Some(keys)).is_some() {
+        if tuple_shape::fault(tree, item, tuple, Some(keys)).is_some() {
             return None;
         }
         if item < first {

@@ -19,10 +19,10 @@ use pgclinic_format::{
 use pgclinic_model::document::Kind;
 
 use crate::check::{ForkCx, Limits};
-use crate::fates::Fates;
+use crate::heap::fates::Fates;
+use crate::heap::visibility_bits::VisibilityReader;
 use crate::screen::Glance;
 use crate::screen::items::{Bounds, Taken};
-use crate::visibility_bits::VisibilityReader;
 
 /// A heap tuple without columns.
 const HEAP_ITEM_BYTES: usize = 24;

@@ -6,8 +6,8 @@ use pgclinic_cluster::{Cluster, Visibility};
 use pgclinic_format::{BlockNo, Oid, Varlena};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
-use crate::chunks::chunks;
 use crate::relation_check::RelationCx;
+use crate::toast::chunks::chunks;
 
 /// Chunks of one value that follow each other in the file and in their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

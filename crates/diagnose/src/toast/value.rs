@@ -5,8 +5,8 @@ use pgclinic_format::Varlena;
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_scan::PageReader;
 
-use crate::chunks::chunks;
 use crate::toast::Run;
+use crate::toast::chunks::chunks;
 
 /// What is wrong with a value's chunks.
 #[derive(Clone, PartialEq, Eq, Debug)]

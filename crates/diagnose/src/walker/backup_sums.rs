@@ -9,8 +9,8 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, Origin, Place, RelationSummary};
 use pgclinic_source::SourceError;
 
-use crate::backup_files::{BackupPlaces, counts};
-use crate::checks::backup_file_changed::other_sum;
+use crate::backup::file_changed::other_sum;
+use crate::backup::files::{BackupPlaces, counts};
 use crate::findings::{Draft, Findings};
 use crate::in_flight::relation_file;
 use crate::walker::books::Books;

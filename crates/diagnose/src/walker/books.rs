@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::run_state::OpenGap;
 use pgclinic_cluster::{Cluster, Trouble};
 use pgclinic_format::StatusLog;
 use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
@@ -10,6 +9,7 @@ use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
+use crate::run_state::OpenGap;
 use crate::walker::suspects::Suspects;
 
 /// Ranges of damaged blocks kept for one fork; beyond them, near ones are joined.
@@ -306,7 +306,7 @@ impl Books {
                 Err(trouble) => self.troubles(&[trouble]),
             }
         }
-        for path in crate::small_files::checked(cluster) {
+        for path in crate::files::small_files::checked(cluster) {
             self.file(cluster, &path);
         }
     }

@@ -10,12 +10,12 @@ use pgclinic_format::digest::Algorithm;
 use pgclinic_model::Progress;
 use pgclinic_model::document::NotChecked;
 
-use crate::backup_files::BackupPlaces;
+use crate::backup::file_changed::BackupFileChanged;
+use crate::backup::file_extra::BackupFileExtra;
+use crate::backup::file_missing::BackupFileMissing;
+use crate::backup::files::BackupPlaces;
+use crate::backup::manifest::BackupManifestCheck;
 use crate::check::ClusterCheck;
-use crate::checks::backup_file_changed::BackupFileChanged;
-use crate::checks::backup_file_extra::BackupFileExtra;
-use crate::checks::backup_file_missing::BackupFileMissing;
-use crate::checks::backup_manifest::BackupManifestCheck;
 use crate::findings::{Draft, Findings};
 use crate::walker::backup_sums::{changed, only_a_part, sum_of, wanted};
 use crate::walker::books::Books;

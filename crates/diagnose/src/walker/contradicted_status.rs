@@ -9,9 +9,9 @@ use pgclinic_format::slru::PAGES_PER_SEGMENT;
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, Kind};
 
-use crate::checks::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
 use crate::consequences;
 use crate::findings::{Draft, Findings};
+use crate::heap::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
 use crate::walker::books::Books;
 use crate::walker::system_identifier;
 

@@ -10,7 +10,7 @@ use pgclinic_model::document::{Kind, Level, NotChecked};
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, Limits};
-use crate::heap_aids::HeapAids;
+use crate::heap::aids::HeapAids;
 use crate::walker::CheckOptions;
 use crate::walker::books::Books;
 

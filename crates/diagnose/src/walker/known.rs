@@ -12,7 +12,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::run_state::{OpenGap, SavedBooks, SavedFinding};
 use pgclinic_cluster::{Cluster, RelationFileName, fork_path};
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::Severity;
@@ -20,7 +19,8 @@ use pgclinic_model::document::{Finding, Kind, Level, NotChecked, Origin, Place, 
 use pgclinic_source::Presence;
 
 use crate::check::ForkCx;
-use crate::checks::{is_comparison, is_of_a_page, level_of};
+use crate::register::{is_comparison, is_of_a_page, level_of};
+use crate::run_state::{OpenGap, SavedBooks, SavedFinding};
 use crate::walker::books::{Books, DamagedBlocks};
 use crate::walker::stories;
 

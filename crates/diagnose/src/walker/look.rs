@@ -1,21 +1,19 @@
 //! One page: checksum, quick look, checks, and the findings with root and followers.
 
 use pgclinic_cluster::fork_place;
+use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
+use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
+use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, Kind, Level, Place};
 
 use crate::btree::Faces;
-use crate::causes;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
-use crate::consequences;
+use crate::entries::named_blocks::NamedBlocks;
 use crate::findings::{Draft, Findings};
-use crate::named_blocks::NamedBlocks;
 use crate::screen::{Glance, Screen};
 use crate::walker::contradicted_status;
-use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
-use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::index_page::has_line_pointers;
-use pgclinic_format::{BlockNo, Fork, Lsn, Page};
+use crate::{causes, consequences};
 
 /// The checks of one fork, chosen once.
 pub(crate) struct Looker<'a> {
@@ -310,7 +308,7 @@ fn page_checks() -> &'static [&'static dyn PageCheck] {
     #[cfg(test)]
     return crate::walker::planted::PAGE_CHECKS.as_slice();
     #[cfg(not(test))]
-    crate::checks::PAGE_CHECKS
+    crate::register::PAGE_CHECKS.as_slice()
 }
 
 /// The walker asks a check of these wants about this page: for tests that stand in for it.

@@ -15,9 +15,11 @@ mod job;
 mod known;
 mod left_out;
 mod look;
+pub(crate) mod neighbours;
 mod owners;
 mod partial;
 mod pass;
+pub(crate) mod pass_records;
 #[cfg(test)]
 mod planted;
 mod recovered;
@@ -44,9 +46,9 @@ use pgclinic_scan::{Panicked, guarded};
 use pgclinic_spill::Budget;
 
 use crate::check::ForkCx;
-use crate::checks::{CLUSTER_CHECKS, DATABASE_CHECKS};
 use crate::findings::Findings;
-use crate::neighbours::Neighbours;
+use crate::register::{CLUSTER_CHECKS, DATABASE_CHECKS};
+use crate::walker::neighbours::Neighbours;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};

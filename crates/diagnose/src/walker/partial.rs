@@ -95,7 +95,7 @@ fn bytes_of(source: &dyn Source) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::OF_MISSING_BYTES;
-    use crate::checks::rule_named;
+    use crate::register::rule_named;
 
     #[test]
     fn the_rules_are_there() {

@@ -18,11 +18,11 @@ use pgclinic_spill::Budget;
 
 use crate::btree::Faces;
 use crate::check::ForkCx;
+use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Findings;
-use crate::named_blocks::{NamedBlocks, is_witness};
-use crate::pass_records::{PassRecords, ZeroedBlocks};
 use crate::walker::books::{Books, DamagedBlocks, Pages};
 use crate::walker::look::{Looker, Notes, Seen};
+use crate::walker::pass_records::{PassRecords, ZeroedBlocks};
 use crate::walker::suspects::{Spot, Suspects};
 use crate::walker::{CheckOptions, document};
 

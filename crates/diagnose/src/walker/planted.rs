@@ -9,14 +9,14 @@ use pgclinic_model::document::{Level, Target, Verdict};
 use pgclinic_model::{Progress, Rule, Selection};
 
 use crate::check::{PageCheck, PageCx, Wants};
-use crate::checks;
 use crate::findings::Findings;
 use crate::fork_trial::ForkTrial;
+use crate::register;
 use crate::walker::{CheckOptions, check_file};
 
 /// The register and the check that fails.
 pub(super) static PAGE_CHECKS: LazyLock<Vec<&'static dyn PageCheck>> = LazyLock::new(|| {
-    let all = checks::PAGE_CHECKS.iter().copied();
+    let all = register::PAGE_CHECKS.iter().copied();
     all.chain([&FailsOnRequest as &dyn PageCheck]).collect()
 });
 

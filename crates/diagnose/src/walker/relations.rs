@@ -11,12 +11,12 @@ use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
 use crate::check::ForkCx;
-use crate::checks::RELATION_CHECKS;
 use crate::consequences;
 use crate::findings::Findings;
-use crate::neighbours::Neighbours;
+use crate::register::RELATION_CHECKS;
 use crate::relation_check::{RelationCheck, RelationCx};
 use crate::walker::books::{Books, DamagedBlocks};
+use crate::walker::neighbours::Neighbours;
 use crate::walker::{CheckOptions, left_out};
 
 /// One check of one relation.

@@ -1,0 +1,165 @@
+//! A table ends before blocks that its indexes or its visibility map know.
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{BlockNo, Fork};
+use pgclinic_model::Rule;
+use pgclinic_model::document::Level;
+use pgclinic_model::plan::Safety;
+
+use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
+use crate::files::map_beyond_end::last_marked_beyond;
+use crate::findings::{Draft, Findings};
+use crate::relation_check::{RelationCheck, RelationCx};
+
+/// The rule.
+pub static FILE_TRUNCATED: Rule = Rule::from_page(include_str!("../../rules/file-truncated.md"));
+
+/// See [`FILE_TRUNCATED`].
+pub struct FileTruncated;
+
+impl RelationCheck for FileTruncated {
+    fn rules(&self) -> &'static [&'static Rule] {
+        const { &[&FILE_TRUNCATED] }
+    }
+
+    fn level(&self) -> Level {
+        Level::Structure
+    }
+
+    fn method(&self) -> AccessMethod {
+        AccessMethod::Heap
+    }
+
+    fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
+        let segments = &relation.fork.files.segments;
+        // A missing first file is a missing relation, and told by another rule.
+        let begins = segments.first().is_some_and(|first| first.number == 0);
+        if !begins || !relation.settles() {
+            return;
+        }
+        let end = relation.fork.blocks;
+        let marked = marked_beyond(relation);
+        let witnesses = ask_indexes(
+            relation,
+            |named| named.end() > end,
+            |block| u64::from(block) >= end,
+        );
+        if relation.is_interrupted() {
+            return;
+        }
+        let leading: Vec<_> = witnesses.iter().filter(|own| own.entries > 0).collect();
+        let is_denied = witnesses.iter().any(IndexWitness::denies_all);
+        match (marked, leading.as_slice()) {
+            (None, []) => {}
+            // An index that would know rows there knows none: the map is of another day, and told
+            // as such.
+            (Some(_), []) if is_denied => {}
+            (None, indexes) if is_denied || is_a_single_entry(indexes, end) => {
+                accuse(indexes, end, out);
+            }
+            (_, indexes) => tell(relation, indexes, marked, out),
+        }
+    }
+}
+
+/// The last block that the visibility map marks behind the table's end.
+fn marked_beyond(relation: &RelationCx<'_>) -> Option<BlockNo> {
+    // Recovery may still change the map.
+    if relation.fork.replay_is_due() {
+        return None;
+    }
+    let map = relation.neighbours.beside(relation.fork, Fork::Vm)?;
+    let (_, marked) =
+        last_marked_beyond(relation.source, map.files, map.build, relation.fork.blocks)?;
+    Some(marked)
+}
+
+/// One entry of one index that leads far behind the end is rather wrong itself: rows stood in all
+/// the blocks before it, or most of them.
+fn is_a_single_entry(indexes: &[&IndexWitness<'_>], end: u64) -> bool {
+    match indexes {
+        [only] => only.entries == 1 && u64::from(only.highest) > end,
+        _ => false,
+    }
+}
+
+/// The entries are wrong, not the length of the table.
+fn accuse(indexes: &[&IndexWitness<'_>], end: u64, out: &mut Findings) {
+    let why =
+        format!("behind the end of the table, which has {end} blocks and by no other witness more");
+    for index in indexes {
+        for leading in index.blocks.values() {
+            out.add(index.accuse(leading, &why));
+        }
+    }
+}
+
+fn tell(
+    relation: &RelationCx<'_>,
+    indexes: &[&IndexWitness<'_>],
+    marked: Option<BlockNo>,
+    out: &mut Findings,
+) {
+    let end = relation.fork.blocks;
+    let named = indexes.iter().map(|own| own.highest).max();
+    let last = named.max(marked).unwrap_or(0);
+    let witness = best(indexes.iter().copied());
+    let rows = match witness {
+        Some(witness) => witness.counts_rows().then_some(witness.entries),
+        None => estimated_rows(relation, last),
+    };
+    let by_whom = match witness {
+        Some(witness) => format!(
+            "{} entries of {} lead there",
+            witness.entries,
+            witness.name()
+        ),
+        None => format!("the visibility map marks block {last}{}", about(rows)),
+    };
+    let message = format!("{}: {by_whom}", what_is_missing(relation, last));
+    let mut draft = relation
+        .draft_of_relation(&FILE_TRUNCATED, message)
+        .fact("blocks", end)
+        .fact("first_missing", end)
+        .fact("last_missing", last)
+        .remedy("restore-file-from-copy", Safety::ShowOnly, format!(
+            "stop the server before it writes to the table; copy the cluster; then take {} from a backup or standby and replay WAL; no VACUUM and no REINDEX before that",
+            relation.fork.files.path(0)
+        ))
+        .rooted();
+    for own in indexes {
+        draft = draft.fact(&format!("entries_of {}", own.name()), own.entries);
+    }
+    draft.rows = rows;
+    out.add(with_marked(draft, marked));
+}
+
+fn with_marked(draft: Draft, marked: Option<BlockNo>) -> Draft {
+    match marked {
+        Some(marked) => draft.fact("marked_block", marked),
+        None => draft,
+    }
+}
+
+/// Which blocks, in words. Later segments may be there, but nobody gets at them.
+fn what_is_missing(relation: &RelationCx<'_>, last: BlockNo) -> String {
+    let end = relation.fork.blocks;
+    let cut = relation.fork.files.bytes() / u64::from(relation.fork.build.block_size).max(1);
+    match u64::from(last) {
+        _ if cut > end => format!("the table breaks off at block {end} of at least {last}"),
+        last if last <= end => format!("block {end} is missing"),
+        last => format!("blocks {end} to {last} are missing"),
+    }
+}
+
+/// Rows on the blocks that are missing, by the catalog's estimate of how many a page has.
+fn estimated_rows(relation: &RelationCx<'_>, last: BlockNo) -> Option<u64> {
+    let own = relation.fork.relation?;
+    let pages = u64::try_from(own.relpages).ok()?;
+    let missing = (u64::from(last) + 1).checked_sub(relation.fork.blocks)?;
+    own.reltuples?.checked_mul(missing)?.checked_div(pages)
+}
+
+fn about(rows: Option<u64>) -> String {
+    rows.map_or_else(String::new, |rows| format!(", about {rows} rows"))
+}

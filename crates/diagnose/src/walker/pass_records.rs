@@ -1,0 +1,52 @@
+//! What the pass over the pages keeps for the comparisons of whole relations, by the place of the fork
+//! among the forks of its database.
+
+use std::collections::BTreeMap;
+
+use crate::btree::AllFaces;
+use crate::entries::named_blocks::NamedBlocks;
+pub(crate) use crate::walker::DamagedBlocks;
+
+/// Runs of all-zero pages that a thread keeps of one table: a table with more of them has more damage
+/// than a report can list.
+const RUNS_MAX: usize = 1 << 16;
+
+/// What the pass has recorded of each fork, for the relation checks.
+#[derive(Default, Debug)]
+pub(crate) struct PassRecords {
+    /// What walks along a tree ask of its leaves.
+    pub(crate) faces: BTreeMap<usize, AllFaces>,
+    /// The blocks of its table that an index names.
+    pub(crate) named: BTreeMap<usize, NamedBlocks>,
+    /// All-zero pages of tables.
+    pub(crate) zeroed: BTreeMap<usize, ZeroedBlocks>,
+    /// Pages with damage.
+    pub(crate) damaged: BTreeMap<usize, DamagedBlocks>,
+}
+
+/// All-zero pages of one table.
+#[derive(Default, Debug)]
+pub(crate) struct ZeroedBlocks {
+    pub(crate) blocks: DamagedBlocks,
+    /// Pages beyond the runs that are kept.
+    pub(crate) omitted: u64,
+}
+
+impl ZeroedBlocks {
+    pub(crate) fn add(&mut self, block: u64) {
+        match self.blocks.runs() < RUNS_MAX {
+            true => self.blocks.add(block),
+            false => self.omitted += 1,
+        }
+    }
+
+    /// There was none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.omitted == 0
+    }
+
+    pub(crate) fn absorb(&mut self, other: &ZeroedBlocks) {
+        self.blocks.absorb(&other.blocks);
+        self.omitted += other.omitted;
+    }
+}
