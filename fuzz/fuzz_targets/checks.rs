@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckOptions, check_cluster};
+use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_format::attribute::ColumnLayout;
 use pgclinic_format::build::put_u16;
 use pgclinic_fuzz::{Choice, Files, PAGE_BYTES};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{AskedPage, ServerSays};
+use pgclinic_check::{AskedPage, ServerSays};
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 
 use crate::exit::Failure;

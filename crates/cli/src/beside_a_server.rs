@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgclinic_diagnose::{AskedPage, Bystander, ServerSays};
+use pgclinic_check::{AskedPage, Bystander, ServerSays};
 
 use crate::asked_server::AskedServer;
 use crate::world::{World, sleep_unless};

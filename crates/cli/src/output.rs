@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pgclinic_diagnose::rule_named;
+use pgclinic_check::rule_named;
 use pgclinic_measure::figure_kinds;
 use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 

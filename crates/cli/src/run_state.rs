@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use pgclinic_diagnose::{RunState, StateKeeper};
+use pgclinic_check::{RunState, StateKeeper};
 
 use crate::destination::refuse_early;
 use crate::exit::Failure;

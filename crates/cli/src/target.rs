@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pgclinic_cluster::{
     Build, Cluster, ForkContext, ForkFiles, Home, OpenError, RelationFileName, Segment, Trouble,
 };
-use pgclinic_diagnose::check::ForkCx;
+use pgclinic_check::check::ForkCx;
 use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};

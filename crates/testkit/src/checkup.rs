@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckOptions, check_cluster};
+use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_model::{CheckDocument, Level, Progress, Selection};
 use pgclinic_source::{DataDirectory, Source};
 

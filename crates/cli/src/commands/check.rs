@@ -9,8 +9,8 @@ use std::time::Instant;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::{Cluster, selected};
-use pgclinic_diagnose::check::ForkCx;
-use pgclinic_diagnose::{
+use pgclinic_check::check::ForkCx;
+use pgclinic_check::{
     CheckOptions, Course, Since, StateKeeper, account_for_remains, check_cluster_on, check_file,
     check_running,
 };

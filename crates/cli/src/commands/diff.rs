@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{DiffOptions, diff_clusters};
+use pgclinic_check::{DiffOptions, diff_clusters};
 use pgclinic_model::document::{DIFF_SCHEMA, DiffDocument, DiffVerdict, NotChecked};
 use pgclinic_report::Document;
 use pgclinic_servers::Target;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::{rule_named, rules};
+use pgclinic_check::{rule_named, rules};
 use pgclinic_explain::server_messages::{
     FIRST_LINE, SERVER_MESSAGES, explain_message, explain_rule, message_named, render,
     render_unknown, resolve,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use pgclinic_diagnose::rules;
+use pgclinic_check::rules;
 use pgclinic_model::Rule;
 
 use crate::commands::Command;
@@ -45,7 +45,7 @@ impl Command for GenerateDocs {
 const HEAD: &str = "# Rules
 
 Every defect that `pgclinic check` can name, each with its page. `cargo xtask docs` writes this index from the pages themselves, which lie in \
-[crates/diagnose/rules](../../crates/diagnose/rules); `pgclinic explain RULE` prints them.
+[crates/check/rules](../../crates/check/rules); `pgclinic explain RULE` prints them.
 
 | rule | severity | what |
 |---|---|---|
@@ -56,7 +56,7 @@ fn index() -> String {
     rules.sort_by_key(|rule| rule.name);
     let lines = rules.into_iter().map(|rule| {
         format!(
-            "| [{0}](../../crates/diagnose/rules/{0}.md) | {1} | {2} |\n",
+            "| [{0}](../../crates/check/rules/{0}.md) | {1} | {2} |\n",
             rule.name,
             rule.severity.name(),
             rule.summary

@@ -8,8 +8,8 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::{
     Catalog, Cluster, DatabaseContext, ForkFiles, fork_place, read_block, selected, target_of,
 };
-use pgclinic_diagnose::check::ForkCx;
-use pgclinic_diagnose::{check_page, fork_cx};
+use pgclinic_check::check::ForkCx;
+use pgclinic_check::{check_page, fork_cx};
 use pgclinic_explain::anatomy::{AnatomyCx, PageKind, page_anatomy};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_diagnose::{is_comparison, is_expected};
+use pgclinic_check::{is_comparison, is_expected};
 use pgclinic_model::document::{Finding, Kind, ServerAnswer};
 use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_surgery::PlannedInjury;

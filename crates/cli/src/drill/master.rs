@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::walker::CheckOptions;
-use pgclinic_diagnose::{check_cluster, level_of};
+use pgclinic_check::walker::CheckOptions;
+use pgclinic_check::{check_cluster, level_of};
 use pgclinic_model::{CheckDocument, Level, Progress, Selection};
 use pgclinic_servers::{
     Checksums, FillOptions, InitOptions, Installation, RunAs, Scratch, Server, StartOptions,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
-use pgclinic_diagnose::CheckOptions;
-use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
+use pgclinic_check::CheckOptions;
+use pgclinic_check::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;

@@ -6,7 +6,7 @@ mod server;
 pub(crate) use archives::check_archives;
 pub(crate) use server::check_server;
 
-use pgclinic_diagnose::CheckOptions;
+use pgclinic_check::CheckOptions;
 
 /// Pages that looked wrong may take this part of the memory: one in so many.
 const SUSPECTS_SHARE: u64 = 4;

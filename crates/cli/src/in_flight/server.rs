@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
-use pgclinic_diagnose::CheckOptions;
-use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
+use pgclinic_check::CheckOptions;
+use pgclinic_check::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::document::NotChecked;

@@ -136,7 +136,7 @@ fn every_injury_that_the_page_of_a_rule_names_can_be_made() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     let mut named = 0;
-    for rule in pgclinic_diagnose::rules() {
+    for rule in pgclinic_check::rules() {
         let Some((_, rest)) = rule.explain.split_once("The injury `") else {
             continue;
         };

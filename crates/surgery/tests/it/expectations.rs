@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{is_comparison, is_expected};
+use pgclinic_check::{is_comparison, is_expected};
 use pgclinic_model::plan::{Change, Patch};
 use pgclinic_model::{Finding, Glob, Level, Selection, Severity};
 use pgclinic_servers::Checksums;

@@ -147,7 +147,7 @@ const BACKUP: &str = "only a base backup has a manifest: crates/cli/tests/base_b
 const RULES_WITHOUT_INJURY: [(&str, &str); 15] = [
     (
         "transaction-status-contradicted",
-        "rows of many pages must contradict pg_xact: crates/diagnose/tests/it/lost_blocks.rs",
+        "rows of many pages must contradict pg_xact: crates/check/tests/it/lost_blocks.rs",
     ),
     (
         "database-lost",
@@ -155,7 +155,7 @@ const RULES_WITHOUT_INJURY: [(&str, &str); 15] = [
     ),
     (
         "collation-version-changed",
-        "the machine changes, not the files: crates/diagnose/tests/collation_versions.rs",
+        "the machine changes, not the files: crates/check/tests/collation_versions.rs",
     ),
     (
         "btree-not-in-collation-order",
@@ -163,11 +163,11 @@ const RULES_WITHOUT_INJURY: [(&str, &str); 15] = [
     ),
     (
         "timeline-history",
-        "a cluster that never left its first timeline has none: crates/diagnose/tests/wal.rs",
+        "a cluster that never left its first timeline has none: crates/check/tests/wal.rs",
     ),
     (
         "backup-label",
-        "only a base backup has one: crates/diagnose/tests/wal.rs",
+        "only a base backup has one: crates/check/tests/wal.rs",
     ),
     ("backup-manifest", BACKUP),
     ("backup-file-missing", BACKUP),
@@ -191,7 +191,7 @@ fn every_rule_has_an_injury_that_must_fire_it_or_a_written_reason() {
         fired.extend(planned.flat_map(|(_, planned)| planned.damage.must));
     }
     let excused = |rule: &str| RULES_WITHOUT_INJURY.iter().any(|(name, _)| *name == rule);
-    let unfired: Vec<&str> = pgclinic_diagnose::rules()
+    let unfired: Vec<&str> = pgclinic_check::rules()
         .map(|rule| rule.name)
         .filter(|rule| !fired.contains(rule) && !excused(rule))
         .collect();

@@ -20,7 +20,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("model", 1),
     ("cluster", 2),
     ("scan", 3),
-    ("diagnose", 4),
+    ("check", 4),
     ("explain", 4),
     ("measure", 4),
     ("rows", 4),

@@ -79,13 +79,13 @@ mod tests {
         let text = "fn f() {\n    println!(\"x\");\n    let t = Instant::now();\n}\n";
         let tree = Tree::of(&[
             ("crates/cli/src/main.rs", text),
-            ("crates/diagnose/src/walk.rs", text),
+            ("crates/check/src/walk.rs", text),
         ]);
         assert_eq!(
             check(&tree),
             [
-                Complaint::line("crates/diagnose/src/walk.rs", 2, "prints"),
-                Complaint::line("crates/diagnose/src/walk.rs", 3, "reads the clock"),
+                Complaint::line("crates/check/src/walk.rs", 2, "prints"),
+                Complaint::line("crates/check/src/walk.rs", 3, "reads the clock"),
             ]
         );
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
-use pgclinic_diagnose::check::Checksum;
-use pgclinic_diagnose::screen::{Glance, Screen};
-use pgclinic_diagnose::walker::is_asked;
-use pgclinic_diagnose::{Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
+use pgclinic_check::check::Checksum;
+use pgclinic_check::screen::{Glance, Screen};
+use pgclinic_check::walker::is_asked;
+use pgclinic_check::{Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
 use pgclinic_format::Page;
 use pgclinic_model::Level;
 use pgclinic_servers::Checksums;

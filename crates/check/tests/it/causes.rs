@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, DatabaseContext};
-use pgclinic_diagnose::{check_page, fork_cx};
+use pgclinic_check::{check_page, fork_cx};
 use pgclinic_format::{Fork, Page};
 use pgclinic_model::Level;
 use pgclinic_servers::Checksums;

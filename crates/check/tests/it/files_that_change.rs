@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{CheckOptions, Course, RunState, Since, StateKeeper, check_cluster_on};
+use pgclinic_check::{CheckOptions, Course, RunState, Since, StateKeeper, check_cluster_on};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{

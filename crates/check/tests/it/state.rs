@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_diagnose::{
+use pgclinic_check::{
     Bystander, CheckOptions, Course, RunState, Since, StateKeeper, check_cluster, check_cluster_on,
     check_running,
 };
