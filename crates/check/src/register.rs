@@ -82,13 +82,13 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 /// The rule is one of single pages.
 pub fn is_of_a_page(rule: &str) -> bool {
     let mut rules = PAGE_CHECKS.iter().flat_map(|check| check.rules());
-    rules.any(|own| own.name == rule)
+    rules.any(|own| own.is_named(rule))
 }
 
 /// The rule is one of comparisons: what it finds may stand on another page than the damage.
 pub fn is_comparison(rule: &str) -> bool {
     let mut rules = RELATION_CHECKS.iter().flat_map(|check| check.rules());
-    rules.any(|own| own.name == rule)
+    rules.any(|own| own.is_named(rule))
 }
 
 /// The lowest level at which every check that can tell the rule runs.
@@ -107,14 +107,14 @@ pub fn level_of(rule: &str) -> Option<Level> {
         .iter()
         .map(|check| (check.rules(), check.level()));
     let all = page.chain(cluster).chain(database).chain(relation);
-    all.filter(|(rules, _)| rules.iter().any(|own| own.name == rule))
+    all.filter(|(rules, _)| rules.iter().any(|own| own.is_named(rule)))
         .map(|(_, level)| level)
         .max()
 }
 
-/// The rule of this name.
+/// The rule of this name, or the one that had it once.
 pub fn rule_named(name: &str) -> Option<&'static Rule> {
-    rules().find(|rule| rule.name == name)
+    rules().find(|rule| rule.is_named(name))
 }
 
 #[cfg(test)]

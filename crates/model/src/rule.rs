@@ -1,8 +1,8 @@
 //! A rule: one way in which bytes can be wrong, with its name and its page of the manual.
 //!
-//! The page is `rules/<name>.md` of the crate that finds it. Its front matter has name, severity
-//! and summary, each on one line and in this order; below stand the [`SECTIONS`], one line a
-//! paragraph. It is read when the program is compiled.
+//! The page is `rules/<name>.md` of the crate that finds it. Its front matter has name, a former
+//! name where there is one, severity and summary, each on one line and in this order; below stand
+//! the [`SECTIONS`], one line a paragraph. It is read when the program is compiled.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,8 @@ impl Severity {
 pub struct Rule {
     /// `lower-beyond-upper`.
     pub name: &'static str,
+    /// The name that it had before: whoever kept it still finds the rule.
+    pub formerly: Option<&'static str>,
     /// Severity of its findings.
     pub severity: Severity,
     /// One line for lists.
@@ -56,10 +58,18 @@ impl Rule {
     /// not compile.
     pub const fn from_page(page: &'static str) -> Rule {
         let (name, page) = line(after("---\nname: ", page));
+        let (formerly, page) = match begins_with("formerly: ", page) {
+            true => {
+                let (former, rest) = line(after("formerly: ", page));
+                (Some(former), rest)
+            }
+            false => (None, page),
+        };
         let (severity, page) = line(after("severity: ", page));
         let (summary, page) = line(after("summary: ", page));
         Rule {
             name,
+            formerly,
             severity: match severity.as_bytes() {
                 b"damage" => Severity::Damage,
                 b"warning" => Severity::Warning,
@@ -70,20 +80,31 @@ impl Rule {
             explain: after("---\n\n", page).trim_ascii_end(),
         }
     }
+
+    /// The rule has this name, or had it once.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.formerly == Some(name)
+    }
 }
 
 /// The rest of a text that begins with `head`.
 const fn after(head: &str, text: &'static str) -> &'static str {
-    let (start, rest) = text.split_at(head.len());
-    let (mut found, mut wanted) = (start.as_bytes(), head.as_bytes());
+    assert!(
+        begins_with(head, text),
+        "a page has name, severity and summary, then an empty line"
+    );
+    text.split_at(head.len()).1
+}
+
+const fn begins_with(head: &str, text: &str) -> bool {
+    let (mut found, mut wanted) = (text.as_bytes(), head.as_bytes());
     while let ([byte, more @ ..], [other, others @ ..]) = (found, wanted) {
-        assert!(
-            *byte == *other,
-            "a page has name, severity and summary, then an empty line"
-        );
+        if *byte != *other {
+            return false;
+        }
         (found, wanted) = (more, others);
     }
-    rest
+    wanted.is_empty()
 }
 
 /// The first line of a text, and what follows it.
@@ -110,7 +131,15 @@ mod tests {
             "---\nname: a-b\nseverity: note\nsummary: a is `b`\n---\n\n## What it does\n\nä\n",
         );
         assert_eq!((RULE.name, RULE.severity), ("a-b", Severity::Note));
-        assert_eq!(RULE.summary, "a is `b`");
+        assert_eq!((RULE.summary, RULE.formerly), ("a is `b`", None));
         assert_eq!(RULE.explain, "## What it does\n\nä");
+    }
+
+    #[test]
+    fn a_former_name_is_known() {
+        const RULE: Rule =
+            Rule::from_page("---\nname: a-b\nformerly: c\nseverity: note\nsummary: a\n---\n\nb\n");
+        assert!(["a-b", "c"].into_iter().all(|name| RULE.is_named(name)));
+        assert!(!RULE.is_named("a"));
     }
 }

@@ -155,9 +155,12 @@ pub fn render_unknown() -> String {
 pub fn explain_rule(rule: &Rule) -> String {
     let Rule {
         name,
+        formerly,
         severity,
         summary,
         explain,
     } = rule;
-    format!("# {name} ({})\n\n{summary}\n\n{explain}\n", severity.name())
+    let severity = severity.name();
+    let formerly = formerly.map_or_else(String::new, |name| format!("Formerly {name}.\n\n"));
+    format!("# {name} ({severity})\n\n{summary}\n\n{formerly}{explain}\n")
 }

@@ -471,13 +471,14 @@ fn a_rule_is_shown_with_its_page() {
     use pgclinic_model::{Rule, Severity};
     static RULE: Rule = Rule {
         name: "a-b",
+        formerly: Some("a-c"),
         severity: Severity::Damage,
         summary: "a is b",
         explain: "Because.",
     };
     assert_eq!(
         explain_rule(&RULE),
-        "# a-b (damage)\n\na is b\n\nBecause.\n"
+        "# a-b (damage)\n\na is b\n\nFormerly a-c.\n\nBecause.\n"
     );
 }
 
