@@ -34,6 +34,17 @@ pub trait RelationCheck: Sync {
     fn check(&self, relation: &RelationCx<'_>, out: &mut Findings);
 }
 
+/// Which pages of a cluster that needs recovery, or whose server runs, a check believes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Believes {
+    /// None while a server runs; of a crashed cluster those that recovery leaves alone.
+    WhatRests,
+    /// Also while a server runs: those that no record since the last checkpoint touches.
+    WhatWalLeftAlone,
+    /// All but those that recovery writes anew: what is found then is a question.
+    AllPages,
+}
+
 /// One relation, its neighbours, and how to read them.
 pub struct RelationCx<'a> {
     /// Its main fork.
@@ -48,6 +59,7 @@ pub struct RelationCx<'a> {
     pub spill_folder: &'a Path,
     /// Threads that this check may use.
     pub threads: usize,
+    pub(crate) believes: Believes,
     pub(crate) source: &'a dyn Source,
     pub(crate) progress: &'a dyn Progress,
 }
@@ -62,6 +74,7 @@ impl<'a> RelationCx<'a> {
             budget: self.budget,
             spill_folder: self.spill_folder,
             threads: self.threads,
+            believes: self.believes,
             source: self.source,
             progress: self.progress,
         }
@@ -104,7 +117,8 @@ impl<'a> RelationCx<'a> {
     pub(crate) fn settles(&self) -> bool {
         let foretold = |cluster: &Cluster| {
             let replay = cluster.replay().filter(|replay| replay.is_complete());
-            !cluster.is_running() && !cluster.is_partial && replay.is_some()
+            let rests = !cluster.is_running() || self.believes != Believes::WhatRests;
+            rests && !cluster.is_partial && replay.is_some()
         };
         self.settled() || self.fork.cluster.is_some_and(foretold)
     }
@@ -120,6 +134,24 @@ impl<'a> RelationCx<'a> {
         replay.is_some_and(|replay| {
             !replay.creates(file) && replay.fate(file, fork.fork(), block) == Fate::Kept
         })
+    }
+
+    /// An entry on this page of an index may be asked.
+    pub(crate) fn believes_entries_of(&self, index: &ForkCx<'_>, block: BlockNo) -> bool {
+        self.believes == Believes::AllPages || self.is_lasting(index, block)
+    }
+
+    /// Of this block of a table its file tells what the server knows.
+    pub(crate) fn believes_absence_of(&self, table: &ForkCx<'_>, block: BlockNo) -> bool {
+        let is_read = || {
+            let replay = table.cluster.and_then(Cluster::replay);
+            let file = table.file_number();
+            replay.is_some_and(|replay| {
+                let fate = replay.fate(file, table.fork(), block);
+                !replay.creates(file) && matches!(fate, Fate::Read | Fate::Unknown)
+            })
+        };
+        self.is_lasting(table, block) || (self.believes == Believes::AllPages && is_read())
     }
 
     /// A draft about a block of this fork.

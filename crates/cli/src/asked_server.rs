@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use pgclinic_cluster::Cluster;
 use pgclinic_check::{AskedPage, ServerSays};
+use pgclinic_cluster::Cluster;
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 
 use crate::exit::Failure;
@@ -17,10 +17,13 @@ use crate::exit::Failure;
 const STATEMENT: Duration = Duration::from_secs(5);
 /// Longer than a statement, so that the server's own word comes first.
 const WALL: Duration = Duration::from_secs(10);
+/// A server writes all of its memory in this time, or the checkpoint goes on without us.
+const CHECKPOINT: Duration = Duration::from_secs(600);
 
 /// A running server with a session in each database that was asked for pages.
 pub(crate) struct AskedServer {
     target: Target,
+    may_checkpoint: bool,
     /// By database; nothing where the server does not let us in.
     sessions: Mutex<BTreeMap<String, Option<Session>>>,
 }
@@ -45,8 +48,32 @@ impl AskedServer {
         let database = target.database.clone();
         Ok(AskedServer {
             target,
+            may_checkpoint: false,
             sessions: Mutex::new(BTreeMap::from([(database, Some(session))])),
         })
+    }
+
+    /// The same, which may be asked for a checkpoint where one decides what is lost.
+    pub(crate) fn with_checkpoint(self, may_checkpoint: bool) -> Self {
+        AskedServer {
+            may_checkpoint,
+            ..self
+        }
+    }
+
+    /// Has it write what it holds in memory. One that does not let us goes on as it was.
+    pub(crate) fn checkpoint(&self) {
+        if !self.may_checkpoint {
+            return;
+        }
+        let options = ConnectOptions {
+            statement_timeout: Some(CHECKPOINT),
+            wall_limit: CHECKPOINT,
+            ..ConnectOptions::default()
+        };
+        // Its outcome shows in the control file, which is what counts.
+        let _refused = Session::open(&self.target, &options)
+            .and_then(|mut session| session.execute("CHECKPOINT"));
     }
 
     /// What it says; nothing where it cannot be asked.

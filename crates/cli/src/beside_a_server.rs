@@ -32,6 +32,12 @@ impl Bystander for BesideAServer {
         sleep_unless(&self.interrupted, WAIT);
     }
 
+    fn checkpoint(&self) {
+        if let Some(server) = &self.server {
+            server.checkpoint();
+        }
+    }
+
     fn ask(&self, page: &AskedPage<'_>) -> Option<ServerSays> {
         self.server.as_ref()?.ask(page)
     }

@@ -90,7 +90,7 @@ impl<'a> IndexWitness<'a> {
             if relation.is_interrupted() {
                 return;
             }
-            if is_out || !relation.is_lasting(fork, block) {
+            if is_out || !relation.believes_entries_of(fork, block) {
                 continue;
             }
             let Some(page) = pages.page(block) else {
@@ -99,7 +99,7 @@ impl<'a> IndexWitness<'a> {
                 continue;
             };
             for_each_entry(method, page, |item, tid| {
-                if is_lost(tid.block) && relation.is_lasting(relation.fork, tid.block) {
+                if is_lost(tid.block) && relation.believes_absence_of(relation.fork, tid.block) {
                     self.add(tid, EntryPlace { block, item });
                 }
             });

@@ -24,7 +24,7 @@ const BITS_MAX: u64 = 1 << 20;
 pub(crate) fn is_witness(fork: &ForkCx<'_>) -> bool {
     let index = fork.relation.and_then(|relation| relation.index.as_ref());
     let in_use = index.is_some_and(|index| index.valid && index.ready && index.live);
-    let compared = fork.level >= Level::Structure && !fork.is_running();
+    let compared = fork.level >= Level::Structure;
     in_use && compared && fork.fork() == Fork::Main && fork.method.is_some_and(names_rows)
 }
 

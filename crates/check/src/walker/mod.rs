@@ -25,6 +25,7 @@ mod planted;
 mod recovered;
 mod relations;
 mod running;
+mod running_losses;
 mod since;
 mod state;
 mod stories;
@@ -34,7 +35,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pgclinic_cluster::unreachable::{OutOfReach, tell_relations};
-use pgclinic_cluster::wal::ReplaySpace;
+use pgclinic_cluster::wal::{ReplaySpace, Replayed};
 use pgclinic_cluster::{
     Catalog, Cluster, Column, DatabaseContext, ForkFiles, Home, Relation, Trouble, file_place,
     selected,
@@ -250,6 +251,11 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
             false => books.findings.keep(finding),
         }
     }
+}
+
+/// The cluster whose catalogs name relations: the one that recovery leaves, where it is known.
+fn names_of<'a>(view: &'a Cluster, replayed: &'a Option<(Cluster, Replayed)>) -> &'a Cluster {
+    replayed.as_ref().map_or(view, |(after, _)| after)
 }
 
 /// Names alone are small, so that all threads may read some.

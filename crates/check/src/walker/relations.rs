@@ -14,7 +14,7 @@ use crate::check::ForkCx;
 use crate::consequences;
 use crate::findings::Findings;
 use crate::register::RELATION_CHECKS;
-use crate::relation_check::{RelationCheck, RelationCx};
+use crate::relation_check::{Believes, RelationCheck, RelationCx};
 use crate::walker::books::{Books, DamagedBlocks};
 use crate::walker::neighbours::Neighbours;
 use crate::walker::{CheckOptions, left_out};
@@ -71,6 +71,7 @@ pub(crate) fn run(
             budget,
             spill_folder: &options.spill_folder,
             threads,
+            believes: Believes::WhatRests,
             source,
             progress,
         };

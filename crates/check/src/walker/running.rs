@@ -25,9 +25,10 @@ use crate::walker::again::{Again, Newer};
 use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
+use crate::walker::running_losses::SuspiciousTables;
 use crate::walker::{
     CheckOptions, Course, FACES_SHARE, carry, catalogs, catalogs_at_once, check_against_files,
-    check_whole, document, forks_of, pass, system_identifier,
+    check_whole, document, forks_of, names_of, pass, running_losses, system_identifier,
 };
 
 /// How often what was made or grew meanwhile is looked for.
@@ -72,6 +73,9 @@ pub trait Bystander: Sync {
     /// Lets the server get on: long enough that a page that was being written is whole.
     fn wait(&self);
 
+    /// Has the server write all that it holds in memory, where somebody asked for that and can.
+    fn checkpoint(&self) {}
+
     /// Asks the server for a page; nothing where nobody can.
     fn ask(&self, _page: &AskedPage<'_>) -> Option<ServerSays> {
         None
@@ -96,10 +100,12 @@ pub fn check_running(
         rounds: 0,
         visited: course.begun(),
         postponed: BTreeMap::new(),
+        suspicious: SuspiciousTables::default(),
         course,
     };
     run.everything(cluster);
     run.again(cluster);
+    run.losses(cluster);
     carry(cluster, options, &mut run.books);
     run.books.leave_unsettled(cluster, options.level);
     run.books.interrupted = progress.is_interrupted();
@@ -130,6 +136,8 @@ struct Run<'a> {
     visited: BTreeSet<Oid>,
     /// Databases whose catalogs could not be read whole, and how often.
     postponed: BTreeMap<Oid, usize>,
+    /// Tables whose indexes know pages that the files do not have.
+    suspicious: SuspiciousTables,
 }
 
 impl Run<'_> {
@@ -212,7 +220,7 @@ impl Run<'_> {
     fn round(&mut self, view: &Cluster, first: bool) {
         self.rounds += 1;
         let replayed = view.replayed_catalogs(&self.options.names_space());
-        let names = replayed.as_ref().map_or(view, |(after, _)| after);
+        let names = names_of(view, &replayed);
         let clusters = clusters(view, names);
         if first && !self.course.is_whole_done() {
             self.books.troubles(&view.troubles);
@@ -289,7 +297,7 @@ impl Run<'_> {
         if first {
             self.course.round_is_done(catalog, &[], &self.books);
         }
-        for jobs in self.course.rounds_of_files(jobs) {
+        for jobs in self.course.rounds_of_files(catalog, jobs) {
             self.files(view, &jobs);
         }
         self.mark(view, &forks);
@@ -320,7 +328,7 @@ impl Run<'_> {
         let budget = Budget::new(options.memory_bytes / FACES_SHARE);
         let before = self.books.coverage.bytes_seen;
         self.progress.expect(pass::bytes(jobs, &self.books));
-        pass::run(
+        let records = pass::run(
             jobs,
             view.source().as_ref(),
             system_identifier(view),
@@ -329,6 +337,9 @@ impl Run<'_> {
             self.progress,
             &mut self.books,
         );
+        if options.since.is_none() && options.selection.blocks.is_none() {
+            self.suspicious.add(jobs, records);
+        }
         self.books.settle_damage(jobs);
         self.books.main_bytes += self.books.coverage.bytes_seen - before;
     }
@@ -377,6 +388,29 @@ impl Run<'_> {
         newest
     }
 
+    /// Looks twice at tables whose indexes know pages that their files do not have.
+    fn losses(&mut self, cluster: &Cluster) {
+        if self.suspicious.is_empty() || self.progress.is_interrupted() {
+            return;
+        }
+        self.bystander.checkpoint();
+        for _ in 0..FOLLOWED_MAX {
+            let Some(view) = self.newer(cluster) else {
+                return;
+            };
+            let first = self.suspicious.look(&view, self.options, self.progress);
+            self.bystander.wait();
+            let Some(newer) = self.newer(cluster) else {
+                return;
+            };
+            let second = self.suspicious.look(&newer, self.options, self.progress);
+            if running_losses::overlap(&view, &newer) {
+                return running_losses::settle(&first, second, &mut self.books);
+            }
+        }
+        self.suspicious.tell_unsettled(&mut self.books);
+    }
+
     fn lost(&mut self, why: &str) {
         self.books.not_checked(NotChecked {
             what: "what the server made or changed while the run went on".into(),
@@ -409,7 +443,7 @@ impl Run<'_> {
                 break;
             };
             let replayed = view.replayed_catalogs(&self.options.names_space());
-            let names = replayed.as_ref().map_or(&view, |(after, _)| after);
+            let names = names_of(&view, &replayed);
             if !held.is_empty() {
                 self.files_again(clusters(&view, names), &held);
                 held.clear();

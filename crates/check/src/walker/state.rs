@@ -175,11 +175,19 @@ impl<'a> Course<'a> {
         self.parted(left, owner)
     }
 
-    /// All jobs in rounds of some bytes, for a run that compares no files with each other.
-    pub(super) fn rounds_of_files<'j>(&self, jobs: Vec<ForkCx<'j>>) -> Vec<Vec<ForkCx<'j>>> {
+    /// All jobs in rounds of some bytes, for a run that may come to a file again.
+    /// A table and its indexes stay together.
+    pub(super) fn rounds_of_files<'j>(
+        &self,
+        catalog: &Catalog,
+        mut jobs: Vec<ForkCx<'j>>,
+    ) -> Vec<Vec<ForkCx<'j>>> {
         match self.keeper {
             None => vec![jobs],
-            Some(_) => self.parted(jobs, |fork| fork.file_number()),
+            Some(_) => {
+                jobs.sort_by_key(|job| owner(job, catalog));
+                self.parted(jobs, |job| owner(job, catalog))
+            }
         }
     }
 

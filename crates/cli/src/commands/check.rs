@@ -104,6 +104,13 @@ struct Arguments {
     /// asked for the damaged pages, and whether they are still in use.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// Let the server write its memory when that decides
+    ///
+    /// Where indexes know pages that the files of a running server do not have, the server may hold
+    /// them in memory. With this option it is asked for a CHECKPOINT then, which its user must be
+    /// allowed. It needs --server, or a postgres:// target.
+    #[arg(long)]
+    checkpoint: bool,
     /// Priority
     ///
     /// When the system does the work and the reads, beside those of other programs.
@@ -264,11 +271,16 @@ impl Arguments {
         let asked = match (&self.server, named) {
             (Some(url), _) => world.server(url)?,
             (None, Some(named)) => named.clone(),
+            (None, None) if self.checkpoint => {
+                let why = "--checkpoint needs --server, or a postgres:// target";
+                return Err(Failure::new(why));
+            }
             (None, None) => return Ok(None),
         };
         match opened {
             Opened::Cluster(cluster) if cluster.is_running() => {
-                AskedServer::open(asked, cluster).map(Some)
+                let server = AskedServer::open(asked, cluster)?;
+                Ok(Some(server.with_checkpoint(self.checkpoint)))
             }
             _ => {
                 let why = "--server is for the data directory of a server at work, and none is";
