@@ -72,11 +72,11 @@ pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
 pub use measures::{MEASURES, MeasureOptions, measure_cluster};
+pub use pgclinic_scan::live::{AskedPage, LiveServer, ServerSays};
 pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use visibility_bits::VisibilityBits;
 pub use walker::{
-    AskedPage, Bystander, CheckOptions, Course, ServerSays, Since, StateKeeper,
-    account_for_remains, check_cluster, check_cluster_on, check_file, check_page, check_running,
-    fork_cx, is_expected,
+    CheckOptions, Course, Since, StateKeeper, account_for_remains, check_cluster, check_cluster_on,
+    check_file, check_page, check_running, fork_cx, is_expected,
 };

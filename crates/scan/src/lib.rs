@@ -13,6 +13,7 @@
 mod aligned;
 mod consumer;
 mod ledger;
+pub mod live;
 mod pool;
 mod run;
 mod settling;
@@ -26,6 +27,7 @@ mod tests;
 pub use aligned::AlignedBuffer;
 pub use consumer::{Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd};
 pub use ledger::Ledger;
+pub use pgclinic_cluster::{LIVE_LIMITS, LiveLimits};
 pub use pool::{Panicked, WorkerPool, guarded};
 pub use run::{Scan, ScanReport, Writes};
 pub use task::{FileRange, ForkTask};

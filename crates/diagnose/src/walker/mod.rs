@@ -51,7 +51,7 @@ pub use job::fork_cx;
 pub use look::{check_page, is_asked};
 pub use partial::account_for_remains;
 pub use pass::check_file;
-pub use running::{AskedPage, Bystander, ServerSays, check_running};
+pub use running::check_running;
 pub use since::Since;
 pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
