@@ -17,6 +17,7 @@ pub mod live;
 mod pool;
 mod run;
 mod settling;
+mod stream;
 mod task;
 mod units;
 mod window;
@@ -30,6 +31,9 @@ pub use ledger::Ledger;
 pub use pgclinic_cluster::{LIVE_LIMITS, LiveLimits};
 pub use pool::{Panicked, WorkerPool, guarded};
 pub use run::{Scan, ScanReport, Writes};
+pub use stream::{
+    StreamConsumer, StreamEnd, StreamFileEnd, StreamPages, StreamReport, StreamWindow, scan_stream,
+};
 pub use task::{FileRange, ForkTask};
 pub use units::{Unit, UnitSize};
 pub use window::{WINDOW_BYTES, Window};

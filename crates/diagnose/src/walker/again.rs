@@ -11,6 +11,7 @@ use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, NotChecked};
 use pgclinic_scan::live::{AskedPage, LiveServer, Look, Ruling, ServerSays};
+use pgclinic_scan::{InternalFault, Panicked, guarded};
 
 use crate::check::{DatabaseCx, ForkCx};
 use crate::consequences::is_of_the_future;
@@ -124,7 +125,16 @@ impl Again {
         books: &mut Books,
     ) -> Option<Suspect> {
         let spot = suspect.place;
-        let mut wrong = self.wrong(newer.view, job, spot)?;
+        let wrong = self.wrong(newer.view, job, spot);
+        let mut wrong = wrong.unwrap_or_else(|failure| {
+            let fault = InternalFault {
+                path: job.files.path(segment_of(newer.view, spot)),
+                block: Some(spot.block),
+                message: failure.message,
+            };
+            books.not_checked(fault.not_checked());
+            None
+        })?;
         let now = blake3::hash(&wrong.page);
         let rules = rules_of(&wrong, job);
         let lasts = |before: &BTreeSet<String>| !rules.is_disjoint(before);
@@ -186,23 +196,33 @@ impl Again {
     }
 
     /// What is wrong with the page now; nothing where it is sound or gone.
-    fn wrong(&mut self, view: &Cluster, job: &ForkCx<'_>, spot: Spot) -> Option<Wrong> {
-        let page = page_of(view, job.files, spot)?;
+    ///
+    /// # Errors
+    /// Where one of our checks fails on it.
+    fn wrong(
+        &mut self,
+        view: &Cluster,
+        job: &ForkCx<'_>,
+        spot: Spot,
+    ) -> Result<Option<Wrong>, Panicked> {
+        let Some(page) = page_of(view, job.files, spot) else {
+            return Ok(None);
+        };
         let mut notes = Notes {
             findings: Findings::default(),
             causes_left: self.causes_left,
             faces: None,
         };
         let looker = Looker::new(job, system_identifier(view));
-        let seen = looker.look((&page, None), spot.block, &mut notes);
+        let seen = guarded(|| looker.look((&page, None), spot.block, &mut notes))?;
         self.causes_left = notes.causes_left;
         let findings = notes.findings.into_findings();
         let is_wrong = !findings.is_empty();
-        is_wrong.then_some(Wrong {
+        Ok(is_wrong.then_some(Wrong {
             page,
             seen,
             findings,
-        })
+        }))
     }
 }
 

@@ -60,6 +60,8 @@ use books::Books;
 pub(crate) use books::DamagedBlocks;
 use job::jobs_of;
 pub(crate) use look::{Looker, Notes, Seen};
+#[cfg(test)]
+pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;
 pub(crate) use suspects::Spot;
 

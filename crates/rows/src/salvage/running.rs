@@ -247,7 +247,9 @@ impl OneRound<'_> {
         let catalog = cluster.catalog(database);
         let files = MainForks::of_database(cluster, database);
         let is_torn = !catalog.troubles.is_empty() || !files.troubles.is_empty();
-        if is_torn && catalog_reads.are_read_again(database) && !self.is_last {
+        if !is_torn {
+            catalog_reads.are_whole(database);
+        } else if catalog_reads.are_read_again(database) && !self.is_last {
             return Ok(open);
         }
         if self.work.options.without_catalogs || catalog.is_blind() {

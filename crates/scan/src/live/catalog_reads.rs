@@ -21,7 +21,12 @@ impl CatalogReads {
         *count < LIVE_LIMITS.catalog_reads
     }
 
-    /// Databases whose catalogs were not whole at some time.
+    /// They were read and are whole: what is torn later was written later.
+    pub fn are_whole(&mut self, database: Oid) {
+        self.by_database.remove(&database);
+    }
+
+    /// Databases whose catalogs were not whole when they were read last.
     pub fn databases(&self) -> impl Iterator<Item = Oid> {
         self.by_database.keys().copied()
     }
@@ -38,5 +43,7 @@ mod tests {
         assert_eq!([1, 1, 1, 1].map(&mut read), [true, true, false, false]);
         assert!(read(5), "each database has its own count");
         assert_eq!(reads.databases().collect::<Vec<_>>(), [1, 5]);
+        reads.are_whole(1);
+        assert!(reads.are_read_again(1), "it was whole in between");
     }
 }
