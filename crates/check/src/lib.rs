@@ -50,6 +50,7 @@ pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
 pub use heap::aids::HeapAids;
 pub use heap::visibility_bits::VisibilityBits;
+pub use pgclinic_scan::live::{AskedPage, LiveServer, ServerSays};
 pub use register::{
     CLUSTER_CHECKS, DATABASE_CHECKS, PAGE_CHECKS, RELATION_CHECKS, is_comparison, level_of,
     rule_named, rules,
@@ -57,7 +58,6 @@ pub use register::{
 pub use relation_check::{RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use walker::{
-    AskedPage, Bystander, CheckOptions, Course, ServerSays, Since, StateKeeper,
-    account_for_remains, check_cluster, check_cluster_on, check_file, check_page, check_running,
-    fork_cx, is_expected,
+    CheckOptions, Course, Since, StateKeeper, account_for_remains, check_cluster, check_cluster_on,
+    check_file, check_page, check_running, fork_cx, is_expected,
 };

@@ -3,15 +3,13 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use pgclinic_check::{AskedPage, Bystander, ServerSays};
+use pgclinic_cluster::LIVE_LIMITS;
+use pgclinic_check::{AskedPage, LiveServer, ServerSays};
 
 use crate::asked_server::AskedServer;
 use crate::world::{World, sleep_unless};
 
-/// A page that a server began to write is whole long before.
-const WAIT: Duration = Duration::from_millis(500);
 /// How a run treats the server that runs on the same files.
 pub(crate) struct BesideAServer {
     interrupted: Arc<AtomicBool>,
@@ -27,9 +25,9 @@ impl BesideAServer {
     }
 }
 
-impl Bystander for BesideAServer {
+impl LiveServer for BesideAServer {
     fn wait(&self) {
-        sleep_unless(&self.interrupted, WAIT);
+        sleep_unless(&self.interrupted, LIVE_LIMITS.look_wait);
     }
 
     fn checkpoint(&self) {

@@ -28,8 +28,6 @@ use crate::witness::{LostDatabase, lost_databases};
 use crate::words::Words;
 
 const CONTROL_FILE: &str = "global/pg_control";
-/// How often a look that met a file on its way is taken anew.
-pub(crate) const LOOKS_MAX: usize = 4;
 
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
@@ -205,18 +203,6 @@ impl Cluster {
         let checksums = self.checksums();
         let again = ReadAgain::new(self.source, self.build, checksums, clock);
         Self::open_as(Arc::new(again), Server::AtWork)
-    }
-
-    /// A newer look at a cluster whose server is at work, taken anew while it meets files on their way.
-    pub fn steady(&self) -> Result<Self, OpenError> {
-        let mut newest = self.reopened()?;
-        for _ in 1..LOOKS_MAX {
-            if newest.is_steady() {
-                break;
-            }
-            newest = self.reopened()?;
-        }
-        Ok(newest)
     }
 
     /// Control file and WAL were read as of one moment.

@@ -1,11 +1,8 @@
 //! Files of a server at work: a page that is no sound page may be half written, and is read again before anybody sees it.
 //!
-//! The server writes a page in one call, but the system gives no promise that a reader sees all of it or nothing. What was
-//! half written a moment ago is whole a moment later; what is wrong with the same bytes then was so before.
+//! How often is decided in `torn_pages.rs`; what is wrong with the same bytes a moment later was so before.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, Page};
@@ -13,13 +10,7 @@ use pgclinic_source::{Clock, Entry, Range, Result, Source, SourceError, SourceSp
 
 use crate::build::Build;
 use crate::file_name::RelationFileName;
-
-/// Long enough for a page that is being written.
-const WAIT: Duration = Duration::from_millis(20);
-/// How often a page is read again that has other bytes each time.
-const AGAIN_MAX: usize = 5;
-/// Waits of a whole run: a file that is damaged everywhere must not hold it up.
-const WAITS_MAX: u32 = 500;
+use crate::torn_pages::{PageWaits, Reread, reread_page};
 
 /// A source that reads a page again while it may be half written.
 pub(crate) struct ReadAgain {
@@ -27,7 +18,7 @@ pub(crate) struct ReadAgain {
     build: Build,
     has_checksums: bool,
     clock: Arc<dyn Clock>,
-    waits_left: AtomicU32,
+    waits: PageWaits,
 }
 
 impl ReadAgain {
@@ -43,7 +34,7 @@ impl ReadAgain {
             build,
             has_checksums: checksums == Some(true),
             clock,
-            waits_left: AtomicU32::new(WAITS_MAX),
+            waits: PageWaits::default(),
         }
     }
 
@@ -81,44 +72,27 @@ impl ReadAgain {
             .collect()
     }
 
-    fn may_wait(&self) -> bool {
-        let step = |left: u32| left.checked_sub(1);
-        let (order, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        self.waits_left.fetch_update(order, fetch, step).is_ok()
-    }
-
-    /// Reads again what is not sound, until it is, or has the same bytes as before.
+    /// Reads again what is not sound, until it is, or has the same bytes as before. Of a file that was cut meanwhile stands what
+    /// was read.
     fn settle(&self, path: &str, offset: u64, pages: &mut [u8], first: BlockNo) -> Result<()> {
         let size = usize::try_from(self.build.block_size).unwrap_or(8192);
-        let mut left = self.unsound(pages, first);
-        let mut fresh = vec![0; size];
-        for _ in 0..AGAIN_MAX {
-            if left.is_empty() {
-                break;
-            }
-            if self.may_wait() {
-                self.clock.sleep(WAIT);
-            }
-            let mut moving = Vec::new();
-            for at in left {
-                let place = offset.saturating_add((at * size) as u64);
-                let read = self.under.read_at(path, place, &mut fresh)?;
-                let Some(page) = pages.get_mut(at * size..(at + 1) * size) else {
-                    continue;
-                };
-                // A file that was cut meanwhile has no such page any more: what was read stands.
-                if read < size || *page == *fresh {
-                    continue;
-                }
-                page.copy_from_slice(&fresh);
-                let block = first.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
-                if !self.is_sound(page, block) {
-                    moving.push(at);
-                }
-            }
-            left = moving;
+        let open = self.unsound(pages, first);
+        if open.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let mut fresh = vec![0; size];
+        let is_open = |at: &mut usize| {
+            let place = offset.saturating_add((*at * size) as u64);
+            let Some(page) = pages.get_mut(*at * size..(*at + 1) * size) else {
+                return Ok(false);
+            };
+            let block = first.saturating_add(u32::try_from(*at).unwrap_or(u32::MAX));
+            let read = |room: &mut [u8]| self.under.read_at(path, place, room);
+            let reread = reread_page(page, &mut fresh, read, |page| self.is_sound(page, block))?;
+            Ok(reread == Reread::Moving)
+        };
+        let clock = self.clock.as_ref();
+        self.waits.settle_pages(open, clock, is_open).map(drop)
     }
 }
 
@@ -156,7 +130,8 @@ impl Source for ReadAgain {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use pgclinic_format::build::seal_page;
     use pgclinic_source::Memory;

@@ -5,48 +5,33 @@
 //! its long values, or told as dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::mem::take;
 
 use pgclinic_cluster::wal::ReplaySpace;
-use pgclinic_cluster::{
-    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, Relation, selected,
-};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, OpenError, Relation, Trouble, selected};
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
-use pgclinic_model::document::{MeasureDocument, NotChecked};
+use pgclinic_model::document::{Level, MeasureDocument, NotChecked};
+use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
 
 use super::job::Job;
 use super::pass;
 use super::run::{self, MeasureOptions};
 
-/// Looks at what moved while it was read, the first one included.
-const LOOKS_MAX: usize = 5;
 /// The part of the memory that recovery may take to find names: one in so many.
 const NAMES_SHARE: u64 = 4;
 
 const NOTE: &str = "a server is at work: figures are as the files had them, each relation at the moment in which it was read; what only the server's memory has is not in them";
 
 /// The files as they are now, and the same with catalogs and status files as WAL tells them.
-struct Look {
-    view: Cluster,
-    names: Option<Cluster>,
-}
-
-impl Look {
-    /// Nothing where the cluster cannot be opened any more.
-    fn take(cluster: &Cluster, options: &MeasureOptions) -> Result<Self, String> {
-        let space = ReplaySpace {
-            memory_bytes: options.memory_bytes / NAMES_SHARE,
-            spill_folder: None,
-        };
-        let look = cluster.steady_with(|view| view.replayed_catalogs(&space));
-        let (view, replayed) = look.map_err(|error| error.to_string())?;
-        let names = replayed.map(|(after, _)| after);
-        Ok(Look { view, names })
-    }
-
-    fn names(&self) -> &Cluster {
-        self.names.as_ref().unwrap_or(&self.view)
-    }
+fn view_of<'v>(cluster: &Cluster, options: &MeasureOptions) -> Result<FreshView<'v>, OpenError> {
+    let space = ReplaySpace {
+        memory_bytes: options.memory_bytes / NAMES_SHARE,
+        spill_folder: None,
+    };
+    // A round takes longer than the server needs for any page: nobody waits.
+    FreshView::take(cluster, &|| {}, &|view| view.replayed_catalogs(&space))
 }
 
 /// What is measured of a database.
@@ -107,32 +92,18 @@ pub(super) fn measure(
     document: &mut MeasureDocument,
 ) {
     document.notes.push(NOTE.into());
-    let mut open: BTreeMap<Oid, Wanted> = BTreeMap::new();
-    for look in 1..=LOOKS_MAX {
-        let now = match Look::take(cluster, options) {
-            Ok(now) => now,
-            Err(why) => {
-                let what = "what the server moved while it was read".to_owned();
-                let why = format!("the cluster cannot be opened again: {why}");
-                run::leave_out(&mut document.coverage, what, why);
-                break;
-            }
-        };
-        if look == 1 {
-            run::tell_troubles(&now.view, &mut document.coverage);
-            let all = run::databases(now.names(), options).into_iter();
-            open.extend(all.map(|database| (database, Wanted::All)));
-        }
-        let round = Round {
-            now: &now,
-            options,
-            progress,
-            is_last: look == LOOKS_MAX,
-        };
-        open = round.run(open, document);
-        if open.is_empty() || progress.is_interrupted() {
-            break;
-        }
+    let mut run = Run {
+        cluster,
+        options,
+        progress,
+        document,
+        open: BTreeMap::new(),
+        catalog_reads: CatalogReads::default(),
+    };
+    if let Ok(RoundsEnd::Lost(why)) = rounds(&mut run, progress) {
+        let what = "what the server moved while it was read".to_owned();
+        let why = format!("the cluster cannot be opened again: {why}");
+        run::leave_out(&mut document.coverage, what, why);
     }
     let place = |own: &pgclinic_model::document::MeasuredRelation| {
         let names = (own.schema.clone(), own.relation.clone());
@@ -141,58 +112,89 @@ pub(super) fn measure(
     document.relations.sort_by_cached_key(place);
 }
 
-struct Round<'a> {
-    now: &'a Look,
+struct Run<'a> {
+    cluster: &'a Cluster,
     options: &'a MeasureOptions,
     progress: &'a dyn Progress,
-    is_last: bool,
+    document: &'a mut MeasureDocument,
+    open: BTreeMap<Oid, Wanted>,
+    catalog_reads: CatalogReads,
 }
 
-impl Round<'_> {
-    /// What is left for a newer look.
-    fn run(
-        &self,
-        open: BTreeMap<Oid, Wanted>,
-        document: &mut MeasureDocument,
-    ) -> BTreeMap<Oid, Wanted> {
-        let mut left = BTreeMap::new();
-        for (database, wanted) in open {
+impl Rounds for Run<'_> {
+    type View = FreshView<'static>;
+    type Failure = Infallible;
+
+    fn view(&mut self, _: Round) -> Result<Option<FreshView<'static>>, OpenError> {
+        view_of(self.cluster, self.options).map(Some)
+    }
+
+    /// Measures what is open, and leaves the rest for a newer view.
+    fn round(&mut self, view: &FreshView<'static>, round: Round) -> Result<Left, Infallible> {
+        if round.is_first() {
+            run::tell_troubles(view.cluster(), &mut self.document.coverage);
+            let all = run::databases(view.replayed_cluster(), self.options).into_iter();
+            self.open
+                .extend(all.map(|database| (database, Wanted::All)));
+        }
+        for (database, wanted) in take(&mut self.open) {
             if self.progress.is_interrupted() {
                 break;
             }
-            if let Some(wanted) = self.database(database, wanted, document) {
-                left.insert(database, wanted);
+            let one = OneRound {
+                view,
+                options: self.options,
+                progress: self.progress,
+                round,
+            };
+            let reads = &mut self.catalog_reads;
+            if let Some(wanted) = one.database(database, wanted, reads, self.document) {
+                self.open.insert(database, wanted);
             }
         }
-        left
+        Ok(match self.open.is_empty() {
+            true => Left::Nothing,
+            false => Left::Something,
+        })
     }
+}
 
+struct OneRound<'a> {
+    view: &'a FreshView<'a>,
+    options: &'a MeasureOptions,
+    progress: &'a dyn Progress,
+    round: Round,
+}
+
+impl OneRound<'_> {
+    /// What is left for a newer view.
     fn database(
         &self,
         database: Oid,
         wanted: Wanted,
+        catalog_reads: &mut CatalogReads,
         document: &mut MeasureDocument,
     ) -> Option<Wanted> {
-        let Look { view, .. } = self.now;
-        let names = self.now.names();
+        let names = self.view.replayed_cluster();
         if database != 0 && !names.databases.contains_key(&database) {
             let what = format!("database {database}");
             document.coverage.not_checked.push(dropped(what));
             return None;
         }
         let catalog = names.catalog(database);
-        let (forks, troubles) = run::forks_of(view, database);
-        let mut troubles = troubles.iter().chain(&catalog.troubles).peekable();
-        if troubles.peek().is_some() && !self.is_last {
+        let (forks, troubles) = run::forks_of(self.view.cluster(), database);
+        let is_torn = !troubles.is_empty() || !catalog.troubles.is_empty();
+        if !is_torn {
+            catalog_reads.are_whole(database);
+        } else if catalog_reads.are_read_again(database) && !self.round.is_last() {
             return Some(wanted);
         }
-        for trouble in troubles {
-            let (what, why) = (trouble.what.clone(), trouble.why.clone());
-            run::leave_out(&mut document.coverage, what, why);
+        for trouble in troubles.iter().chain(&catalog.troubles) {
+            tell_trouble(trouble, document);
         }
         tell_dropped(&wanted, &catalog, document);
         let moved = self.relations((&catalog, &forks), &wanted, document);
-        match moved.is_empty() || self.is_last {
+        match moved.is_empty() || self.round.is_last() {
             false => Some(Wanted::Moved(moved)),
             true => {
                 self.tell_unsteady(moved, document);
@@ -209,7 +211,7 @@ impl Round<'_> {
         wanted: &Wanted,
         document: &mut MeasureDocument,
     ) -> Moved {
-        let (options, view) = (self.options, &self.now.view);
+        let (options, view) = (self.options, self.view.cluster());
         let cx = DatabaseContext {
             cluster: view,
             catalog,
@@ -226,8 +228,8 @@ impl Round<'_> {
             .filter(|files| !run::is_unknown(&cx, files, &mut document.coverage))
             .map(|files| ForkContext {
                 // Transactions are those of the catalogs.
-                cluster: Some(self.now.names()),
-                ..ForkContext::new(&cx, files)
+                cluster: Some(self.view.replayed_cluster()),
+                ..fork_cx(&cx, files, Level::Pages)
             })
             .map(|fork| Job::new(fork, catalog, options))
             .collect();
@@ -273,7 +275,7 @@ impl Round<'_> {
         let own = own.filter(|own| own.database_oid == catalog.database);
         let measured: Vec<_> = own.cloned().collect();
         let cx = DatabaseContext {
-            cluster: self.now.names(),
+            cluster: self.view.replayed_cluster(),
             catalog,
             forks,
         };
@@ -290,6 +292,15 @@ fn tell_dropped(wanted: &Wanted, catalog: &Catalog, document: &mut MeasureDocume
     let gone = tables.filter(|(oid, _)| !catalog.relations.contains_key(oid));
     let gone = gone.map(|(_, name)| dropped(name.clone()));
     document.coverage.not_checked.extend(gone);
+}
+
+/// Once, however many rounds come to the database after its catalogs are taken as they are.
+fn tell_trouble(trouble: &Trouble, document: &mut MeasureDocument) {
+    let mut told = document.coverage.not_checked.iter();
+    if !told.any(|gap| gap.what == trouble.what && gap.why == trouble.why) {
+        let (what, why) = (trouble.what.clone(), trouble.why.clone());
+        run::leave_out(&mut document.coverage, what, why);
+    }
 }
 
 /// Nothing that is there was left out.

@@ -14,9 +14,11 @@ mod aligned;
 mod consumer;
 mod ledger;
 mod page_reader;
+pub mod live;
 mod pool;
 mod run;
 mod settling;
+mod stream;
 mod task;
 mod units;
 mod window;
@@ -28,8 +30,12 @@ pub use aligned::AlignedBuffer;
 pub use consumer::{Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd};
 pub use ledger::Ledger;
 pub use page_reader::PageReader;
+pub use pgclinic_cluster::{LIVE_LIMITS, LiveLimits};
 pub use pool::{Panicked, WorkerPool, guarded};
 pub use run::{Scan, ScanReport, Writes};
+pub use stream::{
+    StreamConsumer, StreamEnd, StreamFileEnd, StreamPages, StreamReport, StreamWindow, scan_stream,
+};
 pub use task::{FileRange, ForkTask};
 pub use units::{Unit, UnitSize};
 pub use window::{WINDOW_BYTES, Window};

@@ -23,7 +23,7 @@ use crate::window::{WINDOW_BYTES, Window};
 const AHEAD_BYTES: u64 = 8 << 20;
 /// Failures of ours in one fork after which the rest of it is left out: a bug that every page meets
 /// would only repeat itself.
-const INTERNAL_MAX: usize = 16;
+pub(crate) const INTERNAL_MAX: usize = 16;
 
 /// Whether a server may write to the files while they are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,48 +1,35 @@
 //! The second look at blocks that contradict each other where a server is at work on a copy.
 //!
-//! ```text
-//! remember: read the block ──► newer look at control files and WAL ──► read the block again
-//!   equal, gone, or explained by the newer WAL   it was on its way
-//!   a contradiction, and the same bytes          it counts
-//!   a contradiction, and other bytes             once more; at the last look, the same contradiction as before counts
-//! ```
+//! How often, and which contradictions count, is decided in `pgclinic_scan::live`; a block that is equal, gone or explained by
+//! the newer WAL was on its way.
 //!
 //! A version that came after the WAL was read may carry an LSN beyond its end: only one that was there before is held to that.
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
+use pgclinic_model::Progress;
 use pgclinic_model::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
+use pgclinic_scan::live::{
+    FreshView, LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again,
+};
 
 use crate::diff::judge::{Judge, Side, sides};
 use crate::diff::pairs::{Names, Pair};
 use crate::diff::pass::{judge_of, unreadable};
 use crate::diff::position::Position;
-use crate::walker::Bystander;
 
-/// How often a block is looked at again.
-const AGAIN_MAX: usize = 3;
-
-/// A block as it was read before the newer look was taken.
+/// Blocks to look at again.
 pub(crate) struct Suspect {
     /// The pair of forks that it is of.
     pub(crate) pair: usize,
     pub(crate) block: BlockNo,
     /// Blocks that it stands for.
     pub(crate) count: u64,
-    /// Of the versions in A and in B.
-    prints: Option<[blake3::Hash; 2]>,
-    before: Option<Difference>,
 }
 
 impl Suspect {
     pub(crate) fn new(pair: usize, block: BlockNo, count: u64) -> Self {
-        Suspect {
-            pair,
-            block,
-            count,
-            prints: None,
-            before: None,
-        }
+        Suspect { pair, block, count }
     }
 }
 
@@ -51,8 +38,12 @@ pub(crate) struct Again<'a> {
     pub(crate) sides: (Side<'a>, Side<'a>),
     pub(crate) pairs: &'a [Pair],
     pub(crate) names: &'a Names,
-    pub(crate) bystander: &'a dyn Bystander,
+    pub(crate) server: &'a dyn LiveServer,
+    pub(crate) progress: &'a dyn Progress,
 }
+
+/// Of the versions in A and in B.
+type Prints = [blake3::Hash; 2];
 
 /// Both versions of a block, where a copy has it.
 struct Versions {
@@ -61,8 +52,7 @@ struct Versions {
 }
 
 impl Versions {
-    /// Of A and of B.
-    fn prints(&self) -> [blake3::Hash; 2] {
+    fn prints(&self) -> Prints {
         [&self.a, &self.b].map(|own| match own {
             Some(bytes) => blake3::hash(bytes),
             None => blake3::hash(&[]),
@@ -74,40 +64,16 @@ impl Again<'_> {
     /// Hands what counts, and what the newer WAL explains, to `keep`, with the number of the pair and of the blocks.
     pub(crate) fn look(
         &self,
-        mut open: Vec<Suspect>,
+        open: Vec<Suspect>,
         coverage: &mut DiffCoverage,
         keep: &mut dyn FnMut(usize, DiffBlock, u64),
     ) {
-        for look in 1..=AGAIN_MAX {
-            if open.is_empty() {
-                return;
-            }
-            for suspect in &mut open {
-                let versions = self.versions(self.sides, suspect);
-                suspect.prints = versions.ok().map(|versions| versions.prints());
-            }
-            self.bystander.wait();
-            let newer = (newer(self.sides.0.cluster), newer(self.sides.1.cluster));
-            let sides = sides(
-                newer.0.as_ref().unwrap_or(self.sides.0.cluster),
-                newer.1.as_ref().unwrap_or(self.sides.1.cluster),
-            );
-            let mut left = Vec::new();
-            for mut suspect in open {
-                let told = self.told(sides, &suspect);
-                let Some((told, is_same)) = told else {
-                    continue;
-                };
-                let lasts = look == AGAIN_MAX && suspect.before == Some(told.difference);
-                if !is_open(told.difference) || is_same || lasts {
-                    keep(suspect.pair, told, suspect.count);
-                } else {
-                    suspect.before = Some(told.difference);
-                    left.push(suspect);
-                }
-            }
-            open = left;
-        }
+        let mut blocks = BlocksAgain {
+            again: self,
+            newer: (None, None),
+            keep,
+        };
+        let open = look_again(&mut blocks, open, self.server, self.progress);
         if !open.is_empty() {
             coverage.not_checked.push(NotChecked {
                 what: format!("{} blocks that seemed to contradict each other", open.len()),
@@ -117,29 +83,87 @@ impl Again<'_> {
         }
     }
 
-    /// What a block is under newer positions, and whether it has the bytes of the look before; nothing where it is equal or gone.
-    fn told(&self, sides: (Side<'_>, Side<'_>), suspect: &Suspect) -> Option<(DiffBlock, bool)> {
-        let pair = self.pairs.get(suspect.pair)?;
-        let Ok(versions) = self.versions(sides, suspect) else {
-            return Some((unreadable(suspect.block), suspect.prints.is_none()));
-        };
-        let [now_a, now_b] = versions.prints();
-        let [is_same_a, is_same_b] = suspect
-            .prints
-            .map_or([false; 2], |[a, b]| [a == now_a, b == now_b]);
-        let sides = (held(sides.0, is_same_a), held(sides.1, is_same_b));
-        let judge = judge_of(sides, self.names, pair);
-        let told = judged(&judge, pair, versions, suspect.block)?;
-        Some((told, is_same_a && is_same_b))
-    }
-
-    fn versions(&self, sides: (Side<'_>, Side<'_>), suspect: &Suspect) -> Result<Versions, ()> {
-        let files = self.pairs.get(suspect.pair).and_then(Pair::any);
+    fn versions(&self, sides: (Side<'_>, Side<'_>), place: &Suspect) -> Result<Versions, ()> {
+        let files = self.pairs.get(place.pair).and_then(Pair::any);
         let files = files.ok_or(())?;
         Ok(Versions {
-            a: block_of(sides.0.cluster, files, suspect.block)?,
-            b: block_of(sides.1.cluster, files, suspect.block)?,
+            a: block_of(sides.0.cluster, files, place.block)?,
+            b: block_of(sides.1.cluster, files, place.block)?,
         })
+    }
+}
+
+/// The same, with newer views of copies whose server runs.
+struct BlocksAgain<'a, 'k> {
+    again: &'a Again<'a>,
+    newer: (Option<FreshView<'static>>, Option<FreshView<'static>>),
+    keep: &'k mut dyn FnMut(usize, DiffBlock, u64),
+}
+
+impl SecondLook for BlocksAgain<'_, '_> {
+    type Place = Suspect;
+    type Print = Prints;
+    type Claim = Difference;
+
+    fn print(&self, place: &Suspect) -> Option<Prints> {
+        let versions = self.again.versions(self.again.sides, place);
+        versions.ok().map(|versions| versions.prints())
+    }
+
+    /// A copy that cannot be opened any more is taken as it was.
+    fn refresh(&mut self) -> Option<ViewPosition> {
+        let (a, b) = self.again.sides;
+        let newer = |side: Side<'_>| newer(side.cluster, self.again.server);
+        self.newer = (newer(a), newer(b));
+        let [a, b] = [&self.newer.0, &self.newer.1].map(|view| Some(view.as_ref()?.position()));
+        // Where both move, neither's WAL speaks for the other.
+        Some(a.xor(b).unwrap_or_default())
+    }
+
+    fn examine(&mut self, suspects: Vec<SuspectOf<Self>>, look: Look) -> Vec<SuspectOf<Self>> {
+        let (a, b) = self.again.sides;
+        let (newer_a, newer_b) = (&self.newer.0, &self.newer.1);
+        let sides = sides(
+            newer_a.as_ref().map_or(a.cluster, FreshView::cluster),
+            newer_b.as_ref().map_or(b.cluster, FreshView::cluster),
+        );
+        let mut left = Vec::new();
+        for suspect in suspects {
+            let Some((found, prints)) = self.found(sides, &suspect) else {
+                continue;
+            };
+            let difference = found.difference;
+            let ruling = look.ruling(&suspect, prints.as_ref(), |before| *before == difference);
+            if !is_open(difference) || ruling == Ruling::Counts {
+                (self.keep)(suspect.place.pair, found, suspect.place.count);
+            } else {
+                left.push(suspect.still(difference));
+            }
+        }
+        left
+    }
+}
+
+impl BlocksAgain<'_, '_> {
+    /// What a block is under newer positions, and of which bytes; nothing where it is equal or gone.
+    fn found(
+        &self,
+        sides: (Side<'_>, Side<'_>),
+        suspect: &SuspectOf<Self>,
+    ) -> Option<(DiffBlock, Option<Prints>)> {
+        let (again, place) = (self.again, &suspect.place);
+        let pair = again.pairs.get(place.pair)?;
+        let Ok(versions) = again.versions(sides, place) else {
+            return Some((unreadable(place.block), None));
+        };
+        let now = versions.prints();
+        let [is_same_a, is_same_b] = suspect
+            .print
+            .map_or([false; 2], |[a, b]| [a == now[0], b == now[1]]);
+        let sides = (held(sides.0, is_same_a), held(sides.1, is_same_b));
+        let judge = judge_of(sides, again.names, pair);
+        let found = judged(&judge, pair, versions, place.block)?;
+        Some((found, Some(now)))
     }
 }
 
@@ -177,10 +201,10 @@ pub(crate) fn is_open(difference: Difference) -> bool {
     difference.is_contradiction() || difference == Difference::Unreadable
 }
 
-/// A newer look at a copy whose server is at work; one that cannot be opened any more is taken as it was.
-fn newer(cluster: &Cluster) -> Option<Cluster> {
-    let newer = cluster.is_running().then(|| cluster.steady())?;
-    newer.ok()
+/// A newer view of a copy whose server runs; nothing where it cannot be opened any more.
+pub(crate) fn newer(cluster: &Cluster, server: &dyn LiveServer) -> Option<FreshView<'static>> {
+    let view = || FreshView::take(cluster, &|| server.wait(), &|_| None);
+    cluster.is_running().then(view)?.ok()
 }
 
 /// The block as the file has it now; nothing where the copy has no such block.

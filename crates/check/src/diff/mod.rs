@@ -24,8 +24,8 @@ use pgclinic_model::document::{
 };
 use pgclinic_model::{Progress, Selection};
 
-use crate::walker::Bystander;
 use judge::{Side, on_its_timeline, sides};
+use pgclinic_scan::live::{FreshView, LiveServer};
 use position::Position;
 use timelines::Kinship;
 
@@ -87,18 +87,18 @@ impl fmt::Display for NoCopies {
 impl std::error::Error for NoCopies {}
 
 /// Compares two copies. Where a server is at work on one of them, blocks that seem to contradict each other are looked at again
-/// while the bystander waits. `elapsed_s` is left at 0: the clock is the caller's.
+/// while it gets on. `elapsed_s` is left at 0: the clock is the caller's.
 pub fn diff_clusters(
     a: &Cluster,
     b: &Cluster,
     options: &DiffOptions,
     progress: &dyn Progress,
-    bystander: &dyn Bystander,
+    server: &dyn LiveServer,
 ) -> Result<DiffDocument, NoCopies> {
     must_be_copies(a, b)?;
-    let steady = [a, b].map(|copy| copy.is_running().then(|| copy.steady().ok()).flatten());
-    let [now_a, now_b] = &steady;
-    let (a, b) = (now_a.as_ref().unwrap_or(a), now_b.as_ref().unwrap_or(b));
+    let [now_a, now_b] = [a, b].map(|copy| again::newer(copy, server));
+    let a = now_a.as_ref().map_or(a, FreshView::cluster);
+    let b = now_b.as_ref().map_or(b, FreshView::cluster);
     let sides = sides(a, b);
     let (position_a, position_b) = (sides.0.position, sides.1.position);
     let mut document = DiffDocument {
@@ -140,12 +140,12 @@ pub fn diff_clusters(
             .into_iter()
             .any(|copy| selected::database(&options.selection, copy, database));
         if asked && !progress.is_interrupted() {
-            let people = (progress, bystander);
+            let people = (progress, server);
             pass::compare_database(sides, database, options, people, &mut document);
         }
     }
     if options.selection.is_everything() && !progress.is_interrupted() {
-        relation_maps::compare(sides, bystander, &mut document);
+        relation_maps::compare(sides, (progress, server), &mut document);
         status::compare(sides, &mut document);
     }
     for (name, cluster) in [("A", a), ("B", b)] {

@@ -18,7 +18,7 @@ use crate::diff::DiffOptions;
 use crate::diff::again::{self, Again, Suspect};
 use crate::diff::judge::{Judge, Side};
 use crate::diff::pairs::{Names, Pair, pairs};
-use crate::walker::Bystander;
+use pgclinic_scan::live::LiveServer;
 
 /// Blocks of one fork that are told; the rest is counted.
 const BLOCKS_MAX: usize = 1000;
@@ -38,7 +38,7 @@ pub(crate) fn compare_database(
     sides: (Side<'_>, Side<'_>),
     database: Oid,
     options: &DiffOptions,
-    (progress, bystander): (&dyn Progress, &dyn Bystander),
+    (progress, server): (&dyn Progress, &dyn LiveServer),
     document: &mut DiffDocument,
 ) {
     let names = Names::read(sides, database);
@@ -64,7 +64,7 @@ pub(crate) fn compare_database(
         document.coverage.not_checked.extend(internal);
     }
     drop(scans);
-    pass.settle(bystander, document);
+    pass.settle((progress, server), document);
 }
 
 fn blocks_of(files: Option<&ForkFiles>, build: Build) -> u64 {
@@ -298,7 +298,7 @@ impl<'a> Pass<'a> {
         a.cluster.is_running() || b.cluster.is_running()
     }
 
-    fn settle(self, bystander: &dyn Bystander, document: &mut DiffDocument) {
+    fn settle(self, beside: (&dyn Progress, &dyn LiveServer), document: &mut DiffDocument) {
         let merged = self
             .merged
             .lock()
@@ -310,7 +310,7 @@ impl<'a> Pass<'a> {
         document.coverage.bytes_read += coverage.bytes_read;
         document.coverage.blocks += coverage.blocks;
         document.coverage.blocks_equal += coverage.blocks_equal;
-        self.look_again(&mut all, bystander, &mut document.coverage);
+        self.look_again(&mut all, beside, &mut document.coverage);
         let forks = all.into_iter().filter(|(_, seen)| !seen.counts.is_empty());
         let forks = forks.filter_map(|(pair, seen)| self.told(self.pairs.get(pair)?, seen));
         document.forks.extend(forks);
@@ -319,7 +319,7 @@ impl<'a> Pass<'a> {
     fn look_again(
         &self,
         all: &mut BTreeMap<usize, Seen>,
-        bystander: &dyn Bystander,
+        (progress, server): (&dyn Progress, &dyn LiveServer),
         coverage: &mut DiffCoverage,
     ) {
         let mut open = Vec::new();
@@ -331,7 +331,8 @@ impl<'a> Pass<'a> {
             sides: self.sides,
             pairs: self.pairs,
             names: self.names,
-            bystander,
+            server,
+            progress,
         };
         again.look(open, coverage, &mut |pair, told, count| {
             all.entry(pair).or_default().keep(told, count);

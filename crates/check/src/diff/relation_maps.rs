@@ -5,7 +5,11 @@
 
 use pgclinic_cluster::{Cluster, Home};
 use pgclinic_format::{Oid, RelationMap};
+use pgclinic_model::Progress;
 use pgclinic_model::document::{Copy, DiffDocument, DiffFile, Difference, Kind};
+use pgclinic_scan::live::{
+    LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again,
+};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::diff::again::is_open;
@@ -13,12 +17,9 @@ use crate::diff::judge::{Side, on_its_timeline};
 use crate::diff::pairs::is_hidden;
 use crate::diff::standing::{Standing, standing};
 use crate::diff::timelines::Kinship;
-use crate::walker::Bystander;
 
 /// More than any map has.
 const MAP_BYTES: u64 = 4096;
-/// How often a map that a server may be writing is read.
-const LOOKS_MAX: usize = 4;
 
 type Sides<'a> = (Side<'a>, Side<'a>);
 
@@ -55,12 +56,20 @@ impl Map {
 }
 
 /// Compares the maps of the folders that both copies have.
-pub(crate) fn compare(sides: Sides<'_>, bystander: &dyn Bystander, document: &mut DiffDocument) {
+pub(crate) fn compare(
+    sides: Sides<'_>,
+    (progress, server): (&dyn Progress, &dyn LiveServer),
+    document: &mut DiffDocument,
+) {
     let (a, b) = (sides.0.cluster, sides.1.cluster);
     let both = a.homes.iter().filter(|home| b.homes.contains(home));
     for home in both.filter(|home| !is_hidden(sides, &home.folder)) {
         let path = path_of(home);
-        let Some((difference, copy, why)) = settled(sides, &path, bystander, document) else {
+        let mut maps = MapsAgain::new(sides, &path);
+        let places = Vec::from_iter(maps.is_suspect().then_some(()));
+        look_again(&mut maps, places, server, progress);
+        document.coverage.files += u64::from(maps.now != (Map::Absent, Map::Absent));
+        let Some((difference, copy, why)) = maps.told else {
             continue;
         };
         document.files.push(DiffFile {
@@ -78,29 +87,68 @@ fn path_of(home: &Home) -> String {
     format!("{}/pg_filenode.map", home.folder)
 }
 
-/// What a map is that is read again as long as a server may be writing it; nothing where both are equal.
-fn settled(
-    sides: Sides<'_>,
-    path: &str,
-    bystander: &dyn Bystander,
-    document: &mut DiffDocument,
-) -> Option<Told> {
-    let (a, b) = (sides.0.cluster, sides.1.cluster);
-    let is_moving = a.is_running() || b.is_running();
-    for look in 1..=LOOKS_MAX {
-        let maps = (Map::read(a, path), Map::read(b, path));
-        if maps == (Map::Absent, Map::Absent) {
-            return None;
+/// A map in both copies, read again as long as a server may be writing it.
+struct MapsAgain<'a> {
+    sides: Sides<'a>,
+    path: &'a str,
+    /// As they were read last, and what they tell.
+    now: (Map, Map),
+    told: Option<Told>,
+}
+
+impl<'a> MapsAgain<'a> {
+    fn new(sides: Sides<'a>, path: &'a str) -> Self {
+        let now = read_both(sides, path);
+        let told = told(sides, &now);
+        MapsAgain {
+            sides,
+            path,
+            now,
+            told,
         }
-        let told = told(sides, &maps);
-        let is_certain = told.as_ref().is_none_or(|(way, ..)| !is_open(*way));
-        if is_certain || !is_moving || look == LOOKS_MAX {
-            document.coverage.files += 1;
-            return told;
-        }
-        bystander.wait();
     }
-    None
+
+    /// It may be on its way.
+    fn is_suspect(&self) -> bool {
+        let (a, b) = (self.sides.0.cluster, self.sides.1.cluster);
+        let is_moving = a.is_running() || b.is_running();
+        is_moving && self.told.as_ref().is_some_and(|(way, ..)| is_open(*way))
+    }
+}
+
+impl SecondLook for MapsAgain<'_> {
+    type Place = ();
+    type Print = (Map, Map);
+    type Claim = Difference;
+
+    fn print(&self, (): &()) -> Option<(Map, Map)> {
+        Some(self.now.clone())
+    }
+
+    /// A map carries no LSN: no newer WAL explains it.
+    fn refresh(&mut self) -> Option<ViewPosition> {
+        self.now = read_both(self.sides, self.path);
+        self.told = told(self.sides, &self.now);
+        Some(ViewPosition::default())
+    }
+
+    /// What it told last stands, settled or not.
+    fn examine(&mut self, suspects: Vec<SuspectOf<Self>>, look: Look) -> Vec<SuspectOf<Self>> {
+        let Some((difference, ..)) = self.told.as_ref().filter(|_| self.is_suspect()) else {
+            return Vec::new();
+        };
+        let rule = |suspect: &SuspectOf<Self>| {
+            look.ruling(suspect, Some(&self.now), |before| before == difference)
+        };
+        let open = suspects.into_iter();
+        let open = open.filter(|suspect| rule(suspect) == Ruling::Again);
+        open.map(|suspect| suspect.still(*difference)).collect()
+    }
+}
+
+fn read_both(sides: Sides<'_>, path: &str) -> (Map, Map) {
+    let [a, b] = [sides.0, sides.1].map(|side| Map::read(side.cluster, path));
+    (a, b)
 }
 
 fn told(sides: Sides<'_>, maps: &(Map, Map)) -> Option<Told> {

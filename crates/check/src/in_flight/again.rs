@@ -1,24 +1,19 @@
 //! Suspects, looked at once more: a page that was written while it was read is torn, and sound a moment later.
 
-use std::time::Duration;
-
+use pgclinic_cluster::PageWaits;
 use pgclinic_model::document::NotChecked;
 use pgclinic_source::{Clock, Passed, Source, SourceErrorKind};
 
 use crate::in_flight::sieve::is_sound;
-use crate::in_flight::{Flight, Suspect, relation_file};
+use crate::in_flight::{Flight, Shape, Suspect, relation_file};
 
-/// A page is read so often before it counts.
-const TRIES: usize = 5;
-/// Between two tries; a write of one page takes far less.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Suspects that could not be read again and are told by name.
 const TOLD: usize = 20;
 
 /// What became of a suspect.
 enum Look {
-    Sound(Vec<u8>),
-    Wrong(Vec<u8>),
+    Sound,
+    Wrong,
     /// The file ends before it, or is not there any more.
     Gone,
     Refused(String),
@@ -34,35 +29,34 @@ pub fn look_again(
 ) {
     let suspects = std::mem::take(&mut flight.suspects);
     let mut unseen: Vec<(Suspect, String)> = Vec::new();
-    for suspect in suspects {
+    let mut page = vec![0; usize::try_from(flight.shape.build.block_size).unwrap_or(8192)];
+    let is_open = |suspect: &mut Suspect| {
         let seen = match files {
-            Ok(files) => look(flight, &suspect, files, clock),
+            Ok(files) => look(&flight.shape, suspect, files, &mut page),
             Err(why) => Look::Refused(why.to_owned()),
         };
+        let is_kept = passed.is_kept(&suspect.path);
         match seen {
-            Look::Sound(_) | Look::Gone if !passed.is_kept(&suspect.path) => {
+            // Nobody looks at it after us: that it has the same bytes twice does not make it so.
+            Look::Wrong => {
+                passed.keep_page(&suspect.path, suspect.offset, &page);
+                return Ok(true);
+            }
+            Look::Sound if is_kept => passed.keep_page(&suspect.path, suspect.offset, &page),
+            // The kept copy of a catalog may be torn there; zeros say nothing.
+            Look::Gone | Look::Refused(_) if is_kept => zero(passed, flight, suspect),
+            Look::Sound | Look::Gone | Look::Refused(_) => {
                 passed.forget_page(&suspect.path, suspect.offset);
                 flight.pages_as_zeros += 1;
             }
-            Look::Sound(page) => passed.keep_page(&suspect.path, suspect.offset, &page),
-            Look::Wrong(page) => {
-                passed.keep_page(&suspect.path, suspect.offset, &page);
-                flight.suspects.push(suspect);
-            }
-            // The kept copy of a catalog may be torn there; zeros say nothing.
-            Look::Gone => zero(passed, flight, &suspect),
-            Look::Refused(why) => {
-                match passed.is_kept(&suspect.path) {
-                    true => zero(passed, flight, &suspect),
-                    false => {
-                        passed.forget_page(&suspect.path, suspect.offset);
-                        flight.pages_as_zeros += 1;
-                    }
-                }
-                unseen.push((suspect, why));
-            }
         }
-    }
+        if let Look::Refused(why) = seen {
+            unseen.push((suspect.clone(), why));
+        }
+        Ok(false)
+    };
+    let settled = PageWaits::default().settle_pages(suspects, clock, is_open);
+    flight.suspects = settled.unwrap_or_default();
     tell(flight, &unseen);
 }
 
@@ -71,26 +65,21 @@ fn zero(passed: &mut Passed, flight: &Flight, suspect: &Suspect) {
     passed.keep_page(&suspect.path, suspect.offset, &vec![0; block_bytes]);
 }
 
-fn look(flight: &Flight, suspect: &Suspect, files: &dyn Source, clock: &dyn Clock) -> Look {
+/// Reads the page once.
+fn look(shape: &Shape, suspect: &Suspect, files: &dyn Source, page: &mut [u8]) -> Look {
     let Some(name) = relation_file(&suspect.path) else {
         return Look::Gone;
     };
-    let mut page = vec![0; usize::try_from(flight.shape.build.block_size).unwrap_or(8192)];
-    for attempt in 0..TRIES {
-        if attempt > 0 {
-            clock.sleep(PAUSE);
-        }
-        match files.read_at(&suspect.path, suspect.offset, &mut page) {
-            Ok(read) if read < page.len() => return Look::Gone,
-            Ok(_) => {}
-            Err(error) if error.kind == SourceErrorKind::NotFound => return Look::Gone,
-            Err(error) => return Look::Refused(error.why),
-        }
-        if is_sound(&flight.shape, name, &page, suspect.offset) {
-            return Look::Sound(page);
-        }
+    match files.read_at(&suspect.path, suspect.offset, page) {
+        Ok(read) if read < page.len() => return Look::Gone,
+        Ok(_) => {}
+        Err(error) if error.kind == SourceErrorKind::NotFound => return Look::Gone,
+        Err(error) => return Look::Refused(error.why),
     }
-    Look::Wrong(page)
+    match is_sound(shape, name, page, suspect.offset) {
+        true => Look::Sound,
+        false => Look::Wrong,
+    }
 }
 
 fn tell(flight: &mut Flight, unseen: &[(Suspect, String)]) {
@@ -115,6 +104,7 @@ fn tell(flight: &mut Flight, unseen: &[(Suspect, String)]) {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use pgclinic_cluster::Build;
     use pgclinic_format::Layout;

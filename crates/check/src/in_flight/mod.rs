@@ -15,16 +15,20 @@ mod again;
 mod catalogs;
 mod sieve;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pgclinic_cluster::{Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, RelationFileName};
 use pgclinic_format::digest::{Algorithm, Digest};
-use pgclinic_format::{Layout, Oid, StatusLog, oid};
+use pgclinic_format::{BlockNo, Layout, Oid, StatusLog, oid};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{CheckDocument, Level, NotChecked, Verdict};
+use pgclinic_model::document::{CheckDocument, Coverage, Level, NotChecked, Verdict};
+use pgclinic_scan::{
+    Cursor, InternalFault, StreamConsumer, StreamEnd, StreamFileEnd, StreamPages, StreamWindow,
+    scan_stream,
+};
 use pgclinic_source::tar::{Archives, Passing, TarStream};
-use pgclinic_source::{EntryKind, Passed, SourceError};
+use pgclinic_source::{Passed, SourceError};
 
 use crate::walker::{CheckOptions, check_cluster};
 use sieve::{FileSieve, Tally};
@@ -32,10 +36,6 @@ use sieve::{FileSieve, Tally};
 pub use again::look_again;
 pub use catalogs::fetch_catalogs;
 
-/// Bytes that are looked at together.
-const CHUNK_BYTES: usize = 256 << 10;
-/// No segment is longer.
-const EXPECTED_MAX: u64 = 1 << 40;
 /// `FirstNormalObjectId`: files below it are of catalogs, unless they were rewritten.
 const FIRST_NORMAL: u32 = 16384;
 /// `pg_largeobject` and its index: no name stands in them, and they may be as large as any table.
@@ -100,6 +100,8 @@ pub struct Flight {
     small_others: SmallFiles,
     /// Everything has passed.
     is_whole: bool,
+    /// Bytes of pages that are shown as zeros, though nobody examined them: we failed there.
+    unexamined_bytes: u64,
     /// What is not there, or was not looked at.
     pub not_checked: Vec<NotChecked>,
 }
@@ -138,6 +140,7 @@ impl Flight {
                 left: SMALL_TOGETHER,
             },
             is_whole: false,
+            unexamined_bytes: 0,
             not_checked: Vec::new(),
         }
     }
@@ -150,74 +153,19 @@ impl Flight {
         passed: &mut Passed,
         progress: &dyn Progress,
     ) -> Result<(), SourceError> {
-        let mut buffer = vec![0; CHUNK_BYTES];
-        // To ask for the next name is to read the rest of the file at hand.
-        while !progress.is_interrupted() {
-            let Some(file) = stream.next_file()? else {
-                self.is_whole = stream.troubles().is_empty();
-                for why in stream.troubles() {
-                    self.gap("the archives whole", why);
-                }
-                return Ok(());
-            };
-            match file.kind {
-                EntryKind::Folder => passed.add_folder(&file.path),
-                EntryKind::File => {
-                    // An archive may lie about it.
-                    progress.expect(file.len.min(EXPECTED_MAX));
-                    let sum = sum_of(&file.path);
-                    self.file(stream, &file, sum, (&mut *passed, &mut buffer), progress)?;
-                }
-                EntryKind::Other => {}
+        let mut watch = Watch {
+            flight: self,
+            sum_of,
+            passed,
+        };
+        let report = scan_stream(stream, &mut watch, progress);
+        let internal = report.internal.iter().map(InternalFault::not_checked);
+        self.not_checked.extend(internal);
+        if report.end? == StreamEnd::Whole {
+            self.is_whole = stream.troubles().is_empty();
+            for why in stream.troubles() {
+                self.gap("the archives whole", why);
             }
-        }
-        Ok(())
-    }
-
-    fn file<A: Archives>(
-        &mut self,
-        stream: &mut TarStream<A>,
-        file: &Passing,
-        algorithm: Option<Algorithm>,
-        (passed, buffer): (&mut Passed, &mut [u8]),
-        progress: &dyn Progress,
-    ) -> Result<(), SourceError> {
-        let relation = relation_file(&file.path);
-        let is_kept = self.is_kept(file, relation);
-        match is_kept {
-            true => passed.add_kept(&file.path),
-            false => passed.add_gone(&file.path, file.len),
-        }
-        let mut sum = algorithm.map(|algorithm| (algorithm, Digest::new(algorithm)));
-        let mut sieve = relation.map(|name| FileSieve::new(name, &self.shape));
-        let mut offset = 0u64;
-        while offset < file.len {
-            let read = fill(stream, buffer, progress)?;
-            if progress.is_interrupted() {
-                self.cut(file, offset, is_kept, passed);
-                return Ok(());
-            }
-            let bytes = buffer.get(..read).unwrap_or_default();
-            if is_kept {
-                passed.append(&file.path, bytes)?;
-            }
-            if let Some((_, sum)) = &mut sum {
-                sum.update(bytes);
-            }
-            if let Some(sieve) = &mut sieve {
-                let tally = sieve.look(bytes, offset);
-                self.book(&file.path, tally, is_kept, passed);
-            }
-            offset = offset.saturating_add(read as u64);
-            progress.advance(read as u64);
-            if read == 0 {
-                self.cut(file, offset, is_kept, passed);
-                return Ok(());
-            }
-        }
-        if let Some((algorithm, sum)) = sum {
-            let sum = (algorithm, sum.finish());
-            self.sums.insert(file.path.clone(), sum);
         }
         Ok(())
     }
@@ -231,7 +179,8 @@ impl Flight {
         self.gap(&file.path, why);
     }
 
-    fn book(&mut self, path: &str, tally: Tally, is_kept: bool, passed: &mut Passed) {
+    fn book(&mut self, path: &str, tally: &mut Tally, is_kept: bool, passed: &mut Passed) {
+        let tally = std::mem::take(tally);
         self.unsummed_pages += tally.unsummed;
         let mut kept = 0;
         for (offset, block, page) in tally.suspects {
@@ -302,7 +251,17 @@ impl Flight {
         let mut document = check_cluster(&cluster, &options, &Counted(progress));
         let coverage = &mut document.coverage;
         coverage.zeroed_pages = coverage.zeroed_pages.saturating_sub(self.pages_as_zeros);
-        coverage.not_checked.extend(self.not_checked);
+        count_unexamined(self.unexamined_bytes, self.shape.build, coverage);
+        // The walker fails on a page that was kept as we did when it passed: that is told once.
+        let told: BTreeSet<String> = coverage
+            .not_checked
+            .iter()
+            .map(|gap| gap.what.clone())
+            .collect();
+        let is_told =
+            |gap: &NotChecked| gap.what.starts_with("internal: ") && told.contains(&gap.what);
+        let gaps = self.not_checked.into_iter().filter(|gap| !is_told(gap));
+        coverage.not_checked.extend(gaps);
         if self.suspects_lost > 0 {
             coverage.not_checked.push(NotChecked {
                 what: format!("{} pages that looked wrong", self.suspects_lost),
@@ -313,6 +272,16 @@ impl Flight {
         settle(&mut document);
         Ok(Some(document))
     }
+}
+
+/// Pages on which we failed time and again are shown as zeros, which the walker takes for checked.
+fn count_unexamined(bytes: u64, build: Build, coverage: &mut Coverage) {
+    let bytes = bytes.min(coverage.bytes_checked);
+    let pages = bytes / u64::from(build.block_size.max(1));
+    coverage.bytes_checked -= bytes;
+    coverage.bytes_skipped += bytes;
+    coverage.pages = coverage.pages.saturating_sub(pages);
+    coverage.zeroed_pages = coverage.zeroed_pages.saturating_sub(pages);
 }
 
 /// The verdict after gaps were added or taken away.
@@ -387,21 +356,109 @@ fn is_of_history(path: &str) -> bool {
     is_status || folder.starts_with("pg_wal")
 }
 
-/// Reads until the buffer is full, the file ends or somebody wants it to stop.
-fn fill<A: Archives>(
-    stream: &mut TarStream<A>,
-    buffer: &mut [u8],
-    progress: &dyn Progress,
-) -> Result<usize, SourceError> {
-    let mut filled = 0usize;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match stream.read(rest)? {
-            _ if progress.is_interrupted() => break,
-            0 => break,
-            count => filled = filled.saturating_add(count),
+/// What watches a stream for a flight.
+struct Watch<'w> {
+    flight: &'w mut Flight,
+    sum_of: &'w dyn Fn(&str) -> Option<Algorithm>,
+    passed: &'w mut Passed,
+}
+
+/// The file that passes.
+struct Watched {
+    is_kept: bool,
+    sum: Option<(Algorithm, Digest)>,
+    sieve: Option<FileSieve>,
+    /// Since it was booked last.
+    tally: Tally,
+}
+
+impl StreamConsumer for Watch<'_> {
+    type File = Watched;
+
+    fn directory(&mut self, path: &str) {
+        self.passed.add_folder(path);
+    }
+
+    fn begin_file(&mut self, file: &Passing) -> (Watched, Option<StreamPages>) {
+        let relation = relation_file(&file.path);
+        let is_kept = self.flight.is_kept(file, relation);
+        match is_kept {
+            true => self.passed.add_kept(&file.path),
+            false => self.passed.add_gone(&file.path, file.len),
+        }
+        let algorithm = (self.sum_of)(&file.path);
+        let shape = &self.flight.shape;
+        let watched = Watched {
+            is_kept,
+            sum: algorithm.map(|algorithm| (algorithm, Digest::new(algorithm))),
+            sieve: relation.map(|name| FileSieve::new(name, shape)),
+            tally: Tally::default(),
+        };
+        let pages = watched.sieve.as_ref().map(|sieve| StreamPages {
+            first_block: sieve.first_block(),
+            block_bytes: u64::from(shape.build.block_size),
+        });
+        (watched, pages)
+    }
+
+    fn bytes(
+        &mut self,
+        file: &Passing,
+        watched: &mut Watched,
+        bytes: &[u8],
+    ) -> Result<(), SourceError> {
+        if watched.is_kept {
+            self.passed.append(&file.path, bytes)?;
+        }
+        if let Some((_, sum)) = &mut watched.sum {
+            sum.update(bytes);
+        }
+        Ok(())
+    }
+
+    fn pages(&mut self, window: &StreamWindow<'_>, cursor: &Cursor, watched: &mut Watched) {
+        if let Some(sieve) = &mut watched.sieve {
+            sieve.look(window.bytes, window.offset, cursor, &mut watched.tally);
+        }
+        self.book(window, watched);
+    }
+
+    /// Keeps the page: the walker, which meets it with a name, must not take it for one of zeros.
+    fn after_panic(&mut self, window: &StreamWindow<'_>, watched: &mut Watched) -> bool {
+        let block = BlockNo::try_from(window.first_block).ok();
+        let Some((page, block)) = window.first_page().zip(block) else {
+            return false;
+        };
+        let suspect = (window.offset, block, page.to_vec());
+        watched.tally.suspects.push(suspect);
+        self.book(window, watched);
+        true
+    }
+
+    fn end_file(&mut self, file: &Passing, watched: Watched, end: StreamFileEnd) {
+        if !watched.is_kept {
+            self.flight.unexamined_bytes += end.unexamined;
+        }
+        if end.came < file.len {
+            self.flight
+                .cut(file, end.came, watched.is_kept, self.passed);
+        } else if let Some((algorithm, sum)) = watched.sum {
+            let sum = (algorithm, sum.finish());
+            self.flight.sums.insert(file.path.clone(), sum);
         }
     }
-    Ok(filled)
+
+    fn abandon(&mut self, file: &Passing) {
+        self.passed.add_gone(&file.path, file.len);
+        self.flight.unexamined_bytes += file.len;
+    }
+}
+
+impl Watch<'_> {
+    fn book(&mut self, window: &StreamWindow<'_>, watched: &mut Watched) {
+        let (path, tally) = (&window.file.path, &mut watched.tally);
+        self.flight.book(path, tally, watched.is_kept, self.passed);
+    }
 }
 
 #[cfg(test)]

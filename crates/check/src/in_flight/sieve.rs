@@ -8,6 +8,7 @@ use pgclinic_cluster::{ForkContext, ForkFiles, Home, RelationFileName};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::Level;
+use pgclinic_scan::{Cursor, guarded};
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
@@ -35,10 +36,15 @@ struct Model {
 
 /// Sorts out the pages of one file that need not be kept.
 pub(super) struct FileSieve {
+    pages: PageSieve,
+    model: Option<Model>,
+}
+
+/// What is known of the pages of one file.
+struct PageSieve {
     shape: Shape,
     files: ForkFiles,
     first_block: u64,
-    model: Option<Model>,
 }
 
 impl FileSieve {
@@ -48,7 +54,7 @@ impl FileSieve {
             database: 0,
             folder: String::new(),
         };
-        FileSieve {
+        let pages = PageSieve {
             shape: *shape,
             files: ForkFiles {
                 home,
@@ -58,23 +64,34 @@ impl FileSieve {
                 segments: Vec::new(),
             },
             first_block: u64::from(name.segment).saturating_mul(shape.build.segment_blocks()),
-            model: None,
-        }
+        };
+        FileSieve { pages, model: None }
     }
 
-    /// Looks at bytes of the file, which begin at this offset, a multiple of a page.
-    pub(super) fn look(&mut self, bytes: &[u8], offset: u64) -> Tally {
-        let mut model = self.model.take();
-        let tally = self.look_with(&mut model, bytes, offset);
-        self.model = model;
-        tally
+    /// The number of its first block in the fork.
+    pub(super) fn first_block(&self) -> u64 {
+        self.pages.first_block
     }
 
-    fn look_with(&self, model: &mut Option<Model>, bytes: &[u8], offset: u64) -> Tally {
+    /// Looks at bytes of the file, which begin at this offset, a multiple of a page, and adds to the tally. Where a check fails on
+    /// a page, what was seen before it stays.
+    pub(super) fn look(&mut self, bytes: &[u8], offset: u64, cursor: &Cursor, tally: &mut Tally) {
+        let model = &mut self.model;
+        self.pages.look(model, (bytes, offset), cursor, tally);
+    }
+}
+
+impl PageSieve {
+    fn look(
+        &self,
+        model: &mut Option<Model>,
+        (bytes, offset): (&[u8], u64),
+        cursor: &Cursor,
+        tally: &mut Tally,
+    ) {
         let block_bytes = usize::try_from(self.shape.build.block_size).unwrap_or(8192);
         let fork = nameless(&self.shape, &self.files);
         let looker = Looker::new(&fork, 0);
-        let mut tally = Tally::default();
         let pages = bytes.chunks_exact(block_bytes);
         let hashes = self.hashes(pages.clone());
         let first = self.first_block + offset / block_bytes as u64;
@@ -82,6 +99,7 @@ impl FileSieve {
             let Ok(block) = BlockNo::try_from(first + at) else {
                 continue;
             };
+            cursor.at(block);
             let place = offset + at * block_bytes as u64;
             let Some(own) = Page::parse(page) else {
                 continue;
@@ -90,8 +108,7 @@ impl FileSieve {
                 continue;
             }
             tally.filled += 1;
-            if !self.sum_is_right(own, hash, block, &mut tally) || !is_silent(&looker, page, block)
-            {
+            if !self.sum_is_right(own, hash, block, tally) || !is_silent(&looker, page, block) {
                 tally.suspects.push((place, block, page.to_vec()));
                 continue;
             }
@@ -102,7 +119,7 @@ impl FileSieve {
                 before => {
                     let is_told = before.is_some();
                     if let Some(before) = before {
-                        self.tell_both(before, (place, page), &mut tally);
+                        self.tell_both(before, (place, page), tally);
                     }
                     let page = page.to_vec();
                     *model = Some(Model {
@@ -113,7 +130,6 @@ impl FileSieve {
                 }
             }
         }
-        tally
     }
 
     /// Two pages of one file whose special spaces differ: which one is right nobody knows here.
@@ -173,8 +189,10 @@ fn is_silent(looker: &Looker<'_>, page: &[u8], block: BlockNo) -> bool {
 
 /// The page, read again, is as sound as it must be.
 pub(super) fn is_sound(shape: &Shape, name: RelationFileName, page: &[u8], offset: u64) -> bool {
-    let mut sieve = FileSieve::new(name, shape);
-    sieve.look(page, offset).suspects.is_empty()
+    let (mut sieve, mut tally) = (FileSieve::new(name, shape), Tally::default());
+    let looked = guarded(|| sieve.look(page, offset, &Cursor::default(), &mut tally));
+    // One on which a check fails stays a suspect: the walker meets it again, and reports the failure.
+    looked.is_ok() && tally.suspects.is_empty()
 }
 
 /// A fork of which nothing is known but its kind.
@@ -208,8 +226,8 @@ mod tests {
 
     fn suspects(sums: PageSums, pages: &[Vec<u8>]) -> (Vec<u32>, u64) {
         let name = RelationFileName::parse("16384").expect("a name");
-        let mut sieve = FileSieve::new(name, &shape(sums));
-        let tally = sieve.look(&pages.concat(), 0);
+        let (mut sieve, mut tally) = (FileSieve::new(name, &shape(sums)), Tally::default());
+        sieve.look(&pages.concat(), 0, &Cursor::default(), &mut tally);
         let blocks = tally.suspects.iter().map(|(_, block, _)| *block);
         (blocks.collect(), tally.unsummed)
     }

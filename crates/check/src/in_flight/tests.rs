@@ -1,9 +1,13 @@
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use pgclinic_format::tar::build_header;
-use pgclinic_source::{Result as Read, Source};
+use pgclinic_model::Selection;
+use pgclinic_source::{Clock, Memory, Result as Read, Source};
 
 use super::*;
+use crate::walker::{empty_page, page_that_asks};
 
 /// Nobody interrupts before so many bytes were looked at.
 struct Until(u64, AtomicU64);
@@ -191,4 +195,153 @@ fn an_interruption_is_heard_inside_a_file() {
     assert!(!flight.is_whole && flight.sums.is_empty());
     let gaps: Vec<&str> = flight.not_checked.iter().map(|gap| &*gap.what).collect();
     assert_eq!(gaps, ["base/5/20001"]);
+}
+
+/// One archive in memory.
+struct Stored {
+    bytes: Vec<u8>,
+    read: usize,
+    is_open: bool,
+}
+
+impl Stored {
+    fn of(files: &[(&str, &[u8])]) -> Self {
+        let mut bytes = Vec::new();
+        for (name, content) in files {
+            bytes.extend(build_header(name.as_bytes(), content.len() as u64, b'0'));
+            bytes.extend(*content);
+            bytes.resize(bytes.len().next_multiple_of(512), 0);
+        }
+        bytes.resize(bytes.len() + 1024, 0);
+        Stored {
+            bytes,
+            read: 0,
+            is_open: false,
+        }
+    }
+}
+
+impl Archives for Stored {
+    fn next_archive(&mut self) -> Read<Option<String>> {
+        let is_first = !std::mem::replace(&mut self.is_open, true);
+        Ok(is_first.then(String::new))
+    }
+
+    fn read(&mut self, buf: &mut [u8]) -> Read<usize> {
+        let rest = &self.bytes[self.read..];
+        let count = rest.len().min(buf.len());
+        buf[..count].copy_from_slice(&rest[..count]);
+        self.read += count;
+        Ok(count)
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+const TABLE: &str = "base/5/16384";
+
+/// Forty pages of a table: a check fails on block 3, and block 35 has its pd_lower beyond its pd_upper.
+fn with_a_page_that_asks() -> Vec<u8> {
+    let mut pages = vec![empty_page(); 40];
+    pages[3] = page_that_asks();
+    pages[35][12..14].copy_from_slice(&8190u16.to_le_bytes());
+    pages[35][14..16].copy_from_slice(&8000u16.to_le_bytes());
+    pages.concat()
+}
+
+/// A flight that has seen them, and keeps no small tables.
+fn flown(table: &[u8]) -> (Flight, Passed) {
+    let (mut flight, mut passed) = (flight(), nothing());
+    flight.shape.sums = PageSums::Off;
+    flight.small_relations.left = 0;
+    let files: [(&str, &[u8]); 3] = [
+        ("PG_VERSION", b"18\n"),
+        ("base/5/PG_VERSION", b"18\n"),
+        (TABLE, table),
+    ];
+    let mut stream = TarStream::new(Stored::of(&files));
+    let watched = flight.watch(&mut stream, &crc, &mut passed, &Until::bytes(u64::MAX));
+    assert_eq!(watched, Ok(()));
+    (flight, passed)
+}
+
+fn internal(gaps: &[NotChecked]) -> Vec<&NotChecked> {
+    let gaps = gaps.iter();
+    gaps.filter(|gap| gap.what.starts_with("internal: "))
+        .collect()
+}
+
+#[test]
+fn a_page_on_which_a_check_fails_is_kept_and_the_others_are_examined() {
+    let table = with_a_page_that_asks();
+    let (mut flight, mut passed) = flown(&table);
+    let blocks = |flight: &Flight| -> Vec<u32> {
+        flight
+            .suspects
+            .iter()
+            .map(|suspect| suspect.block)
+            .collect()
+    };
+    assert_eq!(blocks(&flight), [3, 35]);
+    assert_eq!(flight.pages_as_zeros, 38);
+    assert_eq!(flight.sums.len(), 3, "its bytes are summed all the same");
+    let told = internal(&flight.not_checked);
+    let [gap] = told.as_slice() else {
+        panic!("one page failed, not {told:?}");
+    };
+    assert_eq!(gap.what, "internal: block 3 of base/5/16384");
+    assert!(gap.why.contains("block 3 asked for it") && !gap.inherent);
+    let mut page = vec![0; 8192];
+    passed.read_at(TABLE, 3 * 8192, &mut page).expect("a page");
+    assert_eq!(page, page_that_asks());
+    let server = Memory::new("server").with(TABLE, table.clone());
+    look_again(&mut flight, &mut passed, Ok(&server), &Still);
+    assert_eq!(blocks(&flight), [3, 35], "they are so still");
+}
+
+#[test]
+fn what_failed_on_its_way_leaves_the_document_incomplete() {
+    let (flight, passed) = flown(&with_a_page_that_asks());
+    let options = CheckOptions {
+        level: Level::Pages,
+        threads: NonZeroUsize::MIN,
+        evidence: 0,
+        selection: Selection::default(),
+        spec: "a backup".into(),
+        memory_bytes: CheckOptions::MEMORY_BYTES,
+        spill_folder: std::env::temp_dir(),
+        since: None,
+    };
+    let judged = flight.judge(passed, &options, &Until::bytes(u64::MAX), |_| {});
+    let document = judged.expect("a cluster").expect("the right sizes");
+    assert!(document.coverage.is_balanced(), "{:?}", document.coverage);
+    let told = internal(&document.coverage.not_checked);
+    let whats: Vec<&str> = told.iter().map(|gap| &*gap.what).collect();
+    assert_eq!(whats, ["internal: block 3 of base/5/16384"], "told once");
+    assert_eq!(document.coverage.bytes_skipped, 8192);
+    let found = document.findings.iter();
+    let found: Vec<_> = found.map(|own| (&*own.rule, own.place.block)).collect();
+    assert!(
+        found.contains(&("lower-beyond-upper", Some(35))),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_table_that_is_given_up_counts_as_skipped() {
+    let mut pages = vec![empty_page(); 40];
+    pages[3..30].fill(page_that_asks());
+    let (flight, _) = flown(&pages.concat());
+    assert_eq!(internal(&flight.not_checked).len(), 16);
+    // Fifteen are kept, and nobody examined what comes from the sixteenth on.
+    assert_eq!(flight.suspects_lost + flight.suspects.len() as u64, 15);
+    assert_eq!(flight.unexamined_bytes, (40 - 18) * 8192);
 }

@@ -1,11 +1,7 @@
 //! The second look at pages of a cluster whose server is at work.
 //!
-//! ```text
-//! remember: read the page ──► newer look at control file, WAL, catalogs, folders ──► read the page again
-//!   gone with its file, or sound now      it was on its way: nothing to tell
-//!   wrong, and the same bytes             it counts: all that the page may speak of was in the WAL by then
-//!   wrong, and other bytes                once more; at the last look, what was wrong in the same way before counts
-//! ```
+//! How often, and what counts, is decided in `pgclinic_scan::live`; here a page is read, and looked at by all checks under what was
+//! read since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +10,8 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, NotChecked};
+use pgclinic_scan::live::{AskedPage, LiveServer, Look, Ruling, ServerSays};
+use pgclinic_scan::{InternalFault, Panicked, guarded};
 
 use crate::check::ForkCx;
 use crate::consequences::is_of_the_future;
@@ -21,7 +19,6 @@ use crate::findings::Findings;
 use crate::walker::books::Books;
 use crate::walker::job::fork_cx;
 use crate::walker::look::{Looker, Notes, Seen};
-use crate::walker::running::{AskedPage, Bystander, ServerSays};
 use crate::walker::suspects::Spot;
 use crate::walker::{CheckOptions, catalogs, forks_of, system_identifier};
 
@@ -30,30 +27,23 @@ const CAUSES_MAX: u32 = 500;
 /// Damaged pages that the server is asked for.
 const QUESTIONS_MAX: u32 = 500;
 
-/// A page as it was read before the newer look at the rest was taken.
-struct Suspect {
-    spot: Spot,
-    /// Of its bytes; nothing where they could not be read.
-    print: Option<blake3::Hash>,
-    /// What was wrong at the look before.
-    rules: BTreeSet<String>,
-}
+/// A page, and what was wrong with it at the look before.
+type Suspect = pgclinic_scan::live::Suspect<Spot, blake3::Hash, BTreeSet<String>>;
 
-/// Pages that are still to be looked at again.
+/// What a run may still search and ask for.
 pub(super) struct Again {
-    left: Vec<Suspect>,
     causes_left: u32,
     questions_left: u32,
 }
 
-/// The newer look, and whether there will be another.
+/// The newer look.
 #[derive(Clone, Copy)]
 pub(super) struct Newer<'a> {
     pub(super) view: &'a Cluster,
     /// The same with catalogs as WAL tells them.
     pub(super) names: &'a Cluster,
-    pub(super) bystander: &'a dyn Bystander,
-    pub(super) is_last: bool,
+    pub(super) server: &'a dyn LiveServer,
+    pub(super) look: Look,
 }
 
 /// A page in which something is wrong still.
@@ -64,40 +54,29 @@ struct Wrong {
 }
 
 impl Again {
-    pub(super) fn new(spots: Vec<Spot>) -> Self {
-        let suspect = |spot| Suspect {
-            spot,
-            print: None,
-            rules: BTreeSet::new(),
-        };
+    pub(super) fn new() -> Self {
         Again {
-            left: spots.into_iter().map(suspect).collect(),
             causes_left: CAUSES_MAX,
             questions_left: QUESTIONS_MAX,
         }
     }
 
-    pub(super) fn is_done(&self) -> bool {
-        self.left.is_empty()
-    }
-
-    /// Reads the pages, before anything is read that is to judge them.
-    pub(super) fn remember(&mut self, cluster: &Cluster) {
-        for suspect in &mut self.left {
-            let files = files_of(cluster, suspect.spot);
-            let page = files.and_then(|files| page_of(cluster, &files, suspect.spot));
-            suspect.print = page.map(|page| blake3::hash(&page));
-        }
-    }
-
-    /// Looks at them under what was read since.
-    pub(super) fn look(&mut self, newer: Newer<'_>, options: &CheckOptions, books: &mut Books) {
+    /// Looks at them under what was read since, and gives those that are open still.
+    pub(super) fn look(
+        &mut self,
+        suspects: Vec<Suspect>,
+        newer: Newer<'_>,
+        options: &CheckOptions,
+        books: &mut Books,
+    ) -> Vec<Suspect> {
         let mut by_database: BTreeMap<Oid, Vec<Suspect>> = BTreeMap::new();
-        for suspect in std::mem::take(&mut self.left) {
-            let database = suspect.spot.file.database;
+        for suspect in suspects {
+            let database = suspect.place.file.database;
             by_database.entry(database).or_default().push(suspect);
         }
+        let mut left = Vec::new();
         for (database, suspects) in by_database {
+            let mut suspects = by_fork(suspects);
             for catalog in catalogs(newer.names, &[database], options.level) {
                 let (forks, _gone) = forks_of(newer.view, &catalog);
                 let cx = DatabaseContext {
@@ -105,10 +84,10 @@ impl Again {
                     catalog: &catalog,
                     forks: &forks,
                 };
-                let suspects = suspects_of(&suspects);
-                self.database(newer, &cx, suspects, options, books);
+                left.extend(self.database(newer, &cx, &mut suspects, options, books));
             }
         }
+        left
     }
 
     /// The suspects of one database. Those whose file is gone are forgotten with it.
@@ -116,11 +95,11 @@ impl Again {
         &mut self,
         newer: Newer<'_>,
         cx: &DatabaseContext<'_>,
-        mut suspects: BTreeMap<(Oid, Oid, Fork), Vec<&Suspect>>,
+        suspects: &mut BTreeMap<(Oid, Oid, Fork), Vec<Suspect>>,
         options: &CheckOptions,
         books: &mut Books,
-    ) {
-        let mut jobs: Vec<ForkCx<'_>> = Vec::new();
+    ) -> Vec<Suspect> {
+        let (mut jobs, mut left): (Vec<ForkCx<'_>>, _) = (Vec::new(), Vec::new());
         for files in cx.forks.iter().filter(|files| files.temporary.is_none()) {
             let key = (files.home.tablespace, files.filenode, files.fork);
             let Some(own) = suspects.remove(&key) else {
@@ -128,54 +107,64 @@ impl Again {
             };
             let job = fork_cx(cx, files, options.level);
             for suspect in own {
-                self.page(newer, (jobs.len(), &job), suspect, options, books);
+                left.extend(self.page(newer, (jobs.len(), &job), suspect, options, books));
             }
             jobs.push(job);
         }
         books.settle_damage(&jobs);
+        left
     }
 
+    /// The suspect, where it is open still.
     fn page(
         &mut self,
         newer: Newer<'_>,
         (number, job): (usize, &ForkCx<'_>),
-        suspect: &Suspect,
+        suspect: Suspect,
         options: &CheckOptions,
         books: &mut Books,
-    ) {
-        let spot = suspect.spot;
-        let Some(mut wrong) = self.wrong(newer.view, job, spot) else {
-            return;
-        };
-        // What the page speaks of may have come since, if it was written since.
-        let is_same = suspect.print == Some(blake3::hash(&wrong.page));
+    ) -> Option<Suspect> {
+        let spot = suspect.place;
+        let wrong = self.wrong(newer.view, job, spot);
+        let mut wrong = wrong.unwrap_or_else(|failure| {
+            let fault = InternalFault {
+                path: job.files.path(segment_of(newer.view, spot)),
+                block: Some(spot.block),
+                message: failure.message,
+            };
+            books.not_checked(fault.not_checked());
+            None
+        })?;
+        let now = blake3::hash(&wrong.page);
         let rules = rules_of(&wrong, job);
-        let lasts = newer.is_last && !rules.is_disjoint(&suspect.rules);
-        if is_same || lasts {
-            if self.server_agrees(newer.bystander, job, spot, &mut wrong) {
-                keep(newer.view, (number, job), spot, wrong, options, books);
+        let lasts = |before: &BTreeSet<String>| !rules.is_disjoint(before);
+        match newer.look.ruling(&suspect, Some(&now), lasts) {
+            Ruling::Counts => {
+                if self.server_agrees(newer.server, job, spot, &mut wrong) {
+                    keep(newer.view, (number, job), spot, wrong, options, books);
+                }
+                None
             }
-        } else if newer.is_last && !rules.is_empty() {
-            let segment = segment_of(newer.view, spot);
-            books.unread.insert(job.files.path(segment));
-            books.not_checked(NotChecked {
-                what: format!("block {} of {}", spot.block, job.files.path(0)),
-                why: "the server wrote it between any two looks".into(),
-                inherent: true,
-            });
-        } else if !rules.is_empty() {
-            self.left.push(Suspect {
-                spot,
-                print: None,
-                rules,
-            });
+            // What it speaks of may have come since, as it was written since.
+            _ if rules.is_empty() => None,
+            Ruling::Again => Some(suspect.still(rules)),
+            Ruling::Unsettled => {
+                let segment = segment_of(newer.view, spot);
+                books.unread.insert(job.files.path(segment));
+                books.not_checked(NotChecked {
+                    what: format!("block {} of {}", spot.block, job.files.path(0)),
+                    why: "the server wrote it between any two looks".into(),
+                    inherent: true,
+                });
+                None
+            }
         }
     }
 
     /// Asks the server, where somebody can, and writes down what it says; false where it knows no such page any more.
     fn server_agrees(
         &mut self,
-        bystander: &dyn Bystander,
+        server: &dyn LiveServer,
         job: &ForkCx<'_>,
         spot: Spot,
         wrong: &mut Wrong,
@@ -184,7 +173,7 @@ impl Again {
             return true;
         }
         self.questions_left -= 1;
-        let says = bystander.ask(&AskedPage {
+        let says = server.ask(&AskedPage {
             database: job.database,
             tablespace: spot.file.tablespace,
             filenode: spot.file.filenode,
@@ -207,36 +196,53 @@ impl Again {
     }
 
     /// What is wrong with the page now; nothing where it is sound or gone.
-    fn wrong(&mut self, view: &Cluster, job: &ForkCx<'_>, spot: Spot) -> Option<Wrong> {
-        let page = page_of(view, job.files, spot)?;
+    ///
+    /// # Errors
+    /// Where one of our checks fails on it.
+    fn wrong(
+        &mut self,
+        view: &Cluster,
+        job: &ForkCx<'_>,
+        spot: Spot,
+    ) -> Result<Option<Wrong>, Panicked> {
+        let Some(page) = page_of(view, job.files, spot) else {
+            return Ok(None);
+        };
         let mut notes = Notes {
             findings: Findings::default(),
             causes_left: self.causes_left,
             faces: None,
         };
         let looker = Looker::new(job, system_identifier(view));
-        let seen = looker.look((&page, None), spot.block, &mut notes);
+        let seen = guarded(|| looker.look((&page, None), spot.block, &mut notes))?;
         self.causes_left = notes.causes_left;
         let findings = notes.findings.into_findings();
         let is_wrong = !findings.is_empty();
-        is_wrong.then_some(Wrong {
+        Ok(is_wrong.then_some(Wrong {
             page,
             seen,
             findings,
-        })
+        }))
     }
+}
 
-    /// Tells what stayed open.
-    pub(super) fn tell(self, books: &mut Books) {
-        if !self.left.is_empty() {
-            let gap = NotChecked {
-                what: format!("{} pages in which something seemed wrong", self.left.len()),
-                why: "they could not be looked at again".into(),
-                inherent: false,
-            };
-            books.stays_open(None, gap);
-        }
+/// Tells what stayed open.
+pub(super) fn tell_unseen(suspects: usize, books: &mut Books) {
+    if suspects > 0 {
+        let gap = NotChecked {
+            what: format!("{suspects} pages in which something seemed wrong"),
+            why: "they could not be looked at again".into(),
+            inherent: false,
+        };
+        books.stays_open(None, gap);
     }
+}
+
+/// Of the page as its file has it now.
+pub(super) fn print_of(cluster: &Cluster, spot: Spot) -> Option<blake3::Hash> {
+    let files = files_of(cluster, spot)?;
+    let page = page_of(cluster, &files, spot)?;
+    Some(blake3::hash(&page))
 }
 
 /// What the server did when it was asked for the page.
@@ -280,10 +286,10 @@ fn rules_of(wrong: &Wrong, job: &ForkCx<'_>) -> BTreeSet<String> {
 }
 
 /// By the fork they are in.
-fn suspects_of(suspects: &[Suspect]) -> BTreeMap<(Oid, Oid, Fork), Vec<&Suspect>> {
-    let mut by_fork: BTreeMap<_, Vec<&Suspect>> = BTreeMap::new();
+fn by_fork(suspects: Vec<Suspect>) -> BTreeMap<(Oid, Oid, Fork), Vec<Suspect>> {
+    let mut by_fork: BTreeMap<_, Vec<Suspect>> = BTreeMap::new();
     for suspect in suspects {
-        let Spot { file, fork, .. } = suspect.spot;
+        let Spot { file, fork, .. } = suspect.place;
         let key = (file.tablespace, file.filenode, fork);
         by_fork.entry(key).or_default().push(suspect);
     }

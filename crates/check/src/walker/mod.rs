@@ -35,7 +35,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pgclinic_cluster::unreachable::{OutOfReach, tell_relations};
-use pgclinic_cluster::wal::{ReplaySpace, Replayed};
+use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
     Catalog, Cluster, Column, DatabaseContext, ForkFiles, Home, Relation, Trouble, file_place,
     selected,
@@ -55,7 +55,7 @@ pub use job::fork_cx;
 pub use look::{check_page, is_asked};
 pub use partial::account_for_remains;
 pub use pass::check_file;
-pub use running::{AskedPage, Bystander, ServerSays, check_running};
+pub use running::check_running;
 pub use since::Since;
 pub use state::{Course, StateKeeper};
 pub use stories::is_expected;
@@ -64,6 +64,8 @@ use books::Books;
 pub(crate) use books::DamagedBlocks;
 use job::jobs_of;
 pub(crate) use look::{Looker, Notes, Seen};
+#[cfg(test)]
+pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;
 pub(crate) use suspects::Spot;
 
@@ -251,11 +253,6 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
             false => books.findings.keep(finding),
         }
     }
-}
-
-/// The cluster whose catalogs name relations: the one that recovery leaves, where it is known.
-fn names_of<'a>(view: &'a Cluster, replayed: &'a Option<(Cluster, Replayed)>) -> &'a Cluster {
-    replayed.as_ref().map_or(view, |(after, _)| after)
 }
 
 /// Names alone are small, so that all threads may read some.

@@ -60,8 +60,15 @@ impl Progress for Unhurried {
     }
 }
 
+/// The page of a table on which the check fails.
+pub(crate) fn page_that_asks() -> Vec<u8> {
+    let mut page = empty_page();
+    page[REQUEST_OFFSET..REQUEST_OFFSET + REQUEST.len()].copy_from_slice(REQUEST);
+    page
+}
+
 /// An empty page of a table: a header, and a hole from its end to the end of the page.
-fn empty_page() -> Vec<u8> {
+pub(crate) fn empty_page() -> Vec<u8> {
     let mut page = vec![0; 8192];
     for (offset, field) in [(12, 24u16), (14, 8192), (16, 8192), (18, 8192 | 4)] {
         page[offset..offset + 2].copy_from_slice(&field.to_le_bytes());
@@ -72,7 +79,7 @@ fn empty_page() -> Vec<u8> {
 #[test]
 fn a_page_on_which_a_check_fails_ends_neither_the_run_nor_the_report() {
     let mut pages = vec![empty_page(); 40];
-    pages[3][REQUEST_OFFSET..REQUEST_OFFSET + REQUEST.len()].copy_from_slice(REQUEST);
+    pages[3] = page_that_asks();
     // What is wrong elsewhere is found all the same: pd_lower beyond pd_upper.
     pages[35][12..14].copy_from_slice(&8190u16.to_le_bytes());
     pages[35][14..16].copy_from_slice(&8000u16.to_le_bytes());

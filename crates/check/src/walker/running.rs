@@ -10,77 +10,33 @@
 //! server did in between is to it what the server does in a pause: files that grew or were made meanwhile are looked at in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
+use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::unreachable::tell_relations;
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, Home, selected};
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, Home, OpenError, selected};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
+use pgclinic_scan::live::{
+    CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook,
+    SuspectOf, ViewPosition, look_again, rounds,
+};
+use pgclinic_scan::LIVE_LIMITS;
 use pgclinic_source::Presence;
 use pgclinic_spill::Budget;
 
 use crate::check::ForkCx;
-use crate::walker::again::{Again, Newer};
+use crate::walker::again::{Again, Newer, print_of, tell_unseen};
 use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::running_losses::SuspiciousTables;
 use crate::walker::{
-    CheckOptions, Course, FACES_SHARE, carry, catalogs, catalogs_at_once, check_against_files,
-    check_whole, document, forks_of, names_of, pass, running_losses, system_identifier,
+    CheckOptions, Course, FACES_SHARE, Spot, carry, catalogs, catalogs_at_once,
+    check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier,
 };
-
-/// How often what was made or grew meanwhile is looked for.
-const FOLLOWED_MAX: usize = 4;
-/// How often a look that met a file on its way is taken anew.
-const LOOKS_MAX: usize = 4;
-/// How often catalogs are read that are not whole, as a page that is damaged makes them.
-const CATALOGS_MAX: usize = 3;
-/// How often what seemed wrong is looked at again.
-const AGAIN_MAX: usize = 3;
-
-/// A page to ask the server for.
-#[derive(Clone, Copy, Debug)]
-pub struct AskedPage<'a> {
-    /// Name of its database; shared relations have none.
-    pub database: Option<&'a str>,
-    /// OID of the tablespace.
-    pub tablespace: Oid,
-    /// Number in the name of the file.
-    pub filenode: Oid,
-    /// Fork.
-    pub fork: Fork,
-    /// Block through all segments.
-    pub block: BlockNo,
-    /// It is of the main fork of a table.
-    pub holds_rows: bool,
-}
-
-/// What the server says of a page.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ServerSays {
-    /// No relation has the file any more.
-    Gone,
-    /// It cannot read the page, in its own words.
-    Refuses(String),
-    /// It reads the page, out of its memory or the file.
-    Reads,
-}
-
-/// Who stands beside the run and knows of time, and of the server.
-pub trait Bystander: Sync {
-    /// Lets the server get on: long enough that a page that was being written is whole.
-    fn wait(&self);
-
-    /// Has the server write all that it holds in memory, where somebody asked for that and can.
-    fn checkpoint(&self) {}
-
-    /// Asks the server for a page; nothing where nobody can.
-    fn ask(&self, _page: &AskedPage<'_>) -> Option<ServerSays> {
-        None
-    }
-}
 
 /// Checks a cluster that was opened with [`Cluster::open_running`]. `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
@@ -88,24 +44,24 @@ pub fn check_running(
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
-    bystander: &dyn Bystander,
+    server: &dyn LiveServer,
 ) -> CheckDocument {
     let mut books = course.books();
     forget_what_is_gone(cluster, &mut books);
     let mut run = Run {
+        cluster,
         options,
         progress,
-        bystander,
+        server,
         books,
-        rounds: 0,
         visited: course.begun(),
-        postponed: BTreeMap::new(),
+        catalog_reads: CatalogReads::default(),
         suspicious: SuspiciousTables::default(),
         course,
     };
-    run.everything(cluster);
-    run.again(cluster);
-    run.losses(cluster);
+    run.everything();
+    run.again();
+    run.losses();
     carry(cluster, options, &mut run.books);
     run.books.leave_unsettled(cluster, options.level);
     run.books.interrupted = progress.is_interrupted();
@@ -125,45 +81,85 @@ fn forget_what_is_gone(cluster: &Cluster, books: &mut Books) {
 }
 
 struct Run<'a> {
+    cluster: &'a Cluster,
     options: &'a CheckOptions,
     progress: &'a dyn Progress,
-    bystander: &'a dyn Bystander,
+    server: &'a dyn LiveServer,
     course: Course<'a>,
     books: Books,
-    /// Rounds that were begun.
-    rounds: usize,
     /// Databases whose catalogs were held against their files.
     visited: BTreeSet<Oid>,
-    /// Databases whose catalogs could not be read whole, and how often.
-    postponed: BTreeMap<Oid, usize>,
+    catalog_reads: CatalogReads,
     /// Tables whose indexes know pages that the files do not have.
     suspicious: SuspiciousTables,
 }
 
-impl Run<'_> {
-    fn everything(&mut self, cluster: &Cluster) {
-        let newer = match cluster.is_steady() {
-            true => None,
-            false => self.newer(cluster),
-        };
-        self.round(newer.as_ref().unwrap_or(cluster), true);
-        for _ in 0..FOLLOWED_MAX {
-            if self.progress.is_interrupted() {
-                return;
+impl<'a> Rounds for Run<'a> {
+    type View = FreshView<'a>;
+    type Failure = Infallible;
+
+    /// What was opened, where that is of one moment; later a newer one, as long as there is anything to look at.
+    fn view(&mut self, round: Round) -> Result<Option<FreshView<'a>>, OpenError> {
+        let (cluster, options) = (self.cluster, self.options);
+        if round.is_first() {
+            let opened = || FreshView::of(cluster, &|view| names_of(view, options));
+            if cluster.is_steady() {
+                return Ok(Some(opened()));
             }
-            let is_open = self.is_open();
-            let left = cluster
-                .reopened()
-                .map_or(true, |now| self.is_anything_left(&now));
-            if !left && !is_open {
-                return;
-            }
-            let Some(view) = self.newer(cluster) else {
-                return;
-            };
-            self.round(&view, false);
+            let newer = newer(cluster, self.server, options);
+            return Ok(Some(newer.unwrap_or_else(|error| {
+                self.books.not_checked(lost(&error));
+                opened()
+            })));
         }
-        let now = cluster.reopened().ok();
+        let now = cluster.reopened();
+        let is_left = now.map_or(true, |now| self.is_anything_left(&now));
+        match is_left || self.is_open() {
+            true => newer(cluster, self.server, options).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn round(&mut self, view: &FreshView<'a>, round: Round) -> Result<Left, Infallible> {
+        self.all_databases(view, round);
+        Ok(Left::Something)
+    }
+}
+
+/// A newer view, with the catalogs as WAL tells them.
+fn newer<'v>(
+    cluster: &Cluster,
+    server: &dyn LiveServer,
+    options: &CheckOptions,
+) -> Result<FreshView<'v>, OpenError> {
+    let names = |view: &Cluster| names_of(view, options);
+    FreshView::take(cluster, &|| server.wait(), &names)
+}
+
+fn names_of(view: &Cluster, options: &CheckOptions) -> Option<(Cluster, Replayed)> {
+    view.replayed_catalogs(&options.names_space())
+}
+
+fn lost(why: &OpenError) -> NotChecked {
+    NotChecked {
+        what: "what the server made or changed while the run went on".into(),
+        why: format!("the cluster cannot be opened again: {why}"),
+        inherent: false,
+    }
+}
+
+impl Run<'_> {
+    fn everything(&mut self) {
+        let progress = self.progress;
+        match rounds(self, progress) {
+            Ok(RoundsEnd::Lost(why)) => self.books.not_checked(lost(&why)),
+            Ok(RoundsEnd::Unsettled) => self.tell_what_is_left(),
+            Ok(RoundsEnd::Settled | RoundsEnd::Interrupted) => {}
+        }
+    }
+
+    fn tell_what_is_left(&mut self) {
+        let now = self.cluster.reopened().ok();
         if let Some(now) = now.filter(|now| self.is_anything_left(now)) {
             self.remember_what_is_left(&now);
             self.books.not_checked(NotChecked {
@@ -202,25 +198,20 @@ impl Run<'_> {
 
     /// A database waits for a look at catalogs that are not on their way.
     fn is_open(&self) -> bool {
-        let mut postponed = self.postponed.keys();
-        postponed.any(|database| !self.visited.contains(database))
+        let mut postponed = self.catalog_reads.databases();
+        postponed.any(|database| !self.visited.contains(&database))
     }
 
     /// A page of the catalogs may have been half written when it was read.
     fn is_postponed(&mut self, catalog: &Catalog) -> bool {
-        if catalog.troubles.is_empty() || self.visited.contains(&catalog.database) {
-            return false;
-        }
-        let count = self.postponed.entry(catalog.database).or_default();
-        *count += 1;
-        *count < CATALOGS_MAX
+        let is_torn = !catalog.troubles.is_empty() && !self.visited.contains(&catalog.database);
+        is_torn && self.catalog_reads.are_read_again(catalog.database)
     }
 
     /// Looks at what no round has looked at.
-    fn round(&mut self, view: &Cluster, first: bool) {
-        self.rounds += 1;
-        let replayed = view.replayed_catalogs(&self.options.names_space());
-        let names = names_of(view, &replayed);
+    fn all_databases(&mut self, fresh: &FreshView<'_>, round: Round) {
+        let first = round.is_first();
+        let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
         let clusters = clusters(view, names);
         if first && !self.course.is_whole_done() {
             self.books.troubles(&view.troubles);
@@ -234,9 +225,9 @@ impl Run<'_> {
         for some in databases.chunks(catalogs_at_once(self.options)) {
             for catalog in catalogs(names, some, self.options.level) {
                 if self.is_postponed(&catalog) {
-                    self.bystander.wait();
+                    self.server.wait();
                 } else if !self.progress.is_interrupted() {
-                    self.database(clusters, &catalog);
+                    self.database(clusters, &catalog, round);
                 }
             }
         }
@@ -264,7 +255,7 @@ impl Run<'_> {
         })
     }
 
-    fn database(&mut self, clusters: Clusters<'_>, catalog: &Catalog) {
+    fn database(&mut self, clusters: Clusters<'_>, catalog: &Catalog, round: Round) {
         let view = clusters.cluster;
         let (mut forks, troubles) = forks_of(view, catalog);
         if is_dropped(view, catalog) {
@@ -284,7 +275,7 @@ impl Run<'_> {
         } else {
             forks.retain(|files| self.is_new(files) || self.is_left(view, files));
         }
-        forks.retain(|files| self.is_told_enough(catalog, files));
+        forks.retain(|files| self.is_told_enough(catalog, files, round));
         let cx = DatabaseContext {
             cluster: view,
             catalog,
@@ -345,13 +336,13 @@ impl Run<'_> {
     }
 
     /// The catalogs name the file and the columns of its rows: where they were read while they changed, a later look tells more.
-    fn is_told_enough(&self, catalog: &Catalog, files: &ForkFiles) -> bool {
+    fn is_told_enough(&self, catalog: &Catalog, files: &ForkFiles, round: Round) -> bool {
         let relation = catalog.by_file(files.home.tablespace, files.filenode);
         match relation {
-            None => self.rounds > 1 || files.temporary.is_some(),
+            None => !round.is_first() || files.temporary.is_some(),
             Some(own) if own.page_method() == Some(AccessMethod::Heap) => {
                 let needed = self.options.level >= Level::Structure;
-                !needed || own.layouts.is_some() || self.rounds > FOLLOWED_MAX
+                !needed || own.layouts.is_some() || round.is_last()
             }
             Some(_) => true,
         }
@@ -369,60 +360,42 @@ impl Run<'_> {
         }
     }
 
-    /// A newer look, taken anew while it meets files on their way. Nothing where the cluster cannot be opened any more.
-    fn newer(&mut self, cluster: &Cluster) -> Option<Cluster> {
-        let (mut newest, mut why) = (None, String::new());
-        for look in 0..LOOKS_MAX {
-            if look > 0 {
-                self.bystander.wait();
-            }
-            match cluster.reopened() {
-                Ok(view) if view.is_steady() => return Some(view),
-                Ok(view) => newest = Some(view),
-                Err(error) => why = error.to_string(),
-            }
-        }
-        if newest.is_none() {
-            self.lost(&why);
-        }
-        newest
-    }
-
     /// Looks twice at tables whose indexes know pages that their files do not have.
-    fn losses(&mut self, cluster: &Cluster) {
+    fn losses(&mut self) {
         if self.suspicious.is_empty() || self.progress.is_interrupted() {
             return;
         }
-        self.bystander.checkpoint();
-        for _ in 0..FOLLOWED_MAX {
-            let Some(view) = self.newer(cluster) else {
+        self.server.checkpoint();
+        for _ in 0..LIVE_LIMITS.rounds {
+            if let Err(why) = self.losses_twice() {
+                return self.books.not_checked(lost(&why));
+            }
+            if self.suspicious.is_empty() {
                 return;
-            };
-            let first = self.suspicious.look(&view, self.options, self.progress);
-            self.bystander.wait();
-            let Some(newer) = self.newer(cluster) else {
-                return;
-            };
-            let second = self.suspicious.look(&newer, self.options, self.progress);
-            if running_losses::overlap(&view, &newer) {
-                return running_losses::settle(&first, second, &mut self.books);
             }
         }
         self.suspicious.tell_unsettled(&mut self.books);
     }
 
-    fn lost(&mut self, why: &str) {
-        self.books.not_checked(NotChecked {
-            what: "what the server made or changed while the run went on".into(),
-            why: format!("the cluster cannot be opened again: {why}"),
-            inherent: false,
-        });
+    /// Nothing is suspicious any more once two looks began under the same WAL.
+    fn losses_twice(&mut self) -> Result<(), OpenError> {
+        let (options, progress) = (self.options, self.progress);
+        let view = newer(self.cluster, self.server, options)?;
+        let first = self.suspicious.look(&view, options, progress);
+        self.server.wait();
+        let newer = newer(self.cluster, self.server, options)?;
+        let second = self.suspicious.look(&newer, options, progress);
+        if running_losses::overlap(view.position(), newer.position()) {
+            running_losses::settle(&first, second, &mut self.books);
+            self.suspicious = SuspiciousTables::default();
+        }
+        Ok(())
     }
 
     /// Looks once more at what seemed wrong.
-    fn again(&mut self, cluster: &Cluster) {
+    fn again(&mut self) {
         let (spots, omitted) = self.books.suspects.take();
-        let mut held = std::mem::take(&mut self.books.held);
+        let held = std::mem::take(&mut self.books.held);
         if omitted > 0 {
             let gap = NotChecked {
                 what: format!("{omitted} more pages in which something seemed wrong"),
@@ -432,35 +405,15 @@ impl Run<'_> {
             };
             self.books.stays_open(None, gap);
         }
-        let mut again = Again::new(spots);
-        for look in 1..=AGAIN_MAX {
-            if again.is_done() && held.is_empty() {
-                break;
-            }
-            self.bystander.wait();
-            again.remember(cluster);
-            let Some(view) = self.newer(cluster) else {
-                break;
-            };
-            let replayed = view.replayed_catalogs(&self.options.names_space());
-            let names = names_of(&view, &replayed);
-            if !held.is_empty() {
-                self.files_again(clusters(&view, names), &held);
-                held.clear();
-            }
-            let is_last = look == AGAIN_MAX || self.progress.is_interrupted();
-            let newer = Newer {
-                view: &view,
-                names,
-                bystander: self.bystander,
-                is_last,
-            };
-            again.look(newer, self.options, &mut self.books);
-            if is_last {
-                break;
-            }
-        }
-        again.tell(&mut self.books);
+        let mut second = SecondRun {
+            run: self,
+            again: Again::new(),
+            held,
+            view: None,
+        };
+        let (server, progress) = (second.run.server, second.run.progress);
+        let unseen = look_again(&mut second, spots, server, progress);
+        tell_unseen(unseen.len(), &mut self.books);
     }
 
     /// Of what checks of files found, that counts which they find again.
@@ -489,6 +442,62 @@ impl Run<'_> {
                 self.books.findings.keep(finding);
             }
         }
+    }
+}
+
+/// The second look at all that seemed wrong.
+struct SecondRun<'r, 'a> {
+    run: &'r mut Run<'a>,
+    again: Again,
+    /// What checks of files found, until they are asked again.
+    held: BTreeMap<String, Finding>,
+    view: Option<FreshView<'static>>,
+}
+
+impl SecondLook for SecondRun<'_, '_> {
+    type Place = Spot;
+    type Print = blake3::Hash;
+    type Claim = BTreeSet<String>;
+
+    fn print(&self, place: &Spot) -> Option<blake3::Hash> {
+        print_of(self.run.cluster, *place)
+    }
+
+    fn awaits_view(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    fn refresh(&mut self) -> Option<ViewPosition> {
+        let run = &mut *self.run;
+        // Two views at once would take twice the memory.
+        self.view = None;
+        let view = match newer(run.cluster, run.server, run.options) {
+            Ok(view) => self.view.insert(view),
+            Err(why) => {
+                run.books.not_checked(lost(&why));
+                return None;
+            }
+        };
+        let held = std::mem::take(&mut self.held);
+        if !held.is_empty() {
+            let clusters = clusters(view.cluster(), view.replayed_cluster());
+            run.files_again(clusters, &held);
+        }
+        Some(view.position())
+    }
+
+    fn examine(&mut self, suspects: Vec<SuspectOf<Self>>, look: Look) -> Vec<SuspectOf<Self>> {
+        let Some(view) = &self.view else {
+            return suspects;
+        };
+        let newer = Newer {
+            view: view.cluster(),
+            names: view.replayed_cluster(),
+            server: self.run.server,
+            look,
+        };
+        let (options, books) = (self.run.options, &mut self.run.books);
+        self.again.look(suspects, newer, options, books)
     }
 }
 

@@ -13,11 +13,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, Persistence, read_block};
+use pgclinic_cluster::{Catalog, DatabaseContext, ForkFiles, Persistence, read_block};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Finding, Kind, NotChecked};
+use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Budget;
 
 use crate::check::ForkCx;
@@ -30,7 +31,7 @@ use crate::walker::books::Books;
 use crate::walker::job::fork_cx;
 use crate::walker::neighbours::Neighbours;
 use crate::walker::pass_records::PassRecords;
-use crate::walker::{CheckOptions, catalogs, forks_of, names_of, pass, system_identifier};
+use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
 /// What is asked of a table.
 const CHECKS: [&dyn RelationCheck; 2] = [&FileTruncated, &ZeroedPage];
@@ -87,15 +88,15 @@ impl SuspiciousTables {
     /// Looks at them as a newer view of the cluster shows them.
     pub(super) fn look(
         &self,
-        view: &Cluster,
+        fresh: &FreshView<'_>,
         options: &CheckOptions,
         progress: &dyn Progress,
     ) -> Losses {
         let mut losses = Losses::new();
-        let replayed = view.replayed_catalogs(&options.names_space());
+        let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
         let databases: BTreeSet<Oid> = self.0.iter().map(|(database, _)| *database).collect();
         for database in databases {
-            for catalog in catalogs(names_of(view, &replayed), &[database], options.level) {
+            for catalog in catalogs(names, &[database], options.level) {
                 let (forks, _told_already) = forks_of(view, &catalog);
                 let cx = DatabaseContext {
                     cluster: view,
@@ -184,10 +185,9 @@ impl SuspiciousTables {
 }
 
 /// The second look began under WAL that was there at the first: no checkpoint between them hides a change of what the first read.
-pub(super) fn overlap(first: &Cluster, second: &Cluster) -> bool {
-    let end = first.replay().map(|replay| replay.end.record);
-    let begin = second.replay().map(|replay| replay.range().start);
-    end.zip(begin).is_some_and(|(end, begin)| begin <= end)
+pub(super) fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
+    let positions = first.wal_end.zip(second.redo);
+    positions.is_some_and(|(end, redo)| redo <= end)
 }
 
 /// What both looks found counts; what both found only with pages that records of WAL touch stays open.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use pgclinic_cluster::Cluster;
-use pgclinic_check::{Bystander, CheckOptions, Course, check_running};
+use pgclinic_check::{CheckOptions, Course, LiveServer, check_running};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
@@ -63,7 +63,7 @@ impl Source for Meanwhile {
 /// Time does not pass: what is torn here is whole at the next read.
 struct NoWait;
 
-impl Bystander for NoWait {
+impl LiveServer for NoWait {
     fn wait(&self) {}
 }
 

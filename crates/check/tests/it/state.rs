@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_check::{
-    Bystander, CheckOptions, Course, RunState, Since, StateKeeper, check_cluster, check_cluster_on,
-    check_running,
+    CheckOptions, Course, LiveServer, RunState, Since, StateKeeper, check_cluster,
+    check_cluster_on, check_running,
 };
 use pgclinic_format::Lsn;
 use pgclinic_model::{CheckDocument, Level, Selection};
@@ -189,7 +189,7 @@ fn last_state(cluster: &Cluster) -> RunState {
 /// Time does not pass: nobody writes.
 struct NoWait;
 
-impl Bystander for NoWait {
+impl LiveServer for NoWait {
     fn wait(&self) {}
 }
 

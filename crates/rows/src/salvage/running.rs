@@ -1,7 +1,7 @@
 //! The rows of a cluster whose server is at work, from its files alone.
 //!
 //! ```text
-//! look ──► write-ahead log on disk applied in memory up to its end ──► tables that are still open ──┬─ whole: settled
+//! view ──► write-ahead log on disk applied in memory up to its end ──► tables that are still open ──┬─ whole: settled
 //!   ▲                                                                                               │
 //!   └────────── lost the same twice: settled as lost; dropped: told; anything else: open still ◄────┘
 //! ```
@@ -13,11 +13,11 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_cluster::wal::Replayed;
+use pgclinic_cluster::{Cluster, OpenError};
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
+use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
 
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
@@ -30,8 +30,6 @@ use super::{
 };
 use crate::shape::{MainForks, database_name};
 
-/// Looks at what is open, the first one included.
-const LOOKS_MAX: usize = 5;
 /// The word in the account.
 const SOURCE: &str = "running";
 const UNSETTLED: &str = "the server changed it each time while it was read: what is missing of it was missing at the last look, and need not be lost";
@@ -74,23 +72,25 @@ pub(super) fn salvage(
     };
     let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;
     let mut run = Run {
+        cluster,
         folder: &folder,
+        finished: &finished,
         options,
         progress,
         open: BTreeMap::new(),
         names: BTreeMap::new(),
+        catalog_reads: CatalogReads::default(),
+        account: None,
     };
-    let mut account = run.first(cluster, &finished)?;
-    for look in 2..=LOOKS_MAX {
-        if run.open.is_empty() || progress.is_interrupted() {
-            break;
-        }
-        // A server that went away for good leaves what was open as it was.
-        let Ok(now) = Look::take(cluster, options) else {
-            break;
+    // A server that went away for good leaves what was open as it was.
+    let end = rounds(&mut run, progress)?;
+    let Some(mut account) = run.account.take() else {
+        let why = match end {
+            RoundsEnd::Lost(error) => format!("the cluster cannot be opened again: {error}"),
+            _ => "no round was begun".into(),
         };
-        run.round(&now, None, look == LOOKS_MAX, &mut account)?;
-    }
+        return Err(SalvageError::Unsuitable(why));
+    };
     run.tell_open(&mut account);
     tell_changed(&mut account);
     account.interrupted |= progress.is_interrupted();
@@ -98,63 +98,65 @@ pub(super) fn salvage(
 }
 
 struct Run<'a> {
+    cluster: &'a Cluster,
     folder: &'a Folder,
+    finished: &'a FinishedTables<'a>,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
     open: BTreeMap<Oid, Open>,
     /// Folders of the databases at the destination.
     names: BTreeMap<Oid, String>,
+    catalog_reads: CatalogReads,
+    /// Since the first view.
+    account: Option<SalvageReport>,
 }
 
-/// The files at some moment, with the write-ahead log applied to them.
-struct Look {
-    view: Cluster,
-    replayed: Option<(Cluster, Replayed)>,
-}
+impl Rounds for Run<'_> {
+    /// The files at some moment, with the write-ahead log applied to them.
+    type View = FreshView<'static>;
+    type Failure = SalvageError;
 
-impl Look {
-    fn take(cluster: &Cluster, options: &SalvageOptions) -> Result<Self, SalvageError> {
-        let look = cluster.steady_with(|view| view.replayed(&replay_space(options)));
-        let (view, replayed) = look.map_err(|error| {
-            SalvageError::Unsuitable(format!("the cluster cannot be opened again: {error}"))
-        })?;
-        Ok(Look { view, replayed })
+    fn view(&mut self, _: Round) -> Result<Option<FreshView<'static>>, OpenError> {
+        let space = replay_space(self.options);
+        // A round takes longer than the server needs for any page: nobody waits.
+        FreshView::take(self.cluster, &|| {}, &|view| view.replayed(&space)).map(Some)
     }
 
-    fn cluster(&self) -> &Cluster {
-        let replayed = self.replayed.as_ref();
-        replayed.map_or(&self.view, |(cluster, _)| cluster)
+    fn round(&mut self, view: &FreshView<'static>, round: Round) -> Result<Left, SalvageError> {
+        let mut account = match self.account.take() {
+            Some(account) => account,
+            None => self.begin(view)?,
+        };
+        self.databases(view, round, &mut account)?;
+        self.account = Some(account);
+        Ok(match self.open.is_empty() {
+            true => Left::Nothing,
+            false => Left::Something,
+        })
     }
 }
 
 impl Run<'_> {
-    fn first(
-        &mut self,
-        cluster: &Cluster,
-        finished: &FinishedTables<'_>,
-    ) -> Result<SalvageReport, SalvageError> {
-        let look = Look::take(cluster, self.options)?;
-        let replayed = look.replayed.as_ref().map(|(_, own)| own);
-        let mut account = open_account(&look.view, self.options, replayed);
+    fn begin(&mut self, view: &FreshView<'_>) -> Result<SalvageReport, SalvageError> {
+        let mut account = open_account(view.cluster(), self.options, view.replayed());
         account.source = Some(SOURCE.into());
-        account.not_salvaged.push(in_memory_only(&look));
-        write_schema(look.cluster(), self.options, &mut account)?;
-        for (database, name) in databases(look.cluster(), &self.options.selection) {
+        account.not_salvaged.push(in_memory_only(view));
+        write_schema(view.replayed_cluster(), self.options, &mut account)?;
+        for (database, name) in databases(view.replayed_cluster(), &self.options.selection) {
             self.names.insert(database, name);
             self.open.insert(database, Open::new());
         }
-        self.round(&look, Some(finished), false, &mut account)?;
         Ok(account)
     }
 
-    fn round(
+    fn databases(
         &mut self,
-        look: &Look,
-        finished: Option<&FinishedTables<'_>>,
-        is_last: bool,
+        view: &FreshView<'_>,
+        round: Round,
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        let gap = of_two_moments(look).filter(|gap| !account.not_salvaged.contains(gap));
+        let finished = round.is_first().then_some(self.finished);
+        let gap = of_two_moments(view).filter(|gap| !account.not_salvaged.contains(gap));
         account.not_salvaged.extend(gap);
         for (database, open) in take(&mut self.open) {
             if self.progress.is_interrupted() {
@@ -163,24 +165,25 @@ impl Run<'_> {
             let Some(name) = self.names.get(&database) else {
                 continue;
             };
-            if !look.cluster().databases.contains_key(&database) {
+            if !view.replayed_cluster().databases.contains_key(&database) {
                 self.forget(&open)?;
                 let what = format!("database {name}");
                 account.not_salvaged.push(dropped(what));
                 continue;
             }
-            let round = Round {
+            let one = OneRound {
                 folder: self.folder,
-                look,
+                view,
                 work: FolderWork {
                     to: To::Folder(self.folder),
                     options: self.options,
                     progress: self.progress,
                     finished,
                 },
-                is_last,
+                is_last: round.is_last(),
             };
-            let left = round.database((database, name), open, account)?;
+            let reads = &mut self.catalog_reads;
+            let left = one.database((database, name), open, reads, account)?;
             if !left.is_empty() {
                 self.open.insert(database, left);
             }
@@ -224,26 +227,29 @@ fn unsettle(table: &mut TableAccount, account: &mut SalvageReport) {
     account.not_salvaged.push(gap);
 }
 
-struct Round<'a> {
+struct OneRound<'a> {
     folder: &'a Folder,
-    look: &'a Look,
+    view: &'a FreshView<'a>,
     work: FolderWork<'a>,
     is_last: bool,
 }
 
-impl Round<'_> {
+impl OneRound<'_> {
     /// Writes what is open of a database; says what stays so.
     fn database(
         &self,
         (database, name): (Oid, &str),
         mut open: Open,
+        catalog_reads: &mut CatalogReads,
         account: &mut SalvageReport,
     ) -> Result<Open, SalvageError> {
-        let cluster = self.look.cluster();
+        let cluster = self.view.replayed_cluster();
         let catalog = cluster.catalog(database);
         let files = MainForks::of_database(cluster, database);
         let is_torn = !catalog.troubles.is_empty() || !files.troubles.is_empty();
-        if is_torn && !self.is_last {
+        if !is_torn {
+            catalog_reads.are_whole(database);
+        } else if catalog_reads.are_read_again(database) && !self.is_last {
             return Ok(open);
         }
         if self.work.options.without_catalogs || catalog.is_blind() {
@@ -307,7 +313,7 @@ impl Round<'_> {
         let none = BTreeMap::new();
         let turn = Turn {
             folder: self.folder,
-            cluster: self.look.cluster(),
+            cluster: self.view.replayed_cluster(),
             database,
             name,
             replaying: &Replaying {
@@ -325,7 +331,9 @@ impl Round<'_> {
         before: Option<Vec<LossPlace>>,
         account: &mut SalvageReport,
     ) -> Result<Option<Vec<LossPlace>>, SalvageError> {
-        let mut found = self.work.write_beside(self.look.cluster(), place)?;
+        let mut found = self
+            .work
+            .write_beside(self.view.replayed_cluster(), place)?;
         let places = match &found.large_objects {
             Some(objects) => objects.places.clone(),
             None => Vec::new(),
@@ -373,7 +381,7 @@ impl Round<'_> {
 
     /// What recovery would still change is not lost: the server has it.
     fn tell_not_replayed(&self, planned: &mut Planned, account: &mut SalvageReport) {
-        let Some((_, replayed)) = &self.look.replayed else {
+        let Some(replayed) = self.view.replayed() else {
             return;
         };
         let toast = planned.table.toast.iter().map(|(_, files)| files);
@@ -441,15 +449,15 @@ fn dropped(what: String) -> NotChecked {
 }
 
 /// What committed is known up to another moment than the changes of pages.
-fn of_two_moments(look: &Look) -> Option<NotChecked> {
-    let (_, replayed) = look.replayed.as_ref()?;
+fn of_two_moments(view: &FreshView<'_>) -> Option<NotChecked> {
+    let replayed = view.replayed()?;
     let why = "the server removed write-ahead log before it could be applied, time and again: an old and a new version of a row may both stand there";
     (!replayed.reached_end).then(|| not_salvaged("rows of one moment", why))
 }
 
 /// What no reader of the files can see.
-fn in_memory_only(look: &Look) -> NotChecked {
-    let end = look.cluster().replayed_to();
+fn in_memory_only(view: &FreshView<'_>) -> NotChecked {
+    let end = view.replayed_cluster().replayed_to();
     let moment = end.map_or_else(String::new, |end| format!(", {end}"));
     let why = format!(
         "rows are those of the end of the write-ahead log on disk{moment}; salvage postgres://… asks the server for the rows of one snapshot"

@@ -22,8 +22,7 @@ use pgclinic_format::wal::{
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
 
-use crate::cluster::{Cluster, LOOKS_MAX};
-use crate::error::OpenError;
+use crate::cluster::Cluster;
 use crate::file_name::fork_path;
 use files::ChangedFiles;
 
@@ -105,28 +104,6 @@ impl Cluster {
             mapped.extend(map.mappings.iter().map(|(_, filenode)| *filenode));
         }
         self.replayed_of(Of::Catalogs(mapped), space)
-    }
-
-    /// A newer look at a cluster whose server is at work, and what `replay` makes of it. Where the server removed WAL between
-    /// finding its end and applying it, another look is taken: what committed since would be known, and its changes would not.
-    pub fn steady_with(
-        &self,
-        replay: impl Fn(&Cluster) -> Option<(Cluster, Replayed)>,
-    ) -> Result<(Cluster, Option<(Cluster, Replayed)>), OpenError> {
-        let look = || -> Result<_, OpenError> {
-            let view = self.steady()?;
-            let replayed = replay(&view);
-            Ok((view, replayed))
-        };
-        let mut newest = look()?;
-        for _ in 1..LOOKS_MAX {
-            let replayed = newest.1.as_ref();
-            if replayed.is_none_or(|(_, replayed)| replayed.reached_end) {
-                break;
-            }
-            newest = look()?;
-        }
-        Ok(newest)
     }
 
     fn replayed_of(&self, of: Of, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
