@@ -1,7 +1,9 @@
 //! What a check is, and what it is given.
 
 use pgclinic_cluster::wal::{Replay, Stop};
-use pgclinic_cluster::{Build, Catalog, Cluster, ForkFiles, Persistence, Relation, read_block};
+use pgclinic_cluster::{
+    Build, Catalog, Cluster, Comparison, ForkFiles, Persistence, Relation, read_block,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
@@ -235,9 +237,9 @@ impl ForkCx<'_> {
         self.cluster.is_some_and(Cluster::needs_recovery)
     }
 
-    /// What its files say of each other proves nothing: replay is due, or a part of them is not there.
-    pub fn may_disagree(&self) -> bool {
-        self.replay_is_due() || self.cluster.is_some_and(|cluster| cluster.is_partial)
+    /// Whether these can contradict each other. A file without a cluster has no state that would forbid it.
+    pub fn may_compare(&self, what: Comparison) -> bool {
+        self.cluster.is_none_or(|cluster| cluster.may_compare(what))
     }
 
     /// A server is at work on the cluster, and known to be.
@@ -247,7 +249,7 @@ impl ForkCx<'_> {
 
     /// A server is at work, and has gone on since its WAL was read.
     pub fn is_overtaken(&self) -> bool {
-        self.limits.is_none() && self.cluster.is_some_and(Cluster::wal_has_grown)
+        self.limits.is_none() && !self.may_compare(Comparison::AnythingWithWalEnd)
     }
 
     /// The fork's files, as WAL names them.

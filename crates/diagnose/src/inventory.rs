@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::{Fork, Oid, RelationMap};
 
-use pgclinic_cluster::{Cluster, ForkFiles, Home, Persistence, Relation, fork_place};
+use pgclinic_cluster::{Cluster, Comparison, ForkFiles, Home, Persistence, Relation, fork_place};
 use pgclinic_model::document::{NotChecked, Place};
 use pgclinic_source::Presence;
 
@@ -81,7 +81,8 @@ impl<'a> Inventory<'a> {
     /// relation; otherwise a missing or nameless file proves nothing.
     pub fn comparable(cx: &'a DatabaseCx<'a>) -> Option<Self> {
         let remade = is_remade(cx.cluster, cx.catalog.database);
-        (cx.cluster.is_settled() && catalogs_are_sure(cx) && !remade).then(|| Inventory::new(cx))
+        (cx.cluster.may_compare(Comparison::FilesWithCatalogs) && catalogs_are_sure(cx) && !remade)
+            .then(|| Inventory::new(cx))
     }
 
     /// Every relation that has files of its own for as long as it lives.
@@ -155,7 +156,7 @@ pub fn is_orphan(cx: &DatabaseCx<'_>, files: &ForkFiles) -> bool {
 
 /// Rows of catalogs can be held against each other; a catalog that stands in the way is told.
 pub(crate) fn catalogs_are_comparable(cx: &DatabaseCx<'_>, out: &mut Findings) -> bool {
-    if !cx.cluster.is_settled() {
+    if !cx.cluster.may_compare(Comparison::FilesWithCatalogs) {
         return false;
     }
     let sure = catalogs_are_sure(cx);

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pgclinic_cluster::Comparison;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Fork, Page};
@@ -24,7 +25,7 @@ const BITS_MAX: u64 = 1 << 20;
 pub(crate) fn is_witness(fork: &ForkCx<'_>) -> bool {
     let index = fork.relation.and_then(|relation| relation.index.as_ref());
     let in_use = index.is_some_and(|index| index.valid && index.ready && index.live);
-    let compared = fork.level >= Level::Structure && !fork.is_running();
+    let compared = fork.level >= Level::Structure && fork.may_compare(Comparison::PagesOfOnePass);
     in_use && compared && fork.fork() == Fork::Main && fork.method.is_some_and(names_rows)
 }
 

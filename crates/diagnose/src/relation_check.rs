@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::wal::Fate;
-use pgclinic_cluster::{Catalog, Cluster, fork_place};
+use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid, Page};
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
@@ -100,17 +100,14 @@ impl<'a> RelationCx<'a> {
 
     /// The cluster was shut down in good order, and all of it is there, so that pages agree with each other.
     pub fn settled(&self) -> bool {
-        let known = |cluster: &Cluster| cluster.control.trusted().is_some();
-        self.fork.cluster.is_some_and(known) && !self.fork.may_disagree()
+        let compares = |cluster: &Cluster| cluster.may_compare(Comparison::ForksOfRelation);
+        self.fork.cluster.is_some_and(compares)
     }
 
     /// The same, or recovery is due and all of its WAL is there, so that it is known which pages it leaves alone.
     pub(crate) fn settles(&self) -> bool {
-        let foretold = |cluster: &Cluster| {
-            let replay = cluster.replay().filter(|replay| replay.is_complete());
-            !cluster.is_running() && !cluster.is_partial && replay.is_some()
-        };
-        self.settled() || self.fork.cluster.is_some_and(foretold)
+        let compares = |cluster: &Cluster| cluster.may_compare(Comparison::ForksThatRecoveryKeeps);
+        self.fork.cluster.is_some_and(compares)
     }
 
     /// Recovery, if it is due, leaves this block of a fork of the database as it is: so it was at the last

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
+use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
 use pgclinic_diagnose::CheckOptions;
 use pgclinic_diagnose::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
 use pgclinic_format::Layout;
@@ -102,9 +102,8 @@ pub(crate) fn check_server(
         .iter()
         .map(|gap| format!("{}: {}", gap.what, gap.why))
         .collect();
-    let judged = flight.judge(passed, options, progress, |cluster| {
-        cluster.wal_is_elsewhere = true;
-    });
+    // The server has the WAL still that the backup needs.
+    let judged = flight.judge(passed, options, progress, OpenOptions::with_wal_elsewhere);
     let judged = judged.map_err(|error| Failure::new(format!("{error} ({})", told.join("; "))))?;
     let document = judged.ok_or_else(|| {
         Failure::new(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Database;
+use pgclinic_cluster::{Comparison, Database};
 use pgclinic_format::Oid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
@@ -34,7 +34,7 @@ impl DatabaseCheck for MissingDatabaseFolder {
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
         let cluster = database.cluster;
-        if !cluster.is_settled() {
+        if !cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let oid = database.catalog.database;

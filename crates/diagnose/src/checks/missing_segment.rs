@@ -1,5 +1,6 @@
 //! A gap between the segments of a fork.
 
+use pgclinic_cluster::Comparison;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
@@ -23,7 +24,7 @@ impl DatabaseCheck for MissingSegment {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !database.cluster.is_settled() {
+        if !database.cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let inventory = Inventory::new(database);

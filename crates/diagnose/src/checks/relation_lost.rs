@@ -1,6 +1,6 @@
 //! A relation whose row in `pg_class` is lost.
 
-use pgclinic_cluster::{ForkFiles, LostRelation, RelKind};
+use pgclinic_cluster::{Comparison, ForkFiles, LostRelation, RelKind};
 use pgclinic_cluster::{fork_place, kind_of};
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
@@ -37,7 +37,8 @@ impl DatabaseCheck for RelationLost {
         let is_dropped = known.is_some_and(|known| known.invalid);
         // Shared relations have their row in every database, and are reported there.
         let is_shared = catalog.database == 0;
-        let is_comparable = cluster.is_settled() && !is_remade(cluster, catalog.database);
+        let is_comparable = cluster.may_compare(Comparison::FilesWithCatalogs)
+            && !is_remade(cluster, catalog.database);
         if is_shared || is_dropped || !is_comparable {
             return;
         }

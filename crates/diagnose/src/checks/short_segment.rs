@@ -1,5 +1,6 @@
 //! A segment that is not full although later ones hold pages.
 
+use pgclinic_cluster::Comparison;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
@@ -23,7 +24,7 @@ impl DatabaseCheck for ShortSegment {
     }
 
     fn check(&self, database: &DatabaseCx<'_>, out: &mut Findings) {
-        if !database.cluster.is_settled() {
+        if !database.cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let full = database.cluster.build.segment_bytes;

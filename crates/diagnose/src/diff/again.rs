@@ -179,7 +179,9 @@ pub(crate) fn is_open(difference: Difference) -> bool {
 
 /// A newer look at a copy whose server is at work; one that cannot be opened any more is taken as it was.
 fn newer(cluster: &Cluster) -> Option<Cluster> {
-    let newer = cluster.is_running().then(|| cluster.steady())?;
+    let newer = cluster
+        .is_running()
+        .then(|| cluster.refresh_until_steady())?;
     newer.ok()
 }
 

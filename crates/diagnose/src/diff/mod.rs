@@ -96,7 +96,11 @@ pub fn diff_clusters(
     bystander: &dyn Bystander,
 ) -> Result<DiffDocument, NoCopies> {
     must_be_copies(a, b)?;
-    let steady = [a, b].map(|copy| copy.is_running().then(|| copy.steady().ok()).flatten());
+    let steady = [a, b].map(|copy| {
+        copy.is_running()
+            .then(|| copy.refresh_until_steady().ok())
+            .flatten()
+    });
     let [now_a, now_b] = &steady;
     let (a, b) = (now_a.as_ref().unwrap_or(a), now_b.as_ref().unwrap_or(b));
     let sides = sides(a, b);

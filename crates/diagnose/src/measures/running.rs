@@ -38,7 +38,7 @@ impl Look {
             memory_bytes: options.memory_bytes / NAMES_SHARE,
             spill_folder: None,
         };
-        let look = cluster.steady_with(|view| view.replayed_catalogs(&space));
+        let look = cluster.refresh_and_replay(|view| view.replayed_catalogs(&space));
         let (view, replayed) = look.map_err(|error| error.to_string())?;
         let names = replayed.map(|(after, _)| after);
         Ok(Look { view, names })

@@ -78,7 +78,7 @@ pub trait Bystander: Sync {
     }
 }
 
-/// Checks a cluster that was opened with [`Cluster::open_running`]. `elapsed_s` is left at 0: the clock is the caller's.
+/// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running). `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
     course: Course<'_>,
     cluster: &Cluster,
@@ -145,7 +145,7 @@ impl Run<'_> {
             }
             let is_open = self.is_open();
             let left = cluster
-                .reopened()
+                .refresh()
                 .map_or(true, |now| self.is_anything_left(&now));
             if !left && !is_open {
                 return;
@@ -155,7 +155,7 @@ impl Run<'_> {
             };
             self.round(&view, false);
         }
-        let now = cluster.reopened().ok();
+        let now = cluster.refresh().ok();
         if let Some(now) = now.filter(|now| self.is_anything_left(now)) {
             self.remember_what_is_left(&now);
             self.books.not_checked(NotChecked {
@@ -365,7 +365,7 @@ impl Run<'_> {
             if look > 0 {
                 self.bystander.wait();
             }
-            match cluster.reopened() {
+            match cluster.refresh() {
                 Ok(view) if view.is_steady() => return Some(view),
                 Ok(view) => newest = Some(view),
                 Err(error) => why = error.to_string(),

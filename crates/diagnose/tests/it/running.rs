@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_diagnose::{Bystander, CheckOptions, Course, check_running};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
@@ -87,7 +87,7 @@ fn check_reading(
         reader,
         reads: Mutex::new(0),
     };
-    let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let options = CheckOptions {
         level,
         threads: NonZeroUsize::MIN,

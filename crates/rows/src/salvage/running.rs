@@ -114,7 +114,7 @@ struct Look {
 
 impl Look {
     fn take(cluster: &Cluster, options: &SalvageOptions) -> Result<Self, SalvageError> {
-        let look = cluster.steady_with(|view| view.replayed(&replay_space(options)));
+        let look = cluster.refresh_and_replay(|view| view.replayed(&replay_space(options)));
         let (view, replayed) = look.map_err(|error| {
             SalvageError::Unsuitable(format!("the cluster cannot be opened again: {error}"))
         })?;

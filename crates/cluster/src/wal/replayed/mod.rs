@@ -22,9 +22,12 @@ use pgclinic_format::wal::{
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
 
-use crate::cluster::{Cluster, LOOKS_MAX};
-use crate::error::OpenError;
+use crate::cluster::Cluster;
 use crate::file_name::fork_path;
+use crate::multixact::MultiXacts;
+use crate::state::{Applied, ReplayInMemory, State};
+use crate::transaction_log::TransactionLog;
+use crate::wal::Replay;
 use files::ChangedFiles;
 
 /// Managers that only write to indexes.
@@ -107,37 +110,19 @@ impl Cluster {
         self.replayed_of(Of::Catalogs(mapped), space)
     }
 
-    /// A newer look at a cluster whose server is at work, and what `replay` makes of it. Where the server removed WAL between
-    /// finding its end and applying it, another look is taken: what committed since would be known, and its changes would not.
-    pub fn steady_with(
-        &self,
-        replay: impl Fn(&Cluster) -> Option<(Cluster, Replayed)>,
-    ) -> Result<(Cluster, Option<(Cluster, Replayed)>), OpenError> {
-        let look = || -> Result<_, OpenError> {
-            let view = self.steady()?;
-            let replayed = replay(&view);
-            Ok((view, replayed))
-        };
-        let mut newest = look()?;
-        for _ in 1..LOOKS_MAX {
-            let replayed = newest.1.as_ref();
-            if replayed.is_none_or(|(_, replayed)| replayed.reached_end) {
-                break;
-            }
-            newest = look()?;
-        }
-        Ok(newest)
-    }
-
     fn replayed_of(&self, of: Of, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
         let replay = self.replay()?;
         let recovery = self.recovery()?;
+        let status_before = match &self.state {
+            State::Running { status_before, .. } => status_before.clone(),
+            _ => BTreeMap::new(),
+        };
         let mut replayer = Replayer {
             of,
             cluster: self,
             source: self.source.as_ref(),
             major: self.layout.major,
-            changed: ChangedFiles::of(self, &self.status_before, space),
+            changed: ChangedFiles::of(self, &status_before, space),
             lsn_max: match self.is_running() {
                 true => Lsn(u64::MAX),
                 false => replay.end.record,
@@ -177,14 +162,29 @@ impl Cluster {
         };
         let source = ReplayedSource::new(Arc::clone(&self.source), replayer.changed);
         let source = Arc::new(source);
-        let cluster = Cluster::open_as(source, self.server()).ok()?;
-        let cluster = cluster.with_limits_of(replay);
-        let whole = replayed.is_complete && replayed.not_applied.is_empty();
-        let cluster = match whole {
-            true => cluster.with_recovered(replay),
-            false => cluster,
+        let cluster = Cluster::open(self.seen_through(source)).ok()?;
+        let applied = match replayed.is_complete && replayed.not_applied.is_empty() {
+            true => Applied::All,
+            false => Applied::NotAll,
         };
+        let cluster = cluster.after(replay, applied);
         Some((cluster, replayed))
+    }
+
+    /// With the limits of a recovery whose work the files already show.
+    fn after(mut self, replay: &Replay, applied: Applied) -> Self {
+        let page_bytes = self.page_bytes();
+        let source = || Arc::clone(&self.source);
+        if replay.is_complete() {
+            let next_multi = (replay.next_multi, replay.next_multi_offset);
+            let transactions = TransactionLog::new(source(), page_bytes, Some(replay.next_xid));
+            let multixacts = MultiXacts::new(source(), page_bytes, Some(next_multi));
+            (self.transactions, self.multixacts) = (transactions, multixacts);
+        }
+        Cluster {
+            state: self.state.after(ReplayInMemory::of(replay, applied)),
+            ..self
+        }
     }
 }
 
