@@ -221,7 +221,7 @@ impl<'a> ForkCx<'a> {
 
     /// A server is at work, and has gone on since its WAL was read.
     pub fn is_overtaken(&self) -> bool {
-        self.limits.is_none() && self.cluster.is_some_and(Cluster::wal_has_grown)
+        self.limits.is_none() && !self.may_compare(Comparison::AnythingWithWalEnd)
     }
 }
 

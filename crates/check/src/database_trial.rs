@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, Home, Relation, fork_path};
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, Home, OpenOptions, Relation, fork_path};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
@@ -26,7 +26,11 @@ impl DatabaseTrial {
     }
 
     fn of(whole: Arc<dyn Source>) -> Self {
-        let cluster = Cluster::open(Arc::clone(&whole)).expect("a seed is a cluster");
+        DatabaseTrial::opened(Arc::clone(&whole), OpenOptions::of(whole))
+    }
+
+    fn opened(whole: Arc<dyn Source>, options: OpenOptions) -> Self {
+        let cluster = Cluster::open(options).expect("a seed is a cluster");
         DatabaseTrial { whole, cluster }
     }
 
@@ -299,7 +303,7 @@ mod tests {
         let catalog = trial.catalog(database);
         let table = a_relation(&catalog, is_table);
         let index = a_relation(&catalog, |relation| relation.kind == RelKind::Index);
-        let mut hurt = trial.hurt(vec![
+        let hurt = trial.hurt(vec![
             OverlayPatch::Remove {
                 path: trial.path(table, database, Fork::Main),
             },
@@ -311,8 +315,9 @@ mod tests {
             told.iter().any(|line| line.starts_with(missing)),
             "{told:?}"
         );
-        hurt.cluster.is_partial = true;
-        let told = hurt.told(&DATABASE_CHECKS);
+        let options = OpenOptions::of(Arc::clone(&hurt.whole)).truncated();
+        let partial = DatabaseTrial::opened(Arc::clone(&hurt.whole), options);
+        let told = partial.told(&DATABASE_CHECKS);
         assert!(told.is_empty(), "{told:?}");
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pgclinic_cluster::wal::Fate;
-use pgclinic_cluster::{Catalog, Cluster, fork_place};
+use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
@@ -109,18 +109,18 @@ impl<'a> RelationCx<'a> {
 
     /// The cluster was shut down in good order, and all of it is there, so that pages agree with each other.
     pub fn settled(&self) -> bool {
-        let known = |cluster: &Cluster| cluster.control.trusted().is_some();
-        self.fork.cluster.is_some_and(known) && !self.fork.may_disagree()
+        let compares = |cluster: &Cluster| cluster.may_compare(Comparison::ForksOfRelation);
+        self.fork.cluster.is_some_and(compares)
     }
 
     /// The same, or recovery is due and all of its WAL is there, so that it is known which pages it leaves alone.
     pub(crate) fn settles(&self) -> bool {
-        let foretold = |cluster: &Cluster| {
-            let replay = cluster.replay().filter(|replay| replay.is_complete());
-            let rests = !cluster.is_running() || self.believes != Believes::WhatRests;
-            rests && !cluster.is_partial && replay.is_some()
+        let what = match self.believes {
+            Believes::WhatRests => Comparison::ForksThatRecoveryKeeps,
+            Believes::WhatWalLeftAlone | Believes::AllPages => Comparison::PagesThatWalLeftAlone,
         };
-        self.settled() || self.fork.cluster.is_some_and(foretold)
+        let compares = |cluster: &Cluster| cluster.may_compare(what);
+        self.fork.cluster.is_some_and(compares)
     }
 
     /// Recovery, if it is due, leaves this block of a fork of the database as it is: so it was at the last

@@ -7,19 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgclinic_cluster::{
-    Build, Cluster, ForkContext, ForkFiles, Home, OpenError, RelationFileName, Segment, Trouble,
-};
 use pgclinic_check::check::ForkCx;
+use pgclinic_cluster::{Build, Cluster, ForkContext, ForkFiles, Home, OpenError, OpenOptions, RelationFileName, Segment, Trouble};
 use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
 use pgclinic_model::Level;
 use pgclinic_model::document::{Kind, Target};
 use pgclinic_servers::Target as Named;
-use pgclinic_source::{
-    Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar,
-};
+use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar};
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
@@ -270,28 +266,24 @@ fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, Re
         troubles,
         is_cut,
     } = archives(path, opening)?;
-    let cluster = match is_cut {
-        true => Cluster::open_part(Arc::clone(&source)),
-        false => Cluster::open(Arc::clone(&source)).map(Some),
-    };
-    let cluster = cluster.map_err(|error| {
-        let why = troubles.first().map(|own| format!(" ({})", own.why));
-        Failure::new(format!(
-            "{}: {error}{}",
-            path.display(),
-            why.unwrap_or_default()
-        ))
-    })?;
-    let Some(mut cluster) = cluster else {
-        return Ok(Err(Remains {
+    let options = OpenOptions::of(Arc::clone(&source)).missing(troubles.clone());
+    let opened = Cluster::open(match is_cut {
+        true => options.truncated(),
+        false => options,
+    });
+    match opened {
+        Ok(cluster) => Ok(Ok(cluster)),
+        Err(OpenError::UnknownMajor) => Ok(Err(Remains {
             source,
             troubles,
             path: path.to_owned(),
-        }));
-    };
-    cluster.is_partial = !troubles.is_empty();
-    cluster.troubles.extend(troubles);
-    Ok(Ok(cluster))
+        })),
+        Err(error) => {
+            let why = troubles.first().map(|own| format!(" ({})", own.why));
+            let why = why.unwrap_or_default();
+            Err(Failure::new(format!("{}: {error}{why}", path.display())))
+        }
+    }
 }
 
 fn of_archives(why: String) -> Trouble {
@@ -322,11 +314,8 @@ fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
         };
         links.push((path.display().to_string(), source));
     }
-    let cluster = Cluster::open_chain(links);
-    let mut cluster = cluster.map_err(|error| Failure::new(error.to_string()))?;
-    cluster.is_partial = !troubles.is_empty();
-    cluster.troubles.extend(troubles);
-    Ok(cluster)
+    let cluster = Cluster::open(OpenOptions::chain(links).missing(troubles));
+    cluster.map_err(|error| Failure::new(error.to_string()))
 }
 
 /// The server that is named, where the target is a URL.
@@ -422,14 +411,14 @@ impl Opening<'_> {
 }
 
 fn open_running(source: Arc<dyn Source>, opening: Opening<'_>) -> Result<Cluster, OpenError> {
-    let cluster = Cluster::open_running(source)?;
-    match opening.server {
+    let options = OpenOptions::of(source);
+    Cluster::open(match opening.server {
         AtWork::ReadAgain => {
             let clock = RealClock::starting(Instant::now());
-            cluster.reading_again(Arc::new(clock))
+            options.with_torn_page_retry(Arc::new(clock))
         }
-        AtWork::Refused | AtWork::ReadOnce => Ok(cluster),
-    }
+        AtWork::Refused | AtWork::ReadOnce => options.running(),
+    })
 }
 
 fn limited(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_format::{ControlFile, Page};
 use pgclinic_source::Source;
 
-use crate::cluster::ControlState;
+use crate::control_state::ControlState;
 
 /// Build options that decide where a byte is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,9 @@
 //! One database's relations with names, columns, indexes and types, read from its catalogs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
+use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::oid::{
     GLOBAL_TABLESPACE, PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE,
     PG_INDEX, PG_NAMESPACE, PG_OPCLASS, PG_SEQUENCE,
@@ -15,10 +17,12 @@ use crate::catalog_places::{AttributePlaces, ClassPlaces};
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
+use crate::comparison::Comparison;
 use crate::error::Trouble;
 use crate::files::{ForkFiles, Home};
 use crate::heap_scan::{HeapScan, RawRow};
-use crate::index::{Index, OpClass, equal_image_of_row};
+use crate::index::{Index, OpClass};
+use crate::index_rows::equal_image_of_row;
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
@@ -81,7 +85,24 @@ pub struct Catalog {
     pub(crate) types: TypeRows,
 }
 
+impl Cluster {
+    /// Relations, columns and types of a database, or of `0`, the shared ones.
+    pub fn catalog(&self, database: Oid) -> Catalog {
+        Catalog::read(self, database, Depth::Columns)
+    }
+
+    /// Relations of a database by name, kind and file, without columns: quicker.
+    pub fn catalog_names(&self, database: Oid) -> Catalog {
+        Catalog::read(self, database, Depth::Names)
+    }
+}
+
 impl Catalog {
+    /// The type with this OID: from the catalogs, else built in, else of unknown make.
+    pub fn type_info(&self, oid: Oid) -> Arc<TypeInfo> {
+        self.types.info(oid, &self.relations)
+    }
+
     /// The relation whose files have this number in this tablespace.
     pub fn by_file(&self, tablespace: Oid, filenode: Oid) -> Option<&Relation> {
         self.relations
@@ -310,10 +331,9 @@ impl Reader<'_> {
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
         let places = rows.places();
         let denied = places.as_ref().map_or(0, RowPlaces::denied_pages);
-        let denied = if cluster.is_of_one_moment() {
-            denied
-        } else {
-            0
+        let denied = match cluster.may_compare(Comparison::CatalogsWithIndexes) {
+            true => denied,
+            false => 0,
         };
         if unreadable > 0 || broken > 0 {
             self.trouble(
@@ -362,7 +382,8 @@ impl Reader<'_> {
     /// indexes from before, which may name what VACUUM removed since.
     fn doubt_lost_pages(&mut self, relations: &BTreeMap<Oid, Relation>) {
         let read = std::mem::take(&mut self.places);
-        if self.cluster.is_replayed() || !self.cluster.is_of_one_moment() {
+        let compared = Comparison::CatalogsWithOlderIndexes;
+        if !self.cluster.may_compare(compared) {
             return;
         }
         for (catalog, places) in read {
@@ -501,7 +522,8 @@ impl Reader<'_> {
         };
         if relations.values().any(is_nameless) && !self.cluster.is_running() {
             let lost = schema_names(self.cluster, self.home, self.words, relations);
-            if self.cluster.is_of_one_moment() && !lost.is_empty() {
+            let proves = self.cluster.may_compare(Comparison::CatalogsWithIndexes);
+            if proves && !lost.is_empty() {
                 let why = format!("{} schemas are named by its indexes alone", lost.len());
                 self.trouble("pg_namespace", why);
             }

@@ -6,112 +6,49 @@
 
 use std::sync::Arc;
 
-use pgclinic_format::Lsn;
-use pgclinic_format::backup_label::BackupLabel;
 use pgclinic_source::{BackupChain, ChainShape, Source};
 
+use crate::backup::BackupStart;
 use crate::build::Build;
-use crate::cluster::{Cluster, Server};
+use crate::cluster::Link;
 use crate::error::OpenError;
 use crate::wal::LabelState;
 
-/// One backup of a chain.
-pub struct Link {
-    /// How the person named it.
-    pub name: String,
-    /// Its own files, parts as they are.
-    pub cluster: Cluster,
-    start: Point,
-    follows: Option<Point>,
+/// Why this link is none, with its name.
+pub(crate) fn refused(name: &str, why: &str) -> OpenError {
+    OpenError::Chain {
+        why: format!("{name}: {why}"),
+    }
 }
 
-/// Where a backup began: a place in the WAL, and its timeline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Point {
-    lsn: Lsn,
-    timeline: Option<u32>,
-}
-
-impl std::fmt::Display for Point {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.timeline {
-            Some(timeline) => write!(f, "{} of timeline {timeline}", self.lsn),
-            None => self.lsn.fmt(f),
+/// Where the backup with this label began, and where the one that it builds on.
+pub(crate) fn starts(
+    name: &str,
+    label: &LabelState,
+) -> Result<(BackupStart, Option<BackupStart>), OpenError> {
+    match label {
+        LabelState::Read(label) => Ok(BackupStart::of_label(label)),
+        LabelState::None => {
+            let why = "there is no backup_label: only base backups on which no server has started make a chain";
+            Err(refused(name, why))
         }
-    }
-}
-
-impl Cluster {
-    /// Opens backups with their names as one: the full one first, then those that build on it, in order.
-    pub fn open_chain(named: Vec<(String, Arc<dyn Source>)>) -> Result<Self, OpenError> {
-        let links: Result<Vec<Link>, OpenError> = named.into_iter().map(Link::open).collect();
-        let mut links = links?;
-        hold_together(&links)?;
-        same_cluster(&links)?;
-        let source = Arc::new(BackupChain::new(sources(&links), shape(&links)?)?);
-        let mut cluster = Cluster::open(source)?;
-        // Only the last one's WAL is ever replayed.
-        let last = links.len().saturating_sub(1);
-        for link in links.iter_mut().take(last) {
-            link.cluster.wal_is_elsewhere = true;
+        LabelState::Wrong(line) => {
+            let why = format!("line {line} of backup_label is not as it must be");
+            Err(refused(name, &why))
         }
-        cluster.links = links;
-        Ok(cluster)
-    }
-
-    /// The backups that the cluster is put together from; none where it is one of its own.
-    pub fn links(&self) -> &[Link] {
-        &self.links
+        LabelState::Unreadable(why) => Err(refused(name, why)),
     }
 }
 
-impl Link {
-    /// Its `START WAL LOCATION`.
-    pub fn started_at(&self) -> Lsn {
-        self.start.lsn
-    }
-
-    fn open((name, source): (String, Arc<dyn Source>)) -> Result<Self, OpenError> {
-        let refused = |why: String| OpenError::Chain {
-            why: format!("{name}: {why}"),
-        };
-        let label = LabelState::read(source.as_ref());
-        let points = match &label {
-            LabelState::Read(label) => points(label),
-            LabelState::None => {
-                let why = "there is no backup_label: only base backups on which no server has started make a chain";
-                return Err(refused(why.into()));
-            }
-            LabelState::Wrong(line) => {
-                return Err(refused(format!(
-                    "line {line} of backup_label is not as it must be"
-                )));
-            }
-            LabelState::Unreadable(why) => return Err(refused(why.clone())),
-        };
-        let cluster = Cluster::open_any(source, &label, Server::Away);
-        let cluster = cluster.map_err(|error| refused(error.to_string()))?;
-        let (start, follows) = points;
-        Ok(Link {
-            name,
-            cluster,
-            start,
-            follows,
-        })
-    }
-}
-
-/// Where it began, and where that began on which it builds.
-fn points(label: &BackupLabel) -> (Point, Option<Point>) {
-    let start = Point {
-        lsn: label.start,
-        timeline: label.timeline,
-    };
-    let follows = label.follows.map(|follows| Point {
-        lsn: follows.start,
-        timeline: follows.timeline,
-    });
-    (start, follows)
+/// The files of all links as those of one cluster.
+///
+/// # Errors
+///
+/// The links are no chain.
+pub(crate) fn combined(links: &[Link]) -> Result<Arc<dyn Source>, OpenError> {
+    hold_together(links)?;
+    same_cluster(links)?;
+    Ok(Arc::new(BackupChain::new(sources(links), shape(links)?)?))
 }
 
 /// The first is a full backup, and each other one builds on the one before it.

@@ -1,129 +1,32 @@
-//! The facade: one cluster, opened.
+//! The facade: one cluster, opened. How it comes to be is in [`crate::open`], what of it may be compared in [`crate::comparison`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use pgclinic_format::control_file::{ControlFault, FILE_BYTES, State};
+use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_format::control_file;
 use pgclinic_format::digest::Algorithm;
-use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
-use pgclinic_format::{ControlFile, Fork, Layout, Lsn, MultiXactId, Oid, RelationMap, Xid};
-use pgclinic_source::{Clock, Presence, Source, SourceError, SourceErrorKind, read_all};
+use pgclinic_format::{ControlFile, Fork, Layout, Lsn, Oid, RelationMap};
+use pgclinic_source::{Presence, Source, SourceError, SourceErrorKind, read_all};
 
-use crate::build::{Build, build_of};
-use crate::catalog::{Catalog, Depth};
-use crate::chain::Link;
+use crate::backup::{BackupStart, MANIFEST, ManifestState};
+use crate::build::Build;
 use crate::collation::MachineCollations;
 use crate::collator::Collator;
-use crate::columns::ColumnNames;
-use crate::error::{OpenError, Trouble};
-use crate::files::{ForkFiles, Home, homes, list_folder};
-use crate::heap_scan::HeapScan;
-use crate::manifest::ManifestState;
+use crate::control_state::{ControlState, read_control};
+use crate::database::{Database, LostDatabase};
+use crate::error::Trouble;
+use crate::files::{ForkFiles, Home, list_folder};
 use crate::multixact::MultiXacts;
-use crate::read_again::ReadAgain;
-use crate::row_places::RowPlaces;
-use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
-use crate::wal::{Chain, LabelState, Recovery, Replay, Stop, WalSurvey, control_from_wal};
-use crate::witness::{LostDatabase, lost_databases};
+use crate::state::{Recovered, State};
+use crate::transaction_log::TransactionLog;
+use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
 use crate::words::Words;
-
-const CONTROL_FILE: &str = "global/pg_control";
 
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
 
-/// What could be made of `global/pg_control`.
-#[derive(Clone, PartialEq, Debug)]
-pub enum ControlState {
-    /// Read, with a right checksum.
-    Right(ControlFile),
-    /// Read, but its checksum is wrong: its fields are not to be trusted.
-    WrongCrc(ControlFile),
-    /// It makes no sense.
-    Fault(ControlFault),
-    /// It cannot be read.
-    Unreadable(String),
-}
-
-impl ControlState {
-    /// The file, if its checksum is right.
-    pub fn trusted(&self) -> Option<&ControlFile> {
-        match self {
-            ControlState::Right(control) => Some(control),
-            _ => None,
-        }
-    }
-}
-
-/// A database.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Database {
-    /// OID; 0 stands for the shared relations.
-    pub oid: Oid,
-    /// Name; `None` when only its folder is known.
-    pub name: Option<String>,
-    /// `encoding`, as the server numbers it (6 is UTF8).
-    pub encoding: Option<i32>,
-    /// Its default tablespace.
-    pub tablespace: Oid,
-    /// Dropping it was interrupted: its files may be gone.
-    pub invalid: bool,
-    /// `datfrozenxid`: no row of it needs the status of an older transaction.
-    pub frozen_xid: Option<Xid>,
-    /// `datminmxid`: no row of it needs the members of an older multixact.
-    pub min_multi: Option<MultiXactId>,
-}
-
-impl Database {
-    /// One of which only a folder is known.
-    fn unnamed(home: &Home) -> Self {
-        Database {
-            oid: home.database,
-            name: None,
-            encoding: None,
-            tablespace: home.tablespace,
-            invalid: false,
-            frozen_xid: None,
-            min_multi: None,
-        }
-    }
-}
-
-/// Whether a server is at work on the files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Server {
-    /// None is: the files stay as they are.
-    Away,
-    /// One is: any of them may change at any time.
-    AtWork,
-}
-
-impl Server {
-    /// `backup_label`. A server at work has begun long ago: the label is that of a backup being made of it.
-    fn label(self, source: &dyn Source) -> LabelState {
-        match self {
-            Server::Away => LabelState::read(source),
-            Server::AtWork => LabelState::None,
-        }
-    }
-}
-
-/// What is known of a cluster behind a complete recovery.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Recovered {
-    /// The next transaction.
-    pub next_xid: Xid,
-    /// The next multixact.
-    pub next_multi: MultiXactId,
-    /// The next member of multixacts.
-    pub next_multi_offset: u32,
-    /// Databases whose folders recovery removes or copies, which is not done in memory.
-    pub remade_databases: BTreeSet<Oid>,
-    /// Tablespaces in which recovery makes files, and their folders where it must.
-    pub grown_tablespaces: BTreeSet<Oid>,
-}
-
-/// An opened cluster.
+/// An opened cluster: what was read of it, what that means, and what is read when it is first asked for.
 pub struct Cluster {
     pub(crate) source: Arc<dyn Source>,
     /// The major's row.
@@ -149,177 +52,61 @@ pub struct Cluster {
     pub machine: MachineCollations,
     /// Who can order text under the collations of this machine's libraries, for who has one.
     pub collator: Option<Arc<dyn Collator>>,
-    pub(crate) running: bool,
-    pub(crate) labelled: bool,
-    pub(crate) manifest: OnceLock<Option<ManifestState>>,
+    pub(crate) state: State,
+    pub(crate) backup: Backup,
+    pub(crate) wal: WalReadings,
+}
+
+/// What makes the files those of a backup.
+#[derive(Default)]
+pub(crate) struct Backup {
+    /// A `backup_label` is there, read or not: no server has started on the files.
+    pub(crate) is_labelled: bool,
+    pub(crate) wal: BackupWal,
+    /// The backups that the cluster is put together from.
     pub(crate) links: Vec<Link>,
-    /// WAL that the backup needs is none of its own: another backup builds on it, or a server has it still.
-    pub wal_is_elsewhere: bool,
-    /// Of files that passed by once: the checksums that were made then. What they do not have cannot be summed any more.
-    pub known_sums: Option<BTreeMap<String, (Algorithm, Vec<u8>)>>,
-    /// A part of its files is known not to be there, as of an archive that was cut: one that is missing, or short, proves nothing.
-    pub is_partial: bool,
-    /// Where the control file cannot be trusted, what WAL says in its place.
-    from_wal: Option<ControlFile>,
-    is_replayed: bool,
-    replayed_to: Option<Lsn>,
-    /// Of a server at work, the files of `pg_xact` that it writes to, as they were before the end of its WAL was looked for.
-    pub(crate) status_before: BTreeMap<String, Vec<u8>>,
-    recovered: Option<Recovered>,
+    manifest: OnceLock<Option<ManifestState>>,
+}
+
+/// Where the WAL is kept that a backup needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum BackupWal {
+    #[default]
+    InPgWal,
+    Elsewhere,
+}
+
+/// What the write-ahead log says; all but the control file is read when it is first asked for.
+#[derive(Default)]
+pub(crate) struct WalReadings {
+    /// What stands in for a control file that cannot be trusted.
+    pub(crate) control: Option<ControlFile>,
     recovery: OnceLock<Option<Recovery>>,
     replay: OnceLock<Option<Replay>>,
     survey: OnceLock<Option<WalSurvey>>,
     older: OnceLock<Option<Chain>>,
 }
 
+/// One backup of a chain.
+pub struct Link {
+    /// How the person named it.
+    pub name: String,
+    /// Its own files, parts as they are.
+    pub cluster: Cluster,
+    pub(crate) start: BackupStart,
+    pub(crate) follows: Option<BackupStart>,
+}
+
+impl Link {
+    /// Its `START WAL LOCATION`.
+    pub fn started_at(&self) -> Lsn {
+        self.start.lsn
+    }
+}
+
 impl Cluster {
-    /// Reads version, control file, folders and databases. An incremental backup by itself is refused.
-    pub fn open(source: Arc<dyn Source>) -> Result<Self, OpenError> {
-        let label = LabelState::read(source.as_ref());
-        if matches!(&label, LabelState::Read(label) if label.follows.is_some()) {
-            return Err(OpenError::Incremental);
-        }
-        Self::open_any(source, &label, Server::Away)
-    }
-
-    /// The same while a server is at work on the files: they are those of a crash that has not happened yet. What is
-    /// read is as old as the moment in which it was read.
-    pub fn open_running(source: Arc<dyn Source>) -> Result<Self, OpenError> {
-        Self::open_as(source, Server::AtWork)
-    }
-
-    /// A newer look at a cluster whose server is at work.
-    pub fn reopened(&self) -> Result<Self, OpenError> {
-        let newer = Self::open_as(Arc::clone(&self.source), self.server())?;
-        Ok(Cluster {
-            machine: self.machine.clone(),
-            collator: self.collator.clone(),
-            ..newer
-        })
-    }
-
-    /// The same cluster of a server at work; pages that are not sound are read again before anybody sees them.
-    pub fn reading_again(self, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let checksums = self.checksums();
-        let again = ReadAgain::new(self.source, self.build, checksums, clock);
-        Self::open_as(Arc::new(again), Server::AtWork)
-    }
-
-    /// Control file and WAL were read as of one moment.
-    pub fn is_steady(&self) -> bool {
-        let whole = |stop| matches!(stop, Stop::End | Stop::Elsewhere);
-        let replay = self.replay();
-        self.troubles.is_empty()
-            && replay.is_some_and(|replay| whole(replay.stop) && replay.troubles.is_empty())
-    }
-
-    /// What was opened before, seen anew.
-    pub(crate) fn open_as(source: Arc<dyn Source>, server: Server) -> Result<Self, OpenError> {
-        let label = server.label(source.as_ref());
-        Self::open_any(source, &label, server)
-    }
-
-    /// The same of an incremental backup too, of which some files are there in parts only.
-    pub(crate) fn open_any(
-        source: Arc<dyn Source>,
-        label: &LabelState,
-        server: Server,
-    ) -> Result<Self, OpenError> {
-        let major = read_version(source.as_ref())?;
-        let control = read_control(source.as_ref())?;
-        Self::made_of((major, control), source, label, server)
-    }
-
-    /// With what is known of its major and its control file.
-    pub(crate) fn made_of(
-        (major, control): (Option<u16>, ControlState),
-        source: Arc<dyn Source>,
-        label: &LabelState,
-        server: Server,
-    ) -> Result<Self, OpenError> {
-        let running = server == Server::AtWork;
-        let layout = choose_layout(major, &control)?;
-        refuse_other_names(&control)?;
-        let mut troubles = Vec::new();
-        let build = build_of(source.as_ref(), &control);
-        let from_wal = match (control.trusted(), running) {
-            (None, false) => control_from_wal(source.as_ref(), layout, build, label),
-            _ => None,
-        };
-        let page_bytes = usize::try_from(build.block_size).unwrap_or(8192);
-        let labelled = *label != LabelState::None;
-        let known = control.trusted().or(from_wal.as_ref());
-        let settled = known
-            .filter(|control| control.is_shut_down() && !labelled && !running)
-            .map(|control| &control.checkpoint);
-        let next_multi =
-            settled.map(|checkpoint| (checkpoint.next_multi, checkpoint.next_multi_offset));
-        let version_folder = format!("PG_{}_{}", layout.major, layout.catalog_version);
-        let homes = homes(source.as_ref(), &version_folder, &mut troubles);
-        let next_xid = settled.map(|checkpoint| checkpoint.next_xid());
-        let mut cluster = Cluster {
-            transactions: TransactionLog::new(Arc::clone(&source), page_bytes, next_xid),
-            multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, next_multi),
-            homes,
-            troubles,
-            running,
-            labelled,
-            from_wal: from_wal.clone(),
-            ..Cluster::unknown(source, layout, control, build)
-        };
-        cluster.databases = cluster.read_databases();
-        if running {
-            cluster.status_before = cluster.status_now();
-        }
-        Ok(cluster)
-    }
-
-    /// The files of `pg_xact` to which a server at work writes. What committed before the redo point of the control file is in
-    /// them; what commits from now on has its record in WAL that is read later.
-    fn status_now(&self) -> BTreeMap<String, Vec<u8>> {
-        let Some(control) = self.control.trusted() else {
-            return BTreeMap::new();
-        };
-        let bytes_max = u64::from(self.build.block_size) * PAGES_PER_FILE;
-        let per_file = u32::try_from(bytes_max * XIDS_PER_BYTE).unwrap_or(u32::MAX);
-        let next = control.checkpoint.next_xid();
-        let before = Xid(next.0.wrapping_sub(per_file));
-        let paths = [before, next].map(|xid| self.transactions.file_of(xid));
-        let read = |path: String| {
-            let bytes = read_all(self.source.as_ref(), &path, bytes_max).ok()?;
-            Some((path, bytes))
-        };
-        paths.into_iter().filter_map(read).collect()
-    }
-
-    /// Stands for the unknown cluster of some relation files: pages have this layout and size. Of transactions only what rows
-    /// say themselves is known, unless `pg_xact` lies beside the files.
-    pub fn of_files(source: Arc<dyn Source>, layout: &'static Layout, build: Build) -> Self {
-        let control = ControlState::Unreadable("there are relation files only".into());
-        Cluster::unknown(source, layout, control, build)
-    }
-
-    /// The same for folders of databases, of which nothing else is left.
-    pub fn of_folders(
-        source: Arc<dyn Source>,
-        layout: &'static Layout,
-        build: Build,
-        homes: Vec<Home>,
-    ) -> Self {
-        let mut cluster = Cluster::of_files(source, layout, build);
-        for home in &homes {
-            let unnamed = || Database::unnamed(home);
-            cluster
-                .databases
-                .entry(home.database)
-                .or_insert_with(unnamed);
-        }
-        cluster.homes = homes;
-        cluster
-    }
-
-    /// Nothing was looked at yet.
-    fn unknown(
+    /// Nothing but what is given is known of it.
+    pub(crate) fn unread(
         source: Arc<dyn Source>,
         layout: &'static Layout,
         control: ControlState,
@@ -339,60 +126,62 @@ impl Cluster {
             troubles: Vec::new(),
             machine: MachineCollations::default(),
             collator: None,
-            running: false,
-            labelled: false,
-            manifest: OnceLock::new(),
-            links: Vec::new(),
-            wal_is_elsewhere: false,
-            known_sums: None,
-            is_partial: false,
-            from_wal: None,
-            is_replayed: false,
-            replayed_to: None,
-            status_before: BTreeMap::new(),
-            recovered: None,
-            recovery: OnceLock::new(),
-            replay: OnceLock::new(),
-            survey: OnceLock::new(),
-            older: OnceLock::new(),
+            state: State::Stopped,
+            backup: Backup::default(),
+            wal: WalReadings::default(),
         }
     }
 
-    /// With the limits of a recovery whose work the files already show.
-    pub(crate) fn with_limits_of(mut self, replay: &Replay) -> Self {
-        let page_bytes = usize::try_from(self.build.block_size).unwrap_or(8192);
-        let source = || Arc::clone(&self.source);
-        if replay.is_complete() {
-            let next_multi = (replay.next_multi, replay.next_multi_offset);
-            self.transactions = TransactionLog::new(source(), page_bytes, Some(replay.next_xid));
-            self.multixacts = MultiXacts::new(source(), page_bytes, Some(next_multi));
-        }
-        self.is_replayed = true;
-        self.replayed_to = replay.is_complete().then_some(replay.end.record);
-        self
+    pub(crate) fn page_bytes(&self) -> usize {
+        usize::try_from(self.build.block_size).unwrap_or(8192)
     }
 
-    /// The same where every record was applied.
-    pub(crate) fn with_recovered(mut self, replay: &Replay) -> Self {
-        self.recovered = Some(Recovered {
-            next_xid: replay.next_xid,
-            next_multi: replay.next_multi,
-            next_multi_offset: replay.next_multi_offset,
-            remade_databases: replay.remade_databases().clone(),
-            grown_tablespaces: replay.grown_tablespaces(),
-        });
-        self
+    /// A base backup on which no server has started: `backup_manifest` and `backup_label` lie side by side.
+    pub fn is_base_backup(&self) -> bool {
+        self.backup.is_labelled && !Presence::of_file(self.source.as_ref(), MANIFEST).is_missing()
+    }
+
+    /// The files come from a base backup, with a manifest or without: main forks of unlogged relations are not among them.
+    pub fn leaves_unlogged_out(&self) -> bool {
+        self.backup.is_labelled
+    }
+
+    /// WAL that the backup needs is none of its own.
+    pub(crate) fn wal_is_elsewhere(&self) -> bool {
+        self.backup.wal == BackupWal::Elsewhere
+    }
+
+    /// The backups that the cluster is put together from; none where it is one of its own.
+    pub fn links(&self) -> &[Link] {
+        &self.backup.links
+    }
+
+    /// What the manifest of a base backup says, read once.
+    pub fn manifest(&self) -> Option<&BackupManifest> {
+        match self.manifest_state()? {
+            ManifestState::Read(manifest) => Some(manifest),
+            ManifestState::Wrong(_) | ManifestState::Unreadable(_) => None,
+        }
+    }
+
+    /// The manifest of a base backup, or what is wrong with it.
+    pub fn manifest_state(&self) -> Option<&ManifestState> {
+        let read = || {
+            let is_labelled = self.backup.is_labelled;
+            is_labelled.then(|| ManifestState::read(self.source.as_ref()))?
+        };
+        self.backup.manifest.get_or_init(read).as_ref()
     }
 
     /// Its files show what a recovery in memory made of them.
     pub fn is_replayed(&self) -> bool {
-        self.is_replayed
+        self.state.replayed().is_some()
     }
 
     /// Up to where the records of all WAL that there is were followed. Of a server at work this is the moment which the status
     /// of its transactions is of.
     pub fn replayed_to(&self) -> Option<Lsn> {
-        self.replayed_to
+        self.state.replayed()?.end
     }
 
     /// Where all write-ahead log ends that there is, if nothing says that some is missing: no page can have been changed later. `None`
@@ -402,23 +191,12 @@ impl Cluster {
         let settled = self.control_from_wal().filter(|_| is_settled);
         let settled =
             settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
-        self.replayed_to.or(settled.map(Lsn))
-    }
-
-    /// It was shut down in good order, or all of its recovery was done in memory, so that files and catalogs must agree. In any other
-    /// state replay may still create, fill, truncate and remove files; and where a part of the files is not there, it may be the part
-    /// that is missed.
-    pub fn is_settled(&self) -> bool {
-        if self.is_partial {
-            return false;
-        }
-        let control = self.control.trusted().filter(|_| !self.is_running());
-        self.recovered.is_some() || control.is_some_and(ControlFile::is_shut_down)
+        self.replayed_to().or(settled.map(Lsn))
     }
 
     /// Its catalogs and status files are those that a complete recovery leaves.
     pub fn recovered(&self) -> Option<&Recovered> {
-        self.recovered.as_ref()
+        self.state.replayed()?.recovered.as_ref()
     }
 
     /// Where the bytes come from.
@@ -429,12 +207,21 @@ impl Cluster {
     /// The server was not shut down in good order, or a `backup_label` sends it back to an earlier
     /// checkpoint. Also while a server is at work: what it has in memory only, its files do not show.
     pub fn needs_recovery(&self) -> bool {
-        let begun = |control: &ControlFile| {
-            control.state != State::ShutDown || self.labelled || self.running
-        };
+        match &self.state {
+            State::Stopped => false,
+            State::Crashed { .. } => true,
+            State::Running { .. } => self.known_control().is_some(),
+            State::Partial | State::Streamed(_) => self.recovery_is_due(),
+        }
+    }
+
+    /// As the control file and the label say it, whatever else is known.
+    pub(crate) fn recovery_is_due(&self) -> bool {
         match self.known_control() {
-            Some(control) => begun(control),
-            None => self.labelled && !self.is_partial,
+            Some(control) => {
+                control.state != control_file::State::ShutDown || self.backup.is_labelled
+            }
+            None => self.backup.is_labelled && !self.is_partial(),
         }
     }
 
@@ -446,25 +233,29 @@ impl Cluster {
     /// Where the control file cannot be trusted: identifier, checkpoint and state as the write-ahead log has them, and no other
     /// field. Nothing where no checkpoint is in `pg_wal`: then whether recovery is due is unknown.
     pub fn control_from_wal(&self) -> Option<&ControlFile> {
-        self.from_wal.as_ref().filter(|_| !self.is_partial)
+        self.wal.control.as_ref().filter(|_| !self.is_partial())
     }
 
     /// A server is at work on the files, as whoever opened the cluster knew.
     pub fn is_running(&self) -> bool {
-        self.running
+        matches!(self.state, State::Running { .. })
     }
 
-    /// Pages and index entries are of one moment, so that an entry without its page proves that the page is lost. Files of a crash
-    /// and of a base backup are not until recovery has run.
-    pub(crate) fn is_of_one_moment(&self) -> bool {
-        let is_at_rest = !self.needs_recovery() || self.recovered.is_some();
-        is_at_rest && !self.running && !self.is_partial
+    /// A part of its files is known not to be there: one that is missing, or short, proves nothing.
+    pub fn is_partial(&self) -> bool {
+        self.state.is_partial()
     }
 
-    pub(crate) fn server(&self) -> Server {
-        match self.running {
-            true => Server::AtWork,
-            false => Server::Away,
+    /// In what state the files are.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Of files that passed by once, the checksums that were made then, by path.
+    pub fn streamed_checksums(&self) -> Option<&BTreeMap<String, (Algorithm, Vec<u8>)>> {
+        match &self.state {
+            State::Streamed(files) => Some(&files.checksums),
+            _ => None,
         }
     }
 
@@ -472,10 +263,14 @@ impl Cluster {
     pub fn recovery(&self) -> Option<&Recovery> {
         let plan = || {
             let source = self.source.as_ref();
-            let label = self.server().label(source);
+            // A server that runs has begun long ago: the label is that of a backup being made of it.
+            let label = match self.is_running() {
+                true => LabelState::None,
+                false => LabelState::read(source),
+            };
             Recovery::plan(source, self.layout, self.known_control()?, label)
         };
-        self.recovery.get_or_init(plan).as_ref()
+        self.wal.recovery.get_or_init(plan).as_ref()
     }
 
     /// What recovery would do, read once from the WAL that is there. `None` for a cluster that
@@ -485,12 +280,12 @@ impl Cluster {
             let recovery = self.recovery().filter(|_| self.needs_recovery())?;
             let control = self.known_control()?;
             let source = self.source.as_ref();
-            Some(match self.running {
+            Some(match self.is_running() {
                 true => Replay::read_to_the_present(source, recovery, control),
                 false => Replay::read(source, recovery, control),
             })
         };
-        self.replay.get_or_init(read).as_ref()
+        self.wal.replay.get_or_init(read).as_ref()
     }
 
     /// The checkpoint record and the heads of WAL segments, read once. `None` where nothing
@@ -501,7 +296,7 @@ impl Cluster {
             let recovery = self.recovery().filter(known)?;
             Some(WalSurvey::take(self.source.as_ref(), recovery))
         };
-        self.survey.get_or_init(take).as_ref()
+        self.wal.survey.get_or_init(take).as_ref()
     }
 
     /// The records of segments that are older than the redo point, read once.
@@ -510,7 +305,7 @@ impl Cluster {
             let (recovery, survey) = (self.recovery()?, self.wal_survey()?);
             Some(survey.older(self.source.as_ref(), recovery))
         };
-        self.older.get_or_init(read).as_ref()
+        self.wal.older.get_or_init(read).as_ref()
     }
 
     /// A server at work has written WAL since it was read: what is compared with its end tells
@@ -548,16 +343,6 @@ impl Cluster {
     pub fn words(&self, database: Oid) -> Words {
         let known = self.databases.get(&database);
         Words::of(known.and_then(|database| database.encoding))
-    }
-
-    /// Relations, columns and types of a database, or of `0`, the shared ones.
-    pub fn catalog(&self, database: Oid) -> Catalog {
-        Catalog::read(self, database, Depth::Columns)
-    }
-
-    /// Relations of a database by name, kind and file, without columns: quicker.
-    pub fn catalog_names(&self, database: Oid) -> Catalog {
-        Catalog::read(self, database, Depth::Names)
     }
 
     /// The folder of a database's own catalogs.
@@ -616,157 +401,4 @@ impl Cluster {
         }
         files
     }
-
-    fn read_databases(&mut self) -> BTreeMap<Oid, Database> {
-        let mut databases: BTreeMap<Oid, Database> = BTreeMap::new();
-        for home in self.homes.iter().filter(|home| home.database != 0) {
-            let unnamed = || Database::unnamed(home);
-            databases.entry(home.database).or_insert_with(unnamed);
-        }
-        let global = Home {
-            tablespace: GLOBAL_TABLESPACE,
-            database: 0,
-            folder: "global".into(),
-        };
-        let files = self.fork_files(&global, self.mapped_file(&global, PG_DATABASE), Fork::Main);
-        let columns = ColumnNames::built_in(self.layout.pg_database);
-        let mut rows = HeapScan::new(self, &files, &columns.layouts).noting_places();
-        let (oid, name) = (columns.index("oid"), columns.index("datname"));
-        let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
-        let limit = columns.index("datconnlimit");
-        let (frozen, min_multi) = (columns.index("datfrozenxid"), columns.index("datminmxid"));
-        rows.each_that_may_count(|row| {
-            let (Some(oid), Some(name)) = (row.u32(oid), row.name_bytes(name)) else {
-                return;
-            };
-            let encoding = row.u32(encoding).map(u32::cast_signed);
-            let database = Database {
-                oid,
-                name: Some(Words::of(encoding).shared().readable(name)),
-                encoding,
-                tablespace: row.u32(tablespace).unwrap_or(DEFAULT_TABLESPACE),
-                invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
-                frozen_xid: row.u32(frozen).map(Xid),
-                min_multi: row.u32(min_multi).map(MultiXactId),
-            };
-            databases.insert(oid, database);
-        });
-        let trouble = (!rows.is_whole()).then(|| {
-            let why = format!(
-                "{} pages and {} rows of pg_database cannot be read",
-                rows.unreadable.len(),
-                rows.broken_rows
-            );
-            Trouble::new("names of databases", why)
-        });
-        let places = rows.places();
-        self.troubles.extend(trouble);
-        self.find_lost_databases(&global, places.as_ref(), &mut databases);
-        databases
-    }
-
-    /// Names those whose rows are lost.
-    fn find_lost_databases(
-        &mut self,
-        global: &Home,
-        places: Option<&RowPlaces>,
-        databases: &mut BTreeMap<Oid, Database>,
-    ) {
-        let Some(places) = places else {
-            return;
-        };
-        self.lost_databases = lost_databases(self, global, places, databases);
-        let proves = self.is_of_one_moment();
-        for lost in &self.lost_databases {
-            if let Some(database) = databases.get_mut(&lost.oid) {
-                database.name.clone_from(&lost.name);
-            }
-            if !proves {
-                continue;
-            }
-            let name = lost.name.clone().unwrap_or_else(|| lost.oid.to_string());
-            let why = "its row in pg_database is lost, and with it encoding, owner and settings";
-            let what = format!("what pg_database says of database {name}");
-            self.troubles.push(Trouble::new(what, why));
-        }
-    }
-}
-
-pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {
-    let text = match read_all(source, "PG_VERSION", 64) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
-        Err(error) if error.kind == SourceErrorKind::NotFound => {
-            return match Presence::of_file(source, CONTROL_FILE) {
-                Presence::There(_) => Ok(None),
-                Presence::Missing => Err(OpenError::NoCluster {
-                    missing: "PG_VERSION",
-                }),
-                Presence::Unreadable(error) => Err(error.into()),
-            };
-        }
-        // The control file tells the major as well.
-        Err(error) => {
-            return match Presence::of_file(source, CONTROL_FILE) {
-                Presence::There(_) => Ok(None),
-                _ => Err(error.into()),
-            };
-        }
-    };
-    match text.parse::<u16>() {
-        Ok(major) if Layout::of_major(major).is_some() => Ok(Some(major)),
-        _ if text.parse::<f32>().is_ok() => Err(OpenError::Version { found: text }),
-        _ => Ok(None),
-    }
-}
-
-pub(crate) fn read_control(source: &dyn Source) -> Result<ControlState, OpenError> {
-    let bytes = match read_all(source, CONTROL_FILE, FILE_BYTES as u64 * 2) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind == SourceErrorKind::NotFound => {
-            return match Presence::of_directory(source, "base") {
-                Presence::There(_) | Presence::Unreadable(_) => {
-                    Ok(ControlState::Unreadable(error.to_string()))
-                }
-                Presence::Missing => Err(OpenError::NoCluster {
-                    missing: "global/pg_control",
-                }),
-            };
-        }
-        Err(error) => return Ok(ControlState::Unreadable(error.to_string())),
-    };
-    match ControlFile::parse(&bytes) {
-        Ok(control) if control.crc_is_right() => Ok(ControlState::Right(control)),
-        Ok(control) => Ok(ControlState::WrongCrc(control)),
-        Err(ControlFault::BigEndian) => Err(OpenError::ByteOrder),
-        Err(fault) => Ok(ControlState::Fault(fault)),
-    }
-}
-
-/// A build with longer or shorter names is legal, and every catalog looks different there. Lengths
-/// that no build has are left to the checks.
-fn refuse_other_names(control: &ControlState) -> Result<(), OpenError> {
-    let bytes = control.trusted().map(|control| control.name_data_len);
-    let other = bytes
-        .filter(|bytes| *bytes != 64 && (16..=8192).contains(bytes) && bytes.is_multiple_of(4));
-    other.map_or(Ok(()), |bytes| Err(OpenError::NameLength { bytes }))
-}
-
-/// A right control file decides; without one, `PG_VERSION` does.
-fn choose_layout(major: Option<u16>, control: &ControlState) -> Result<&'static Layout, OpenError> {
-    let by_version = major.and_then(Layout::of_major);
-    let by_control = control
-        .trusted()
-        .and_then(|control| Layout::of_catalog_version(control.catalog_version_no));
-    if let (Some(version), Some(control)) = (by_version, by_control)
-        && version.major != control.major
-    {
-        let why = format!(
-            "PG_VERSION says {} and the control file {}: one of them is from another cluster",
-            version.major, control.major
-        );
-        return Err(OpenError::Contradiction { why });
-    }
-    by_control.or(by_version).ok_or_else(|| OpenError::Version {
-        found: "an unknown version: PG_VERSION and the control file are both unreadable".into(),
-    })
 }

@@ -4,9 +4,6 @@
 
 use pgclinic_format::Oid;
 
-use crate::columns::ColumnNames;
-use crate::heap_scan::RawRow;
-
 /// Who orders text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CollationProvider {
@@ -23,7 +20,7 @@ pub enum CollationProvider {
 }
 
 impl CollationProvider {
-    fn from_letter(letter: u8) -> Self {
+    pub(crate) fn from_letter(letter: u8) -> Self {
         match letter {
             b'd' => CollationProvider::Default,
             b'c' => CollationProvider::Libc,
@@ -84,26 +81,6 @@ pub enum CollationVersion {
 pub(crate) const DEFAULT_COLLATION: Oid = 100;
 
 impl Collation {
-    /// From a row of `pg_collation`; the columns moved between majors.
-    pub(crate) fn of_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<Collation> {
-        let provider = CollationProvider::from_letter(row.u8(names.index("collprovider"))?);
-        let libc = words(names, row, "collcollate");
-        let other = words(names, row, "colllocale").or_else(|| words(names, row, "colliculocale"));
-        Some(Collation {
-            oid: row.u32(names.index("oid"))?,
-            name: row.name(names.index("collname"))?,
-            deterministic: row.bool(names.index("collisdeterministic"))?,
-            locale: if provider == CollationProvider::Libc {
-                libc
-            } else {
-                other.or(libc)
-            },
-            version: words(names, row, "collversion"),
-            has_rules: row.bytes(names.index("collicurules")).is_some(),
-            provider,
-        })
-    }
-
     /// Whether its order may be another one on a machine with these libraries.
     pub fn version_on(&self, machine: &MachineCollations) -> CollationVersion {
         let here = match self.provider {
@@ -151,36 +128,6 @@ impl Collation {
             CollationProvider::Icu => root(recorded) == root(here),
             _ => recorded == here,
         }
-    }
-
-    /// The database's own one, from its row of `pg_database`.
-    pub(crate) fn of_database(names: &ColumnNames, row: &RawRow<'_>) -> Option<Collation> {
-        let letter = row.u8(names.index("datlocprovider")).unwrap_or(b'c');
-        let provider = CollationProvider::from_letter(letter);
-        let libc = words(names, row, "datcollate");
-        let other = words(names, row, "datlocale").or_else(|| words(names, row, "daticulocale"));
-        Some(Collation {
-            oid: DEFAULT_COLLATION,
-            name: "default".into(),
-            deterministic: true,
-            locale: if provider == CollationProvider::Libc {
-                libc
-            } else {
-                other
-            },
-            version: words(names, row, "datcollversion"),
-            has_rules: row.bytes(names.index("daticurules")).is_some(),
-            provider,
-        })
-    }
-}
-
-/// A column that is a `name` in some majors and a `text` in others.
-fn words(names: &ColumnNames, row: &RawRow<'_>, column: &str) -> Option<String> {
-    let index = names.index(column);
-    match names.layouts.get(index)?.attlen {
-        -1 => row.text(index),
-        _ => row.name(index),
     }
 }
 

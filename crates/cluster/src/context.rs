@@ -9,6 +9,7 @@ use pgclinic_source::Source;
 use crate::build::Build;
 use crate::catalog::Catalog;
 use crate::cluster::Cluster;
+use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::places::kind_of;
 use crate::relation::{Persistence, Relation};
@@ -99,9 +100,9 @@ impl<'a> ForkContext<'a> {
         self.cluster.is_some_and(Cluster::needs_recovery)
     }
 
-    /// What its files say of each other proves nothing: replay is due, or a part of them is not there.
-    pub fn may_disagree(&self) -> bool {
-        self.replay_is_due() || self.cluster.is_some_and(|cluster| cluster.is_partial)
+    /// Whether these can contradict each other. A file without a cluster has no state that would forbid it.
+    pub fn may_compare(&self, what: Comparison) -> bool {
+        self.cluster.is_none_or(|cluster| cluster.may_compare(what))
     }
 
     /// A server is at work on the cluster, and known to be.

@@ -17,6 +17,8 @@ pub enum OpenError {
         /// What `PG_VERSION` or the control file says.
         found: String,
     },
+    /// Files of a cluster, of which a part is not there, and nothing of the rest tells the major.
+    UnknownMajor,
     /// Big-endian.
     ByteOrder,
     /// Built with options that decide where names end.
@@ -48,6 +50,9 @@ impl fmt::Display for OpenError {
             }
             OpenError::Version { found } => {
                 write!(f, "this cluster is of version {found}; PostgreSQL 13 to 18 can be read")
+            }
+            OpenError::UnknownMajor => {
+                f.write_str("nothing that is there tells the version of PostgreSQL: neither PG_VERSION nor the control file, a database or WAL")
             }
             OpenError::ByteOrder => {
                 f.write_str("this cluster was written by a big-endian machine; only little-endian clusters can be read")

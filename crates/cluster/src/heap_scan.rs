@@ -12,6 +12,7 @@ use pgclinic_format::{
 };
 
 use crate::cluster::Cluster;
+use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::row_places::RowPlaces;
 use crate::visibility::{RowState, Visibility};
@@ -138,7 +139,7 @@ impl<'a> HeapScan<'a> {
     /// The same with a list of where rows stand, for entries of indexes to be compared with. While a server runs nothing is: a page
     /// of zeros on disk may have its rows in memory.
     pub(crate) fn noting_places(self) -> Self {
-        let is_at_rest = !self.cluster.is_running();
+        let is_at_rest = self.cluster.may_compare(Comparison::PagesOfOnePass);
         HeapScan {
             places: is_at_rest.then(RowPlaces::default),
             ..self

@@ -82,7 +82,8 @@ impl<'a> Inventory<'a> {
     /// relation; otherwise a missing or nameless file proves nothing.
     pub fn comparable(cx: &'a DatabaseContext<'a>) -> Option<Self> {
         let remade = is_remade(cx.cluster, cx.catalog.database);
-        (cx.cluster.is_settled() && catalogs_are_sure(cx) && !remade).then(|| Inventory::new(cx))
+        (cx.cluster.may_compare(Comparison::FilesWithCatalogs) && catalogs_are_sure(cx) && !remade)
+            .then(|| Inventory::new(cx))
     }
 
     /// Every relation that has files of its own for as long as it lives.

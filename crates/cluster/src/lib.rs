@@ -1,11 +1,13 @@
 //! Names and meaning for the bytes of a cluster, all read from its files.
 //!
-//! [`Cluster::open`] reads version, control file and databases; [`Cluster::catalog`] reads one
-//! database's relations, columns and types; [`Cluster::files`] lists what lies on disk. What
-//! cannot be read becomes a [`Trouble`], and the rest is used.
+//! [`Cluster::open`] takes [`OpenOptions`], or a source where nothing else is to be said, and reads version, control file and
+//! databases; [`Cluster::catalog`] reads one database's relations, columns and types; [`Cluster::files`] lists what lies on disk.
+//! What cannot be read becomes a [`Trouble`], and the rest is used. In what [`State`] the files are decides what of them may be
+//! compared: [`Cluster::may_compare`].
 #![forbid(unsafe_code)]
 
 mod access_methods;
+mod backup;
 mod block_set;
 mod btree_leaves;
 mod build;
@@ -15,35 +17,43 @@ mod chain;
 mod charset;
 mod cluster;
 mod collation;
+mod collation_rows;
 mod collator;
 mod columns;
+mod comparison;
 mod context;
+mod control_state;
+mod database;
+mod databases;
 mod error;
 mod file_name;
 mod files;
 mod heap_scan;
 mod index;
+mod index_rows;
 pub mod inventory;
 mod live_limits;
 mod lost_rows;
-mod manifest;
 mod multixact;
+mod open;
 mod order;
 mod page_method;
-mod part;
 mod pieces;
 mod places;
 mod read_again;
+mod refresh;
 mod relation;
 mod row_places;
 pub mod selected;
 mod settings;
+mod state;
 pub mod status;
 mod target;
 mod toast_index;
 mod toast_reader;
 mod torn_pages;
 mod transaction_log;
+mod truncated;
 mod types;
 pub mod unknown_storage;
 pub mod unreachable;
@@ -52,27 +62,31 @@ pub mod wal;
 mod witness;
 mod words;
 
+pub use backup::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use block_set::BlockSet;
 pub use btree_leaves::{LeafWalk, Leaves, each_leaf};
 pub use build::Build;
 pub use catalog::{Catalog, SequenceBounds};
-pub use chain::Link;
 pub use charset::{Charset, Euc};
-pub use cluster::{CHECKPOINT_BYTES, Cluster, ControlState, Database, Recovered};
+pub use cluster::{CHECKPOINT_BYTES, Cluster, Link};
 pub use collation::{Collation, CollationProvider, CollationVersion, MachineCollations};
 pub use collator::Collator;
+pub use comparison::Comparison;
 pub use context::{DatabaseContext, ForkContext};
+pub use control_state::ControlState;
+pub use database::{Database, LostDatabase};
 pub use error::{OpenError, Trouble};
 pub use file_name::{RelationFileName, fork_path};
 pub use files::{ForkFiles, Home, Segment, read_block};
 pub use heap_scan::{HeapScan, RawRow};
 pub use index::{Index, OpClass};
 pub use live_limits::{LIVE_LIMITS, LiveLimits};
-pub use manifest::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use multixact::{Member, MemberStatus, MultiXacts};
+pub use open::OpenOptions;
 pub use pieces::{Piece, Pieces};
 pub use places::{file_place, fork_place, kind_of};
 pub use relation::{Column, ForeignMethod, Generated, Persistence, RelKind, Relation, quoted};
+pub use state::{Recovered, ReplayInMemory, State, StreamedFiles};
 pub use status::StatusFile;
 pub use target::target_of;
 pub use toast_index::{ChunkIndex, ChunkRun, RunCollector, RunGatherer};
@@ -80,5 +94,5 @@ pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Visibility};
-pub use witness::{LostColumn, LostDatabase, LostRelation};
+pub use witness::{LostColumn, LostRelation};
 pub use words::Words;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_format::Oid;
 
 use crate::catalog::{Catalog, Reader, is_gapless, sort_columns};
+use crate::comparison::Comparison;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
@@ -51,14 +52,18 @@ impl Reader<'_> {
 
     /// Of a cluster that was replayed in memory the indexes are those from before, and prove nothing by themselves.
     fn doubt_names(&mut self, found: &LostRelations, places: &RowPlaces) {
-        if !self.cluster.is_of_one_moment() {
+        if !self.cluster.may_compare(Comparison::CatalogsWithIndexes) {
             return;
         }
         let (lost, entries) = (found.relations.len(), found.entries_without_page);
         if lost > 0 {
             let why = format!("{lost} rows are lost, as its indexes and pg_attribute tell");
             self.trouble("pg_class", why);
-        } else if entries > 0 && !self.cluster.is_replayed() {
+        } else if entries > 0
+            && self
+                .cluster
+                .may_compare(Comparison::CatalogsWithOlderIndexes)
+        {
             let why = format!("{entries} entries of its indexes lead to pages that are lost");
             self.trouble("pg_class", why);
         }
@@ -108,13 +113,17 @@ impl Reader<'_> {
     }
 
     fn doubt_columns(&mut self, relations: usize, entries: u64) {
-        if !self.cluster.is_of_one_moment() {
+        if !self.cluster.may_compare(Comparison::CatalogsWithIndexes) {
             return;
         }
         if relations > 0 {
             let why = format!("it does not have all columns of {relations} relations");
             self.trouble("pg_attribute", why);
-        } else if entries > 0 && !self.cluster.is_replayed() {
+        } else if entries > 0
+            && self
+                .cluster
+                .may_compare(Comparison::CatalogsWithOlderIndexes)
+        {
             let why = format!("{entries} entries of an index lead to pages that are lost");
             self.trouble("pg_attribute", why);
         }

@@ -8,7 +8,6 @@ use pgclinic_format::Oid;
 use pgclinic_format::datum::{Field, TypeInfo, TypeKind};
 use pgclinic_format::oid::{PG_ENUM, PG_RANGE, PG_TYPE};
 
-use crate::catalog::Catalog;
 use crate::columns::ColumnNames;
 use crate::heap_scan::RawRow;
 use crate::relation::Relation;
@@ -60,6 +59,7 @@ pub(crate) struct TypeRows {
 struct Way<'a> {
     depth: u8,
     parts: &'a Cell<u32>,
+    relations: &'a BTreeMap<Oid, Relation>,
 }
 
 impl Way<'_> {
@@ -174,22 +174,22 @@ fn label_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<LabelRow> {
     })
 }
 
-impl Catalog {
-    /// The type with this OID: from the catalogs, else built in, else of unknown make.
-    pub fn type_info(&self, oid: Oid) -> Arc<TypeInfo> {
-        Arc::new(self.type_to_depth(
-            oid,
-            Way {
-                depth: 0,
-                parts: &Cell::new(0),
-            },
-        ))
+impl TypeRows {
+    /// The type with this OID: from the catalogs, else built in, else of unknown make. The fields of a composite type are the columns of
+    /// its relation.
+    pub(crate) fn info(&self, oid: Oid, relations: &BTreeMap<Oid, Relation>) -> Arc<TypeInfo> {
+        let way = Way {
+            depth: 0,
+            parts: &Cell::new(0),
+            relations,
+        };
+        Arc::new(self.type_to_depth(oid, way))
     }
 
     fn type_to_depth(&self, oid: Oid, way: Way<'_>) -> TypeInfo {
         way.parts.set(way.parts.get().saturating_add(1));
         let built_in = pgclinic_format::datum::builtin(oid);
-        let Some(row) = self.types.types.get(&oid) else {
+        let Some(row) = self.types.get(&oid) else {
             return built_in.unwrap_or_else(|| unknown(oid));
         };
         if let Some(info) = built_in {
@@ -213,7 +213,7 @@ impl Catalog {
 
     fn kind_of(&self, oid: Oid, row: &TypeRow, way: Way<'_>) -> TypeKind {
         let inner = |oid| Arc::new(self.type_to_depth(oid, way));
-        let subtype = || self.types.range(oid).map(|row| row.subtype);
+        let subtype = || self.range(oid).map(|row| row.subtype);
         match row.typtype {
             // A base type may have elements for subscripts without being an array.
             b'b' if row.element != 0 && row.len == -1 && row.output == ARRAY_OUT => {
@@ -221,7 +221,7 @@ impl Catalog {
             }
             b'b' => TypeKind::Base,
             b'd' => TypeKind::Domain(inner(row.base)),
-            b'e' => TypeKind::Enum(self.types.labels.get(&oid).cloned().unwrap_or_default()),
+            b'e' => TypeKind::Enum(self.labels.get(&oid).cloned().unwrap_or_default()),
             b'r' => subtype().map_or(TypeKind::Unknown, |subtype| TypeKind::Range(inner(subtype))),
             b'm' => subtype().map_or(TypeKind::Unknown, |subtype| {
                 TypeKind::Multirange(inner(subtype))
@@ -234,7 +234,7 @@ impl Catalog {
     }
 
     fn fields_of(&self, relation: Oid, way: Way<'_>) -> Option<Vec<Field>> {
-        let columns = self.relations.get(&relation)?.columns.as_ref()?;
+        let columns = way.relations.get(&relation)?.columns.as_ref()?;
         let fields = columns.iter().map(|column| {
             let ty = if column.dropped {
                 dropped(column)

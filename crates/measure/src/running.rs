@@ -17,7 +17,7 @@ use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEn
 
 use super::job::Job;
 use super::pass;
-use super::run::{self, MeasureOptions};
+use super::run::{MeasureOptions, self};
 
 /// The part of the memory that recovery may take to find names: one in so many.
 const NAMES_SHARE: u64 = 4;

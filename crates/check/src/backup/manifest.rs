@@ -1,6 +1,6 @@
 //! The manifest of a base backup cannot be used, or belongs to another backup.
 
-use pgclinic_cluster::{Cluster, MANIFEST, ManifestState, file_place};
+use pgclinic_cluster::{Cluster, Comparison, MANIFEST, ManifestState, file_place};
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_model::Rule;
@@ -104,7 +104,7 @@ fn tell_gaps(cluster: &Cluster, manifest: &BackupManifest, out: &mut Findings) {
             inherent: false,
         });
     }
-    if cluster.wal_is_elsewhere {
+    if !cluster.may_compare(Comparison::ManifestWithWal) {
         return;
     }
     let here = cluster.replay().map(|replay| replay.end.record);

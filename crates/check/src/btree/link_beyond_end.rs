@@ -2,6 +2,7 @@
 //!
 //! Truth: `src/include/access/nbtree.h`, `src/backend/access/nbtree/README`.
 
+use pgclinic_cluster::Comparison;
 use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
@@ -28,7 +29,7 @@ impl PageCheck for BtreeLinkBeyondEnd {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let may_disagree = cx.fork.may_disagree();
+        let may_disagree = !cx.fork.may_compare(Comparison::PagesOfFork);
         if cx.fork.method != Some(AccessMethod::Btree) || page.is_new() || may_disagree {
             return;
         }

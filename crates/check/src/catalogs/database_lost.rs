@@ -1,7 +1,7 @@
 //! A database whose row in `pg_database` is lost.
 
 use pgclinic_cluster::inventory::is_remade;
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level};
 
@@ -28,7 +28,7 @@ impl ClusterCheck for DatabaseLost {
     }
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
-        if !cluster.is_settled() {
+        if !cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let proven = cluster.lost_databases.iter();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_cluster::{Cluster, Home, fork_path};
+use pgclinic_cluster::{Cluster, Comparison, Home, fork_path};
 use pgclinic_format::relation_map::MAGIC;
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_model::Rule;
@@ -128,7 +128,7 @@ fn nonsense(map: &RelationMap, home: &Home) -> Vec<String> {
 }
 
 fn lost_files(cluster: &Cluster, map: &RelationMap, home: &Home) -> Vec<String> {
-    if !cluster.is_settled() {
+    if !cluster.may_compare(Comparison::FilesWithCatalogs) {
         return Vec::new();
     }
     let lost = |(catalog, filenode): &(Oid, Oid)| {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::inventory::catalogs_are_sure;
+use pgclinic_cluster::Comparison;
 use pgclinic_cluster::{
     Catalog, Column, DatabaseContext, ForkFiles, HeapScan, RawRow, RelKind, Relation, fork_place,
 };
@@ -15,7 +16,7 @@ use crate::findings::{Draft, Findings};
 
 /// Rows of catalogs can be held against each other; a catalog that stands in the way is told.
 pub(crate) fn catalogs_are_comparable(cx: &DatabaseContext<'_>, out: &mut Findings) -> bool {
-    if !cx.cluster.is_settled() {
+    if !cx.cluster.may_compare(Comparison::FilesWithCatalogs) {
         return false;
     }
     let sure = catalogs_are_sure(cx);

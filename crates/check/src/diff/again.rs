@@ -9,9 +9,7 @@ use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
-use pgclinic_scan::live::{
-    FreshView, LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again,
-};
+use pgclinic_scan::live::{FreshView, LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again};
 
 use crate::diff::judge::{Judge, Side, sides};
 use crate::diff::pairs::{Names, Pair};

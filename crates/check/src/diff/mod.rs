@@ -17,14 +17,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use pgclinic_cluster::{Cluster, selected, target_of};
-use pgclinic_model::document::{
-    Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Soundness,
-    Tool,
-};
-use pgclinic_model::{Progress, Selection};
-
 use judge::{Side, on_its_timeline, sides};
+use pgclinic_cluster::{Cluster, selected, target_of};
+use pgclinic_model::document::{Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Soundness, Tool};
+use pgclinic_model::{Progress, Selection};
 use pgclinic_scan::live::{FreshView, LiveServer};
 use position::Position;
 use timelines::Kinship;

@@ -1,7 +1,7 @@
 //! A catalog without which nothing has a name has no pages.
 
 use pgclinic_cluster::inventory::default_home;
-use pgclinic_cluster::{Cluster, Database, DatabaseContext};
+use pgclinic_cluster::{Cluster, Comparison, Database, DatabaseContext};
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
@@ -37,7 +37,9 @@ impl DatabaseCheck for EmptyCatalog {
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let (cluster, oid) = (database.cluster, database.catalog.database);
-        if !cluster.is_settled() || !(oid == 0 || lives(cluster.databases.get(&oid), cluster)) {
+        if !cluster.may_compare(Comparison::FilesWithCatalogs)
+            || !(oid == 0 || lives(cluster.databases.get(&oid), cluster))
+        {
             return;
         }
         let Some(home) = default_home(cluster, oid) else {

@@ -1,7 +1,7 @@
 //! Pages behind the place where the server takes the relation to end.
 
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
-use pgclinic_cluster::{DatabaseContext, Segment};
+use pgclinic_cluster::{Comparison, DatabaseContext, Segment};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
@@ -24,7 +24,7 @@ impl DatabaseCheck for ExtraSegment {
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
-        if !database.cluster.is_settled() {
+        if !database.cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let full = database.cluster.build.segment_bytes;

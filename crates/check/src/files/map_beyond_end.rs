@@ -1,7 +1,7 @@
 //! The visibility map says something about pages behind the end of the table.
 
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
-use pgclinic_cluster::{Build, DatabaseContext, ForkFiles, read_block};
+use pgclinic_cluster::{Build, Comparison, DatabaseContext, ForkFiles, read_block};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_model::Rule;
@@ -27,7 +27,7 @@ impl DatabaseCheck for MapBeyondEnd {
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
-        if !database.cluster.is_settled() {
+        if !database.cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let inventory = Inventory::new(database);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::inventory::{Inventory, default_home, directory_of, filled_home, is_remade};
-use pgclinic_cluster::{Database, DatabaseContext};
+use pgclinic_cluster::{Comparison, Database, DatabaseContext};
 use pgclinic_format::Oid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, Place};
@@ -34,7 +34,7 @@ impl DatabaseCheck for MissingDatabaseFolder {
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let cluster = database.cluster;
-        if !cluster.is_settled() {
+        if !cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let oid = database.catalog.database;

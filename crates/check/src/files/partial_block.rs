@@ -1,7 +1,7 @@
 //! A relation file whose length is no multiple of the block size.
 
-use pgclinic_cluster::DatabaseContext;
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
+use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
 
@@ -46,7 +46,8 @@ impl DatabaseCheck for PartialBlock {
                     segment.len,
                     segment.len / block_size
                 );
-                let half_written = Some(segment.number) == last && !database.cluster.is_settled();
+                let half_written = Some(segment.number) == last
+                    && !database.cluster.may_compare(Comparison::FilesWithCatalogs);
                 let severity = match half_written || is_orphan(database, files) {
                     true => Severity::Note,
                     false => Severity::Damage,

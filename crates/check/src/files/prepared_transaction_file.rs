@@ -1,6 +1,6 @@
 //! The file of a prepared transaction that the server will not read.
 
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::two_phase::TwoPhaseFault;
 use pgclinic_format::{TwoPhase, Xid};
 use pgclinic_model::document::{Kind, Level, NotChecked};
@@ -44,7 +44,7 @@ impl ClusterCheck for PreparedTransactionFile {
             let Some((message, words)) = fault(&bytes, xid, cluster.layout.major, &path) else {
                 continue;
             };
-            let settled = cluster.is_settled();
+            let settled = cluster.may_compare(Comparison::FilesWithCatalogs);
             let draft = Draft::new(&PREPARED_TRANSACTION_FILE, message)
                 .fact("transaction", xid.0)
                 .place(file_place(path, Kind::File));

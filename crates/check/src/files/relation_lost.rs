@@ -1,7 +1,7 @@
 //! A relation whose row in `pg_class` is lost.
 
 use pgclinic_cluster::inventory::{default_home, is_remade};
-use pgclinic_cluster::{DatabaseContext, ForkFiles, LostRelation, RelKind, fork_place, kind_of};
+use pgclinic_cluster::{Comparison, DatabaseContext, ForkFiles, LostRelation, RelKind, fork_place, kind_of};
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_format::types::FIRST_NORMAL_OID;
@@ -36,7 +36,8 @@ impl DatabaseCheck for RelationLost {
         let is_dropped = known.is_some_and(|known| known.invalid);
         // Shared relations have their row in every database, and are reported there.
         let is_shared = catalog.database == 0;
-        let is_comparable = cluster.is_settled() && !is_remade(cluster, catalog.database);
+        let is_comparable = cluster.may_compare(Comparison::FilesWithCatalogs)
+            && !is_remade(cluster, catalog.database);
         if is_shared || is_dropped || !is_comparable {
             return;
         }

@@ -1,7 +1,7 @@
 //! A segment that is not full although later ones hold pages.
 
-use pgclinic_cluster::DatabaseContext;
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
+use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
@@ -24,7 +24,7 @@ impl DatabaseCheck for ShortSegment {
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
-        if !database.cluster.is_settled() {
+        if !database.cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
         let full = database.cluster.build.segment_bytes;

@@ -2,8 +2,8 @@
 //!
 //! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
 
-use pgclinic_cluster::DatabaseContext;
 use pgclinic_cluster::inventory::filled_home;
+use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Kind, Level, NotChecked, Place};
 use pgclinic_source::{SourceErrorKind, read_all};
@@ -80,7 +80,9 @@ fn folder_to_look_in(cx: &DatabaseContext<'_>) -> Option<String> {
         return Some(String::new());
     }
     let known = cx.cluster.databases.get(&oid)?;
-    let lives = known.name.is_some() && !known.invalid && cx.cluster.is_settled();
+    let lives = known.name.is_some()
+        && !known.invalid
+        && cx.cluster.may_compare(Comparison::FilesWithCatalogs);
     let home = filled_home(cx).filter(|_| lives)?;
     Some(format!("{}/", home.folder))
 }

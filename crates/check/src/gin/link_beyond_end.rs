@@ -2,6 +2,7 @@
 //!
 //! Truth: `src/include/access/ginblock.h`.
 
+use pgclinic_cluster::Comparison;
 use pgclinic_format::gin::{DATA_AT, Meta, PageKind, Posting, PostingItem, posting_items};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
@@ -31,7 +32,7 @@ impl PageCheck for GinLinkBeyondEnd {
         let Some((opaque, kind)) = gin_page(page, cx) else {
             return;
         };
-        if kind == PageKind::Deleted || cx.fork.may_disagree() {
+        if kind == PageKind::Deleted || !cx.fork.may_compare(Comparison::PagesOfFork) {
             return;
         }
         let special = usize::from(page.pd_special());

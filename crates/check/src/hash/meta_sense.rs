@@ -3,6 +3,7 @@
 //! Truth: `HashMetaPageData` in `src/include/access/hash.h`, `_hash_init_metabuffer` in
 //! `src/backend/access/hash/hashpage.c`.
 
+use pgclinic_cluster::Comparison;
 use pgclinic_format::Page;
 use pgclinic_format::hash::{self, BUCKET_MAX, Meta, SPLITPOINTS_MAX};
 use pgclinic_format::index_page::AccessMethod;
@@ -34,8 +35,8 @@ impl PageCheck for HashMetaSense {
             return;
         };
         // Where replay is due, the file may be longer or shorter than this page knows.
-        let blocks =
-            (cx.fork.limits.is_some() && !cx.fork.may_disagree()).then_some(cx.fork.blocks);
+        let blocks = (cx.fork.limits.is_some() && cx.fork.may_compare(Comparison::PagesOfFork))
+            .then_some(cx.fork.blocks);
         for fault in faults(meta, page.len(), blocks) {
             let (start, end) = fault.bytes;
             out.add(Draft::new(&HASH_META_SENSE, fault.words).bytes(start, end));

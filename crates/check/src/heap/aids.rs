@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles};
+use pgclinic_cluster::{Catalog, Cluster, Comparison, ForkFiles};
 
 use crate::heap::stored_values::StoredValues;
 use crate::heap::visibility_bits::VisibilityBits;
@@ -19,8 +19,7 @@ impl<'a> HeapAids<'a> {
     /// For the main fork of a heap, with its visibility map if it has one. What compares the two is
     /// left out in a cluster that needs recovery, since they reach the disk apart, and in one that is not whole.
     pub fn new(cluster: &'a Cluster, catalog: &'a Catalog, map: Option<&'a ForkFiles>) -> Self {
-        let disagree = cluster.needs_recovery() || cluster.is_partial;
-        let settled = cluster.control.trusted().is_some() && !disagree;
+        let settled = cluster.may_compare(Comparison::ForksOfRelation);
         let bits = |files| {
             let summed = cluster.checksums() == Some(true);
             VisibilityBits::new(cluster.source().as_ref(), files, cluster.build, summed)

@@ -18,7 +18,10 @@ mod sieve;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, RelationFileName};
+use pgclinic_cluster::{
+    Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, OpenOptions, RelationFileName,
+    StreamedFiles,
+};
 use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::{BlockNo, Layout, Oid, StatusLog, oid};
 use pgclinic_model::Progress;
@@ -228,22 +231,24 @@ impl Flight {
         cluster.build == self.shape.build && (!guessed || (told && self.suspects_lost == 0))
     }
 
-    /// What all of it says; nothing where it turns out that pages were looked at in a wrong way. `adjust` is told the cluster
-    /// before it is looked at.
+    /// What all of it says; nothing where it turns out that pages were looked at in a wrong way. `adjust` says what
+    /// else is known of the files.
     pub fn judge(
-        self,
+        mut self,
         passed: Passed,
         options: &CheckOptions,
         progress: &dyn Progress,
-        adjust: impl FnOnce(&mut Cluster),
+        adjust: impl FnOnce(OpenOptions) -> OpenOptions,
     ) -> Result<Option<CheckDocument>, OpenError> {
-        let mut cluster = Cluster::open(Arc::new(passed))?;
+        let files = StreamedFiles {
+            checksums: std::mem::take(&mut self.sums),
+            is_partial: !self.is_whole,
+        };
+        let opening = OpenOptions::of(Arc::new(passed)).streamed(files);
+        let cluster = Cluster::open(adjust(opening))?;
         if !self.was_right(&cluster) {
             return Ok(None);
         }
-        cluster.known_sums = Some(self.sums);
-        cluster.is_partial = !self.is_whole;
-        adjust(&mut cluster);
         let options = CheckOptions {
             level: Level::Pages,
             ..options.clone()

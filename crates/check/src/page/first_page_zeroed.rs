@@ -1,6 +1,6 @@
 //! Block 0 of an index or a sequence is all zero.
 
-use pgclinic_cluster::{RelKind, Relation};
+use pgclinic_cluster::{Comparison, RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
 use pgclinic_model::Rule;
@@ -37,7 +37,7 @@ impl PageCheck for FirstPageZeroed {
             return;
         };
         // What replay or the server's memory still writes may be this page.
-        let is_settled = !cx.fork.may_disagree() && !cx.fork.is_running();
+        let is_settled = cx.fork.may_compare(Comparison::PagesOfFork) && !cx.fork.is_running();
         let has_pages = matches!(cx.fork.fork(), Fork::Main | Fork::Init);
         if !is_settled || !has_pages || !must_begin_with_a_page(relation) {
             return;

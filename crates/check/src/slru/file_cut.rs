@@ -1,7 +1,7 @@
 //! A file of a status log is shorter than its numbers demand, or has a length that no server gives.
 
 use pgclinic_cluster::status::{gaps, status_limits};
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 use pgclinic_model::document::{Kind, Level};
@@ -63,7 +63,7 @@ impl ClusterCheck for StatusFileCut {
 fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
     let page_bytes = u64::from(cluster.build.block_size);
     let known = cluster.control.trusted().is_some();
-    let severity = match log.is_kept() && cluster.is_settled() {
+    let severity = match log.is_kept() && cluster.may_compare(Comparison::FilesWithCatalogs) {
         true => Severity::Damage,
         false => Severity::Note,
     };

@@ -1,7 +1,7 @@
 //! Where WAL breaks though it must not: one list for the rules that each tell a part of it.
 
 use pgclinic_cluster::wal::{CheckpointState, Recovery, StartKind, Stop};
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::Lsn;
 use pgclinic_format::wal::{EndReason, WalEnd};
 use pgclinic_model::document::{Kind, Place};
@@ -123,7 +123,8 @@ pub(crate) fn in_recovery(cluster: &Cluster) -> Option<Break> {
         severity,
         meaning,
     };
-    (!cluster.wal_has_grown()).then_some(found)
+    let compared = cluster.may_compare(Comparison::AnythingWithWalEnd);
+    compared.then_some(found)
 }
 
 /// Breaks in WAL that is older than what recovery needs, if the checkpoint is where it must be:
@@ -140,7 +141,7 @@ pub(crate) fn in_older(cluster: &Cluster) -> Vec<Break> {
     let Some(older) = cluster.older_wal().filter(|_| known) else {
         return Vec::new();
     };
-    if older.breaks.is_empty() || cluster.wal_has_grown() {
+    if older.breaks.is_empty() || !cluster.may_compare(Comparison::AnythingWithWalEnd) {
         return Vec::new();
     }
     let meaning = "this cluster does not need it any more, but standbys and archives that still wait for it do";

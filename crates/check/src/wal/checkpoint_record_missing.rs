@@ -1,7 +1,7 @@
 //! The control file names a checkpoint record that is not there.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, StartKind};
+use pgclinic_cluster::{Cluster, Comparison};
 use pgclinic_model::document::Level;
 use pgclinic_model::{Rule, Severity};
 
@@ -77,7 +77,7 @@ impl ClusterCheck for CheckpointRecordMissing {
                 )
             }
         };
-        if cluster.needs_recovery() && cluster.control_has_moved() {
+        if !cluster.may_compare(Comparison::ControlFileWithWal) {
             return;
         }
         let draft = Draft::new(&CHECKPOINT_RECORD_MISSING, message).place(place_of(recovery, at));

@@ -107,7 +107,7 @@ fn sum_now(
     if let Some(sum) = books.sums.remove(path) {
         return Ok(sum);
     }
-    let Some(known) = &cluster.known_sums else {
+    let Some(known) = cluster.streamed_checksums() else {
         let sum = sum_of(cluster, path, algorithm).map_err(Unsummed::Unreadable)?;
         books.file(cluster, path);
         return Ok(sum);

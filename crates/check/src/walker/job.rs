@@ -1,9 +1,7 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
 use pgclinic_cluster::inventory::is_orphan;
-use pgclinic_cluster::{
-    CHECKPOINT_BYTES, DatabaseContext, ForkContext, ForkFiles, Persistence, Relation, selected,
-};
+use pgclinic_cluster::{CHECKPOINT_BYTES, Comparison, DatabaseContext, ForkContext, ForkFiles, Persistence, Relation, selected};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::document::{Kind, Level, NotChecked};
@@ -20,10 +18,8 @@ const NO_COLUMNS: &str = "pg_attribute does not give all of them";
 
 /// Limits of a cluster that was shut down in good order.
 pub(crate) fn limits_of(cluster: &pgclinic_cluster::Cluster) -> Option<Limits> {
-    let control = cluster
-        .control
-        .trusted()
-        .filter(|_| !cluster.needs_recovery())?;
+    let compared = cluster.may_compare(Comparison::NumbersWithCheckpoint);
+    let control = cluster.control.trusted().filter(|_| compared)?;
     let checkpoint = &control.checkpoint;
     Some(Limits {
         next_xid: checkpoint.next_xid(),

@@ -1,6 +1,6 @@
 //! One page: checksum, quick look, checks, and the findings with root and followers.
 
-use pgclinic_cluster::fork_place;
+use pgclinic_cluster::{Comparison, fork_place};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
 use pgclinic_format::{BlockNo, Fork, Lsn, Page};
@@ -122,7 +122,8 @@ impl<'a> Looker<'a> {
     /// Walks along the levels of a tree will ask for the faces of its leaves.
     pub(crate) fn wants_faces(&self) -> bool {
         // Comparisons wait until the server has stopped.
-        let compared = self.fork.level >= Level::Structure && !self.fork.is_running();
+        let of_one_moment = self.fork.may_compare(Comparison::PagesOfOnePass);
+        let compared = self.fork.level >= Level::Structure && of_one_moment;
         compared && self.fork.key_order.is_some()
     }
 

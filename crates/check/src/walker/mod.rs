@@ -131,7 +131,7 @@ pub fn check_cluster_on(
 ) -> CheckDocument {
     let mut books = course.books();
     // What was made since the last checkpoint has its names and columns in the WAL.
-    let replayed = match cluster.is_partial {
+    let replayed = match cluster.is_partial() {
         true => None,
         false => cluster.replayed_catalogs(&options.names_space()),
     };

@@ -1,6 +1,6 @@
 //! A cluster of which a part is known not to be there, as of an archive that was cut.
 //!
-//! What its files say of each other is not asked (`is_settled`, `may_disagree`). What is left are rules of single files that
+//! What its files say of each other is not asked (`Cluster::may_compare`). What is left are rules of single files that
 //! also speak where the file is missing or ends too early.
 
 use pgclinic_cluster::{Cluster, Trouble};
@@ -35,14 +35,14 @@ const OF_MISSING_BYTES: [&str; 14] = [
 
 /// Makes a note of what the missing part explains.
 pub(super) fn forgive(cluster: &Cluster, draft: &mut Draft) {
-    if cluster.is_partial && OF_MISSING_BYTES.contains(&draft.rule.name) {
+    if cluster.is_partial() && OF_MISSING_BYTES.contains(&draft.rule.name) {
         leave_to_the_whole(draft);
     }
 }
 
 /// Tells what is not looked at.
 pub(super) fn tell(cluster: &Cluster, books: &mut Books) {
-    if cluster.is_partial {
+    if cluster.is_partial() {
         books.not_checked(NotChecked {
             what: "pages, maps, catalogs, status files and relation files against each other"
                 .into(),

@@ -12,18 +12,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
-use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::unreachable::tell_relations;
+use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, Home, OpenError, selected};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
-use pgclinic_scan::live::{
-    CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook,
-    SuspectOf, ViewPosition, look_again, rounds,
-};
 use pgclinic_scan::LIVE_LIMITS;
+use pgclinic_scan::live::{CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook, SuspectOf, ViewPosition, look_again, rounds};
 use pgclinic_source::Presence;
 use pgclinic_spill::Budget;
 
@@ -33,12 +30,9 @@ use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::running_losses::SuspiciousTables;
-use crate::walker::{
-    CheckOptions, Course, FACES_SHARE, Spot, carry, catalogs, catalogs_at_once,
-    check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier,
-};
+use crate::walker::{CheckOptions, Course, FACES_SHARE, Spot, carry, catalogs, catalogs_at_once, check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier};
 
-/// Checks a cluster that was opened with [`Cluster::open_running`]. `elapsed_s` is left at 0: the clock is the caller's.
+/// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running). `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
     course: Course<'_>,
     cluster: &Cluster,
@@ -112,7 +106,7 @@ impl<'a> Rounds for Run<'a> {
                 opened()
             })));
         }
-        let now = cluster.reopened();
+        let now = cluster.refresh();
         let is_left = now.map_or(true, |now| self.is_anything_left(&now));
         match is_left || self.is_open() {
             true => newer(cluster, self.server, options).map(Some),
@@ -159,7 +153,7 @@ impl Run<'_> {
     }
 
     fn tell_what_is_left(&mut self) {
-        let now = self.cluster.reopened().ok();
+        let now = self.cluster.refresh().ok();
         if let Some(now) = now.filter(|now| self.is_anything_left(now)) {
             self.remember_what_is_left(&now);
             self.books.not_checked(NotChecked {

@@ -5,16 +5,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, Course, LiveServer, check_running};
+use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_source::{DataDirectory, Entry, Result, Source, SourceSpec};
-use pgclinic_testkit::{
-    Quiet, TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby,
-};
+use pgclinic_testkit::{Quiet, TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby};
 
 const PAGE: u64 = 8192;
 
@@ -87,7 +85,7 @@ fn check_reading(
         reader,
         reads: Mutex::new(0),
     };
-    let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let options = CheckOptions {
         level,
         threads: NonZeroUsize::MIN,

@@ -8,18 +8,13 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
-use pgclinic_check::{
-    CheckOptions, Course, LiveServer, RunState, Since, StateKeeper, check_cluster,
-    check_cluster_on, check_running,
-};
+use pgclinic_check::{CheckOptions, Course, LiveServer, RunState, Since, StateKeeper, check_cluster, check_cluster_on, check_running};
+use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::Lsn;
 use pgclinic_model::{CheckDocument, Level, Selection};
 use pgclinic_servers::{Checksums, Scratch, StartOptions};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
-use pgclinic_testkit::{
-    Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server,
-};
+use pgclinic_testkit::{Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server};
 
 /// Few enough that a database takes several rounds.
 const ROUND_BYTES: u64 = 1 << 20;
@@ -209,7 +204,7 @@ fn so_does_a_run_beside_a_server() {
     let file = file.expect("a table's file");
     file.write_all_at(&[7; 64], 8192 + 6000).expect("hurt");
     let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a folder");
-    let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let whole = goes_on_from_each_state(&cluster, &options());
     let place = &whole.findings.first().expect("damage").place;
     assert_eq!((place.path.as_str(), place.block), (path.as_str(), Some(1)));
@@ -231,7 +226,7 @@ fn a_state_from_before_a_server_was_started_or_stopped_is_refused() {
     let before = state_of(&stopped);
     let server = copy.start().expect("a server");
     let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a folder");
-    let running = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let running = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let beside = state_of(&running);
     drop(server);
     for (state, cluster, says) in [

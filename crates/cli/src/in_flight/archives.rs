@@ -63,7 +63,7 @@ pub(crate) fn check_archives(
         passed.append(MANIFEST, bytes)?;
     }
     fetch_catalogs(&mut flight, &mut passed, None);
-    let judged = flight.judge(passed, options, progress, |_| {});
+    let judged = flight.judge(passed, options, progress, std::convert::identity);
     let mut document = judged?;
     if let Some(document) = &mut document {
         document.target.kind = "tar-backup".into();

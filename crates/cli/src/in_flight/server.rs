@@ -2,25 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_check::CheckOptions;
 use pgclinic_check::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
+use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_rows::ServerSource;
-use pgclinic_servers::{
-    Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target,
-};
+use pgclinic_servers::{Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target};
 use pgclinic_source::tar::{Archives, TarStream};
-use pgclinic_source::{
-    Passed, Result as SourceResult, Source, SourceError, SourceErrorKind, read_all,
-};
+use pgclinic_source::{ Passed, Result as SourceResult, Source, SourceError, SourceErrorKind, read_all, };
 
-use super::suspects_max;
 use crate::exit::Failure;
 use crate::target::RealClock;
+use super::suspects_max;
 
 /// A server that sends nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -102,9 +98,8 @@ pub(crate) fn check_server(
         .iter()
         .map(|gap| format!("{}: {}", gap.what, gap.why))
         .collect();
-    let judged = flight.judge(passed, options, progress, |cluster| {
-        cluster.wal_is_elsewhere = true;
-    });
+    // The server has the WAL still that the backup needs.
+    let judged = flight.judge(passed, options, progress, OpenOptions::with_wal_elsewhere);
     let judged = judged.map_err(|error| Failure::new(format!("{error} ({})", told.join("; "))))?;
     let document = judged.ok_or_else(|| {
         Failure::new(

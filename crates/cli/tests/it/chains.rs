@@ -1,6 +1,6 @@
 //! Chains of incremental backups: put together as `pg_combinebackup` does, without writing anything.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_model::{CheckDocument, Severity};
 
 use crate::common;
@@ -149,7 +149,7 @@ fn open(links: &[&Path]) -> Cluster {
     let links = links
         .iter()
         .map(|link| (text(link).to_owned(), directory(link)));
-    Cluster::open_chain(links.collect()).expect("a chain")
+    Cluster::open(OpenOptions::chain(links.collect())).expect("a chain")
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! Truth: `vac_truncate_clog` in `src/backend/commands/vacuum.c`, `TruncateMultiXact` in
 //! `src/backend/access/transam/multixact.c`.
 
-use crate::{Cluster, Database};
+use crate::{Cluster, Comparison, Database};
 use pgclinic_source::Presence;
 
 /// Numbers of one kind that were given out and may still be asked for.
@@ -46,7 +46,7 @@ pub fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
         return None;
     }
     let checkpoint = &control.checkpoint;
-    let settled = cluster.is_settled();
+    let settled = cluster.may_compare(Comparison::FilesWithCatalogs);
     let next_xid = recovered
         .map_or(checkpoint.next_xid(), |after| after.next_xid)
         .0;

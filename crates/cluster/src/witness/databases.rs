@@ -9,23 +9,11 @@ use pgclinic_format::oid::{PG_DATABASE_DATNAME_INDEX, PG_DATABASE_OID_INDEX};
 use pgclinic_format::types::Tid;
 
 use super::entries::{NAME, WORD, each_entry};
-use crate::cluster::{Cluster, Database};
+use crate::cluster::Cluster;
+use crate::database::{Database, LostDatabase};
 use crate::files::Home;
 use crate::row_places::{PlaceState, RowPlaces};
 use crate::words::Words;
-
-/// A database whose row in `pg_database` is lost, and whose directory is there.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LostDatabase {
-    /// OID.
-    pub oid: Oid,
-    /// Its name, where the index by name still has it.
-    pub name: Option<String>,
-    /// Where its row stood.
-    pub row: Tid,
-    /// The page of its row could not be read: nobody knows whether the row is lost.
-    pub is_unread: bool,
-}
 
 /// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an interrupted `CREATE DATABASE`
 /// left: only both together prove a database.

@@ -8,7 +8,6 @@ mod relations;
 
 pub use columns::LostColumn;
 pub(crate) use columns::{Gap, column_of_indexes, lost_columns};
-pub use databases::LostDatabase;
 pub(crate) use databases::lost_databases;
 pub(crate) use entries::{entries_without_page, index_of_rows, schema_names};
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};

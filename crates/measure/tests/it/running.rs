@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_measure::{MeasureOptions, measure_cluster};
 use pgclinic_model::document::{MeasureDocument, MeasuredRelation};
 use pgclinic_model::{Glob, Progress, Selection};
@@ -46,7 +46,7 @@ fn started(major: u16) -> (TempCopy, Server) {
 /// `deeds` happen one a look, the first one first.
 fn measured(pgdata: &Path, session: Session, deeds: &[&'static str]) -> MeasureDocument {
     let source = DataDirectory::open_beside_a_server(pgdata).expect("a folder");
-    let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let options = MeasureOptions {
         threads: NonZeroUsize::MIN,
         selection: Selection {

@@ -11,7 +11,7 @@
 //! decides nothing.
 
 use pgclinic_cluster::{
-    Catalog, Cluster, Leaves, Persistence, Pieces, Relation, Visibility, each_leaf,
+    Catalog, Cluster, Comparison, Leaves, Persistence, Pieces, Relation, Visibility, each_leaf,
 };
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::index_page::AccessMethod;
@@ -106,10 +106,11 @@ impl Counts<'_> {
             return Err("dead versions were written too");
         }
         let is_unlogged = table.persistence == Persistence::Unlogged;
-        if is_unlogged && (self.cluster.is_replayed() || self.cluster.leaves_unlogged_out()) {
+        if is_unlogged && self.cluster.empties_unlogged() {
             return Err("it is unlogged, and its indexes are of another moment");
         }
-        if self.cluster.needs_recovery() && !self.cluster.is_replayed() {
+        let compared = Comparison::RowsWithEntriesOneByOne;
+        if !self.cluster.may_compare(compared) {
             return Err("the write-ahead log was not applied");
         }
         let rank = |relation: &&Relation| {

@@ -1,6 +1,6 @@
 //! Databases that `pg_database` names and of which no file is left.
 
-use pgclinic_cluster::{Cluster, Database, RelationFileName};
+use pgclinic_cluster::{Cluster, Comparison, Database, RelationFileName};
 use pgclinic_format::Oid;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_model::document::{LostDatabase, NotChecked};
@@ -22,7 +22,8 @@ impl DirectoryState {
     /// Of a database of a cluster on which no server is at work.
     pub(super) fn of(cluster: &Cluster, oid: Oid) -> Self {
         let named = cluster.databases.get(&oid);
-        let named = named.filter(|database| !database.invalid && !cluster.is_partial);
+        let compared = cluster.may_compare(Comparison::DatabasesWithDirectories);
+        let named = named.filter(|database| !database.invalid && compared);
         let Some((database, name)) = named.and_then(|own| Some((own, own.name.as_ref()?))) else {
             return DirectoryState::There;
         };

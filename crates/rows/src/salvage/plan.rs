@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles, Persistence, RelKind, Relation};
+use pgclinic_cluster::{
+    Catalog, Charset, Cluster, Comparison, ForkFiles, Persistence, RelKind, Relation,
+};
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_model::Selection;
@@ -10,7 +12,6 @@ use pgclinic_model::document::{ColumnAs, LossPlace, NotChecked, TableAccount};
 use pgclinic_source::Presence;
 
 use super::sampling::guessed_table;
-use super::witnesses::is_settled;
 use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
@@ -171,7 +172,7 @@ impl Plan {
                 }
                 let mut account = account_of(&table, cluster);
                 // Else the indexes are asked when the rows are written.
-                if !is_settled(cluster) {
+                if !cluster.may_compare(Comparison::SalvagedRowsWithEntries) {
                     lost_end(&table.files, relation, cluster, &mut account);
                 }
                 if left_out {

@@ -1,6 +1,6 @@
 //! What recovery would still bring, and what of it cannot be known.
 
-use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_cluster::{Cluster, Comparison, ControlState};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
 use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport};
@@ -51,7 +51,7 @@ const DIRECTORIES: [(&str, &str); 4] = [
 
 /// Those of them that are not there.
 pub(super) fn missing_directories(cluster: &Cluster) -> Vec<&'static str> {
-    if cluster.is_running() || cluster.is_partial {
+    if !cluster.may_compare(Comparison::DirectoriesWithLayout) {
         return Vec::new();
     }
     let is_missing = |path: &&str| {

@@ -19,16 +19,13 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
 use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
 
+use crate::shape::{MainForks, database_name};
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
 use super::lines::To;
 use super::plan::{Planned, not_salvaged};
-use super::{
-    Beside, BesideTables, Destination, FolderWork, Replaying, SalvageOptions, Turn, closed,
-    databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema,
-};
-use crate::shape::{MainForks, database_name};
+use super::{Beside, BesideTables, Destination, FolderWork, Replaying, SalvageOptions, Turn, closed, databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema};
 
 /// The word in the account.
 const SOURCE: &str = "running";

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::wal::{Fate, Replay};
 use pgclinic_cluster::{
-    BlockSet, Catalog, Cluster, ForkFiles, Leaves, Persistence, Relation, each_leaf, fork_path,
+    BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Relation, each_leaf,
+    fork_path,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
@@ -85,12 +86,6 @@ pub(super) struct Statement {
     damaged: u64,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
-}
-
-/// The pages are those of one moment, that of the indexes: nobody writes, and nothing is left to be
-/// replayed.
-pub(super) fn is_settled(cluster: &Cluster) -> bool {
-    !cluster.is_running() && (!cluster.needs_recovery() || cluster.recovered().is_some())
 }
 
 /// Which blocks of a table are there, and on which of them rows may be lost.
@@ -311,10 +306,10 @@ impl Witnesses<'_> {
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {
-        let is_emptied = self.cluster.is_replayed() || self.cluster.leaves_unlogged_out();
+        let may_compare = |what| self.cluster.may_compare(what);
         match relation.persistence {
-            Persistence::Permanent => is_settled(self.cluster),
-            Persistence::Unlogged => is_settled(self.cluster) && !is_emptied,
+            Persistence::Permanent => may_compare(Comparison::SalvagedRowsWithEntries),
+            Persistence::Unlogged => may_compare(Comparison::UnloggedRowsWithEntries),
             // Its files are named otherwise, and are removed after a crash.
             Persistence::Temporary => false,
         }

@@ -1,7 +1,7 @@
 //! The rows of a cluster whose server works: between the moment in which the files were listed and that in which they are read,
 //! something happens.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
 use pgclinic_model::{Glob, Progress};
 
@@ -56,7 +56,7 @@ fn salvaged(
     options: &SalvageOptions,
 ) -> SalvageReport {
     let source = DataDirectory::open_beside_a_server(pgdata).expect("a folder");
-    let cluster = Cluster::open_running(Arc::new(source)).expect("a cluster");
+    let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let meanwhile = Meanwhile {
         session: Mutex::new(session),
         statements: Mutex::new(deeds.iter().rev().copied().collect()),

@@ -43,7 +43,7 @@ impl<'a> FreshView<'a> {
         replay: Replay<'_>,
     ) -> Result<Self, OpenError> {
         let open = || {
-            let opened = Box::new(cluster.reopened()?);
+            let opened = Box::new(cluster.refresh()?);
             Ok(FreshView::unread(Files::Opened(opened)))
         };
         let is_settled = |view: &mut Self, is_last| view.is_settled(replay, is_last);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Cluster, ForkFiles, OpenOptions};
 use pgclinic_format::{Fork, Layout};
 use pgclinic_model::Progress;
 use pgclinic_model::document::SalvageReport;
@@ -46,7 +46,8 @@ pub(super) fn run(
         bare.toast = Some(main_fork(&long_values, toast)?);
         source = beside(&arguments.target, toast, &mut bare)?;
     }
-    let cluster = Cluster::of_files(source, layout, file.build);
+    let opening = OpenOptions::of(source).without_cluster(layout, file.build, Vec::new());
+    let cluster = Cluster::open(opening)?;
     stream::taken(parts, world, move || {
         salvage_file(&cluster, &bare, &options, progress)
     })
@@ -60,7 +61,9 @@ pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit
     let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
     let files = main_fork(&file, &arguments.target)?;
-    let cluster = Cluster::of_files(Arc::clone(&file.source), layout, file.build);
+    let source = Arc::clone(&file.source);
+    let options = OpenOptions::of(source).without_cluster(layout, file.build, Vec::new());
+    let cluster = Cluster::open(options)?;
     let columns = guess_columns(&cluster, &files).ok_or_else(|| {
         let why = "no layout fits its rows: it holds none, or they are of types that are not tried";
         Failure::new(format!("{}: {why}", arguments.target.display()))

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, Cluster, Home, RelationFileName};
+use pgclinic_cluster::{Build, Cluster, Home, OpenOptions, RelationFileName};
 use pgclinic_format::Layout;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_rows::guess_cluster;
@@ -36,7 +36,8 @@ pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure
         layout_of(source.as_ref(), &homes),
         build_of(source.as_ref(), &homes),
     );
-    Ok(Cluster::of_folders(source, layout, build, homes))
+    let options = OpenOptions::of(source).without_cluster(layout, build, homes);
+    Ok(Cluster::open(options)?)
 }
 
 /// `base/5` and its like, `5` and its like, or the folder itself where relation files stand in it.

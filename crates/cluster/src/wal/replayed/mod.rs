@@ -24,6 +24,10 @@ use pgclinic_source::Source;
 
 use crate::cluster::Cluster;
 use crate::file_name::fork_path;
+use crate::multixact::MultiXacts;
+use crate::state::{Applied, ReplayInMemory, State};
+use crate::transaction_log::TransactionLog;
+use crate::wal::Replay;
 use files::ChangedFiles;
 
 /// Managers that only write to indexes.
@@ -109,12 +113,16 @@ impl Cluster {
     fn replayed_of(&self, of: Of, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
         let replay = self.replay()?;
         let recovery = self.recovery()?;
+        let status_before = match &self.state {
+            State::Running { status_before, .. } => status_before.clone(),
+            _ => BTreeMap::new(),
+        };
         let mut replayer = Replayer {
             of,
             cluster: self,
             source: self.source.as_ref(),
             major: self.layout.major,
-            changed: ChangedFiles::of(self, &self.status_before, space),
+            changed: ChangedFiles::of(self, &status_before, space),
             lsn_max: match self.is_running() {
                 true => Lsn(u64::MAX),
                 false => replay.end.record,
@@ -154,14 +162,29 @@ impl Cluster {
         };
         let source = ReplayedSource::new(Arc::clone(&self.source), replayer.changed);
         let source = Arc::new(source);
-        let cluster = Cluster::open_as(source, self.server()).ok()?;
-        let cluster = cluster.with_limits_of(replay);
-        let whole = replayed.is_complete && replayed.not_applied.is_empty();
-        let cluster = match whole {
-            true => cluster.with_recovered(replay),
-            false => cluster,
+        let cluster = Cluster::open(self.seen_through(source)).ok()?;
+        let applied = match replayed.is_complete && replayed.not_applied.is_empty() {
+            true => Applied::All,
+            false => Applied::NotAll,
         };
+        let cluster = cluster.after(replay, applied);
         Some((cluster, replayed))
+    }
+
+    /// With the limits of a recovery whose work the files already show.
+    fn after(mut self, replay: &Replay, applied: Applied) -> Self {
+        let page_bytes = self.page_bytes();
+        let source = || Arc::clone(&self.source);
+        if replay.is_complete() {
+            let next_multi = (replay.next_multi, replay.next_multi_offset);
+            let transactions = TransactionLog::new(source(), page_bytes, Some(replay.next_xid));
+            let multixacts = MultiXacts::new(source(), page_bytes, Some(next_multi));
+            (self.transactions, self.multixacts) = (transactions, multixacts);
+        }
+        Cluster {
+            state: self.state.after(ReplayInMemory::of(replay, applied)),
+            ..self
+        }
     }
 }
 

@@ -1,54 +1,45 @@
 //! A cluster of which a part is known not to be there, as of an archive that was cut: `PG_VERSION` and the control file may stand behind
 //! the cut. What is there of databases and WAL tells the major too.
 
-use std::sync::Arc;
-
 use pgclinic_format::Layout;
 use pgclinic_format::layout::LAYOUTS;
 use pgclinic_source::{EntryKind, Source, read_all};
 
-use crate::cluster::{Cluster, ControlState, Server, read_control, read_version};
+use crate::control_state::{ControlState, read_control, read_version};
 use crate::error::OpenError;
-use crate::wal::{LabelState, is_segment_name};
+use crate::wal::is_segment_name;
 
 /// Files of WAL that are asked for their major.
 const SEGMENTS_TRIED: usize = 16;
 
-impl Cluster {
-    /// As [`Cluster::open`], of files of which a part is not there. Nothing where they are of a cluster, and nothing of them tells its
-    /// major.
-    pub fn open_part(source: Arc<dyn Source>) -> Result<Option<Self>, OpenError> {
-        let label = LabelState::read(source.as_ref());
-        if matches!(&label, LabelState::Read(label) if label.follows.is_some()) {
-            return Err(OpenError::Incremental);
+/// Version and control file, as far as the part that is there tells them.
+///
+/// # Errors
+///
+/// Nothing is of a cluster, or nothing tells its major, or the version cannot be read.
+pub(crate) fn read_major_and_control(
+    source: &dyn Source,
+) -> Result<(Option<u16>, ControlState), OpenError> {
+    let major = match read_version(source) {
+        Ok(Some(major)) => Some(major),
+        Ok(None) | Err(OpenError::NoCluster { .. }) => major_of_parts(source),
+        // The file may be truncated itself.
+        Err(OpenError::Version { found }) if found.len() == 1 => major_of_parts(source),
+        Err(error) => return Err(error),
+    };
+    let control = match read_control(source) {
+        Err(OpenError::NoCluster { missing }) => {
+            ControlState::Unreadable(format!("{missing}: not in the part that is there"))
         }
-        let major = match read_version(source.as_ref()) {
-            Ok(Some(major)) => Some(major),
-            Ok(None) | Err(OpenError::NoCluster { .. }) => major_of_parts(source.as_ref()),
-            // The file may be cut itself.
-            Err(OpenError::Version { found }) if found.len() == 1 => {
-                major_of_parts(source.as_ref())
-            }
-            Err(error) => return Err(error),
-        };
-        let control = match read_control(source.as_ref()) {
-            Err(OpenError::NoCluster { missing }) => {
-                ControlState::Unreadable(format!("{missing}: not in the part that is there"))
-            }
-            control => control?,
-        };
-        let is_known = major.is_some() || control.trusted().is_some();
-        match (is_of_a_cluster(source.as_ref()), is_known) {
-            (false, _) => Err(OpenError::NoCluster {
-                missing: "PG_VERSION",
-            }),
-            (true, false) => Ok(None),
-            (true, true) => {
-                let mut cluster = Self::made_of((major, control), source, &label, Server::Away)?;
-                cluster.is_partial = true;
-                Ok(Some(cluster))
-            }
-        }
+        control => control?,
+    };
+    let is_known = major.is_some() || control.trusted().is_some();
+    match (is_of_a_cluster(source), is_known) {
+        (false, _) => Err(OpenError::NoCluster {
+            missing: "PG_VERSION",
+        }),
+        (true, false) => Err(OpenError::UnknownMajor),
+        (true, true) => Ok((major, control)),
     }
 }
 

@@ -1,0 +1,71 @@
+//! A base backup: where it began, and what its manifest says.
+//!
+//! The first start of a restored backup renames `backup_label` and leaves the manifest, which then means nothing any more.
+
+use pgclinic_format::Lsn;
+use pgclinic_format::backup_label::BackupLabel;
+use pgclinic_format::backup_manifest::BackupManifest;
+use pgclinic_source::{Source, SourceErrorKind, read_all};
+
+/// The manifest's name.
+pub const MANIFEST: &str = "backup_manifest";
+
+/// Bytes of a manifest that are read: some two million files.
+pub const MANIFEST_BYTES: u64 = 256 << 20;
+
+/// `backup_manifest`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ManifestState {
+    /// Read.
+    Read(BackupManifest),
+    /// It is there and no manifest.
+    Wrong(String),
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+impl ManifestState {
+    /// Of a backup that no server has started on; `None` where there is none.
+    pub(crate) fn read(source: &dyn Source) -> Option<Self> {
+        let bytes = match read_all(source, MANIFEST, MANIFEST_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind == SourceErrorKind::NotFound => return None,
+            Err(error) => return Some(ManifestState::Unreadable(error.why)),
+        };
+        Some(match BackupManifest::parse(&bytes) {
+            Ok(manifest) => ManifestState::Read(manifest),
+            Err(why) => ManifestState::Wrong(why),
+        })
+    }
+}
+
+/// Where a backup began: a place in the WAL, and its timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BackupStart {
+    pub(crate) lsn: Lsn,
+    pub(crate) timeline: Option<u32>,
+}
+
+impl BackupStart {
+    /// Of the backup with this label, and of the one that it builds on.
+    pub(crate) fn of_label(label: &BackupLabel) -> (Self, Option<Self>) {
+        let start = BackupStart {
+            lsn: label.start,
+            timeline: label.timeline,
+        };
+        let follows = label.follows.map(|follows| BackupStart {
+            lsn: follows.start,
+            timeline: follows.timeline,
+        });
+        (start, follows)
+    }
+}
+
+impl std::fmt::Display for BackupStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.timeline {
+            Some(timeline) => write!(f, "{} of timeline {timeline}", self.lsn),
+            None => self.lsn.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The databases of a cluster: rows of `pg_database`, directories, and the indexes of `pg_database` where its rows are lost.
+
+use std::collections::BTreeMap;
+
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
+use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
+
+use crate::cluster::Cluster;
+use crate::columns::ColumnNames;
+use crate::comparison::Comparison;
+use crate::database::Database;
+use crate::error::Trouble;
+use crate::files::Home;
+use crate::heap_scan::HeapScan;
+use crate::row_places::RowPlaces;
+use crate::witness::lost_databases;
+use crate::words::Words;
+
+/// Reads them, with what could not be read.
+pub(crate) fn read_databases(cluster: &mut Cluster) {
+    let mut databases: BTreeMap<Oid, Database> = BTreeMap::new();
+    for home in cluster.homes.iter().filter(|home| home.database != 0) {
+        let unnamed = || Database::unnamed(home);
+        databases.entry(home.database).or_insert_with(unnamed);
+    }
+    let global = Home {
+        tablespace: GLOBAL_TABLESPACE,
+        database: 0,
+        folder: "global".into(),
+    };
+    let files = cluster.fork_files(
+        &global,
+        cluster.mapped_file(&global, PG_DATABASE),
+        Fork::Main,
+    );
+    let columns = ColumnNames::built_in(cluster.layout.pg_database);
+    let mut rows = HeapScan::new(cluster, &files, &columns.layouts).noting_places();
+    let (oid, name) = (columns.index("oid"), columns.index("datname"));
+    let (encoding, tablespace) = (columns.index("encoding"), columns.index("dattablespace"));
+    let limit = columns.index("datconnlimit");
+    let (frozen, min_multi) = (columns.index("datfrozenxid"), columns.index("datminmxid"));
+    rows.each_that_may_count(|row| {
+        let (Some(oid), Some(name)) = (row.u32(oid), row.name_bytes(name)) else {
+            return;
+        };
+        let encoding = row.u32(encoding).map(u32::cast_signed);
+        let database = Database {
+            oid,
+            name: Some(Words::of(encoding).shared().readable(name)),
+            encoding,
+            tablespace: row.u32(tablespace).unwrap_or(DEFAULT_TABLESPACE),
+            invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
+            frozen_xid: row.u32(frozen).map(Xid),
+            min_multi: row.u32(min_multi).map(MultiXactId),
+        };
+        databases.insert(oid, database);
+    });
+    let trouble = (!rows.is_whole()).then(|| {
+        let why = format!(
+            "{} pages and {} rows of pg_database cannot be read",
+            rows.unreadable.len(),
+            rows.broken_rows
+        );
+        Trouble::new("names of databases", why)
+    });
+    let places = rows.places();
+    cluster.troubles.extend(trouble);
+    find_lost_databases(cluster, &global, places.as_ref(), &mut databases);
+    cluster.databases = databases;
+}
+
+/// Names those whose rows are lost.
+fn find_lost_databases(
+    cluster: &mut Cluster,
+    global: &Home,
+    places: Option<&RowPlaces>,
+    databases: &mut BTreeMap<Oid, Database>,
+) {
+    let Some(places) = places else {
+        return;
+    };
+    cluster.lost_databases = lost_databases(cluster, global, places, databases);
+    let proves = cluster.may_compare(Comparison::CatalogsWithIndexes);
+    for lost in &cluster.lost_databases {
+        if let Some(database) = databases.get_mut(&lost.oid) {
+            database.name.clone_from(&lost.name);
+        }
+        if !proves {
+            continue;
+        }
+        let name = lost.name.clone().unwrap_or_else(|| lost.oid.to_string());
+        let why = "its row in pg_database is lost, and with it encoding, owner and settings";
+        let what = format!("what pg_database says of database {name}");
+        cluster.troubles.push(Trouble::new(what, why));
+    }
+}
