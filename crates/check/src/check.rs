@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use pgclinic_cluster::wal::{Replay, Stop};
-use pgclinic_cluster::{Cluster, DatabaseContext, ForkContext, read_block};
+use pgclinic_cluster::{Cluster, Comparison, DatabaseContext, ForkContext, read_block};
 use pgclinic_format::{BlockNo, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;

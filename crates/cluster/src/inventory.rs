@@ -8,6 +8,7 @@ use pgclinic_model::document::Place;
 use pgclinic_source::Presence;
 
 use crate::cluster::Cluster;
+use crate::comparison::Comparison;
 use crate::context::DatabaseContext;
 use crate::files::{ForkFiles, Home};
 use crate::places::fork_place;

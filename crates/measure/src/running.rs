@@ -9,10 +9,10 @@ use std::convert::Infallible;
 use std::mem::take;
 
 use pgclinic_cluster::wal::ReplaySpace;
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, OpenError, Relation, Trouble, selected};
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, Trouble, selected};
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
-use pgclinic_model::document::{Level, MeasureDocument, NotChecked};
+use pgclinic_model::document::{MeasureDocument, NotChecked};
 use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
 
 use super::job::Job;
@@ -229,7 +229,7 @@ impl OneRound<'_> {
             .map(|files| ForkContext {
                 // Transactions are those of the catalogs.
                 cluster: Some(self.view.replayed_cluster()),
-                ..fork_cx(&cx, files, Level::Pages)
+                ..ForkContext::new(&cx, files)
             })
             .map(|fork| Job::new(fork, catalog, options))
             .collect();

@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pgclinic_cluster::Comparison;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Fork, Page};
