@@ -19,6 +19,7 @@ mod hex;
 mod measured;
 mod page_labels;
 mod rows_at_risk;
+mod view;
 mod words;
 
 pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, LOSS, SALVAGE};

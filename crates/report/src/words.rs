@@ -131,6 +131,15 @@ pub(crate) fn safety(safety: Safety) -> &'static str {
     }
 }
 
+/// The colour of a safety on a page.
+pub(crate) fn safety_class(safety: Safety) -> &'static str {
+    match safety {
+        Safety::Exact => "good",
+        Safety::Lossy => "warn",
+        Safety::ShowOnly => "plain",
+    }
+}
+
 /// Relations of a step that are named; the rest is a number.
 const PLAN_RELATIONS_SHOWN: usize = 12;
 

@@ -2,22 +2,21 @@
 
 mod blind;
 mod catalog_cost;
-mod check;
 mod details;
 mod diff;
 mod drill;
 mod dump;
 pub(crate) mod escape;
 mod experiment;
-mod finding;
-mod inspect;
 mod loss;
-mod map;
 mod markdown;
 mod measure;
-mod plan;
+mod picture;
+mod printer;
 mod salvage;
 mod shell;
+mod spans;
+mod table;
 
 use std::io;
 
@@ -37,9 +36,14 @@ impl Format for Html {
         options: &Options<'_>,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
+        if let Some(view) = crate::view::of(document, options) {
+            shell::open(&view.title, out)?;
+            shell::command(&view.command, &view.subject, out)?;
+            printer::blocks(&view.blocks, 0, out)?;
+            return shell::close(&view.tool, out);
+        }
         match document {
-            Document::Check(document) => check::render(document, options, out),
-            Document::Inspect(document) => inspect::render(document, options, out),
+            Document::Check(_) | Document::Inspect(_) => Ok(()),
             Document::Drill(document) => drill::render(document, options, out),
             Document::Blind(document) => blind::render(document, out),
             Document::Loss(document) => loss::render(document, out),

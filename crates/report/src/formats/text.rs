@@ -2,16 +2,16 @@
 
 mod blind;
 mod catalog_cost;
-mod check;
 mod diff;
 mod drill;
+mod dump;
 mod experiment;
-mod inspect;
 mod loss;
 mod measure;
-mod plan;
+mod printer;
 mod salvage;
 mod sheet;
+mod table;
 
 pub(crate) use salvage::{
     check_words, column_words, count_words, counts_words, extent, lost_words, not_replayed_words,
@@ -37,9 +37,11 @@ impl Format for Text {
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
         let mut sheet = sheet::Sheet::new(out, options);
+        if let Some(view) = crate::view::of(document, options) {
+            return printer::blocks(&view.blocks, 0, &mut sheet);
+        }
         match document {
-            Document::Check(document) => check::render(document, options, &mut sheet),
-            Document::Inspect(document) => inspect::render(document, &mut sheet),
+            Document::Check(_) | Document::Inspect(_) => Ok(()),
             Document::Drill(document) => drill::render(document, &mut sheet),
             Document::Blind(document) => blind::render(document, &mut sheet),
             Document::Loss(document) => loss::render(document, &mut sheet),

@@ -49,11 +49,16 @@ pub(super) fn close(tool: &Tool, out: &mut dyn io::Write) -> io::Result<()> {
 
 /// The small line above the verdict.
 pub(super) fn kicker(words: &str, target: &Target, out: &mut dyn io::Write) -> io::Result<()> {
+    command(words, &target.spec, out)
+}
+
+/// The small line above the verdict: what was run, and on what.
+pub(super) fn command(words: &str, subject: &str, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(
         out,
         "<header class=kicker><p>{}</p><p class=spec>{}</p></header>",
         Esc(words),
-        Esc(&target.spec)
+        Esc(subject)
     )
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Sheet<'a> {
     out: &'a mut dyn io::Write,
     width: usize,
     color: bool,
+    /// Something was written: what stands first has no gap over it.
+    is_begun: bool,
 }
 
 impl<'a> Sheet<'a> {
@@ -59,6 +61,7 @@ impl<'a> Sheet<'a> {
             out,
             width,
             color: options.color,
+            is_begun: false,
         }
     }
 
@@ -76,13 +79,17 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// An empty line.
+    /// An empty line, unless nothing stands above it.
     pub(crate) fn gap(&mut self) -> io::Result<()> {
-        self.out.write_all(b"\n")
+        match self.is_begun {
+            true => self.out.write_all(b"\n"),
+            false => Ok(()),
+        }
     }
 
     /// One line as it is, never wrapped: for what people copy and scripts read.
     pub(crate) fn raw(&mut self, line: &str) -> io::Result<()> {
+        self.is_begun = true;
         self.out.write_all(line.trim_end().as_bytes())?;
         self.out.write_all(b"\n")
     }

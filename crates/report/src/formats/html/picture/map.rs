@@ -1,12 +1,9 @@
 //! The map of a damaged fork: one cell a block, or as many blocks as it takes.
 
-use std::collections::BTreeMap;
 use std::io;
 
-use pgclinic_model::document::RelationSummary;
-
-use super::escape::Esc;
-use crate::block_map::BlockMap;
+use super::Esc;
+use crate::view::picture::ForkMap;
 use crate::words::{count, plural};
 
 /// Cells in a row.
@@ -14,19 +11,15 @@ const COLUMNS: u64 = 64;
 /// Side of a cell with its gap, in units of the drawing.
 const SIDE: u64 = 10;
 
-pub(super) fn write(
-    fork: &RelationSummary,
-    map: &BlockMap,
-    anchors: &BTreeMap<u64, String>,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+pub(super) fn write(own: &ForkMap, out: &mut dyn io::Write) -> io::Result<()> {
+    let map = &own.map;
     if map.cells == 0 {
         return Ok(());
     }
     let columns = map.cells.min(COLUMNS);
     let (full, rest) = (map.cells / columns, map.cells % columns);
     let (width, height) = (columns * SIDE, map.cells.div_ceil(columns) * SIDE);
-    let name = Esc(&fork.path);
+    let name = Esc(&own.path);
     write!(
         out,
         "<figure class=map><svg viewBox=\"0 0 {width} {height}\" width={width} role=img \
@@ -43,7 +36,7 @@ pub(super) fn write(
     for cell in &map.damaged {
         let (x, y) = (cell.index % columns * SIDE, cell.index / columns * SIDE);
         let [first, end] = cell.blocks;
-        let link = anchors.range(first..end).next();
+        let link = own.anchors.range(first..end).next();
         if let Some((_, link)) = link {
             write!(out, "<a href=\"#{link}\">")?;
         }
@@ -59,7 +52,7 @@ pub(super) fn write(
         )?;
         out.write_all(if link.is_some() { b"</a>" } else { b"" })?;
     }
-    write!(out, "</svg>\n<figcaption>{}", caption(fork, map))?;
+    write!(out, "</svg>\n<figcaption>{}", Esc(caption(own)))?;
     out.write_all(b"</figcaption></figure>\n")
 }
 
@@ -87,8 +80,9 @@ fn title([first, end]: [u64; 2], damaged: u64) -> String {
     }
 }
 
-fn caption(fork: &RelationSummary, map: &BlockMap) -> String {
-    let mut words = match fork.fork.name() {
+fn caption(own: &ForkMap) -> String {
+    let map = &own.map;
+    let mut words = match own.fork.as_str() {
         "main" => String::new(),
         name => format!("Fork {name}: "),
     };
@@ -103,7 +97,7 @@ fn caption(fork: &RelationSummary, map: &BlockMap) -> String {
         .fold(0, u64::saturating_add);
     words.push_str(&format!(
         "{}, {} damaged. A cell is {cell}; a crossed one holds damage.",
-        plural(fork.blocks, "block"),
+        plural(own.blocks, "block"),
         count(damaged)
     ));
     if map.beyond > 0 {
