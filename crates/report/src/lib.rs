@@ -19,6 +19,7 @@ mod hex;
 mod measured;
 mod page_labels;
 mod rows_at_risk;
+mod salvaged;
 mod view;
 mod words;
 

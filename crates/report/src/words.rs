@@ -300,10 +300,10 @@ pub(crate) fn is_running(target: &Target) -> bool {
     state.is_some_and(|state| state.starts_with("running"))
 }
 
-/// What stands behind the word of the first line.
+/// What stands beside the word of the first line.
 pub(crate) fn beside(target: &Target) -> &'static str {
     match is_running(target) {
-        true => " (running)",
+        true => "running",
         false => "",
     }
 }

@@ -6,9 +6,9 @@ use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict
 
 use super::picture::{ForkMap, Picture};
 use super::{
-    Block, Dump, Fold, Frame, Line, Look, Part, Row, Table, Tone, Verdict, View, Voice, Words,
-    card, fold, in_terminal, inherent, left, number, on_page, reasons, right, section,
-    target_facts, text, words,
+    Block, Dump, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Voice, Words, card,
+    columns, fold, in_terminal, inherent, number, on_page, reasons, section, target_facts, text,
+    words,
 };
 use crate::groups::{self, Cures, Group};
 use crate::view::{finding, plan, rules};
@@ -54,34 +54,30 @@ pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
         let title = fold(Fold::Card, false, "Beyond this level, not looked at");
         blocks.push(title.of(vec![reasons(beyond)]));
     }
-    View {
-        title: format!(
-            "{}: {}",
-            headline::of_groups(document, &groups).word,
-            document.target.spec
-        ),
-        command: "pgclinic check".into(),
-        subject: document.target.spec.clone(),
-        tool: document.tool.clone(),
+    let (spec, word) = (
+        &document.target.spec,
+        headline::of_groups(document, &groups).word,
+    );
+    View::new(
+        format!("{word}: {spec}"),
+        "pgclinic check",
+        spec,
+        &document.tool,
         blocks,
-    }
+    )
 }
 
 fn first_lines(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     let headline = headline::of_groups(document, groups);
-    let verdict = Verdict {
-        tone: match document.verdict {
-            Answer::Healthy => Tone::Good,
-            Answer::Damaged => Tone::Bad,
-            Answer::Incomplete => Tone::Warn,
-        },
-        word: headline.word.into(),
-        beside: headline.beside.join(", "),
-        extent: headline.extent.into(),
-        more: vec![headline.coverage.into()],
-        bar: Some((&document.coverage).into()),
-        line: Line::Whole,
+    let tone = match document.verdict {
+        Answer::Healthy => Tone::Good,
+        Answer::Damaged => Tone::Bad,
+        Answer::Incomplete => Tone::Warn,
     };
+    let verdict = Verdict::new(tone, headline.word, headline.extent)
+        .beside(headline.beside.join(", "))
+        .more(vec![headline.coverage.into()])
+        .bar((&document.coverage).into());
     let (spec, about) = (&document.target.spec, say::target(&document.target));
     let level = document.level.name();
     let mut lines = vec![text(format!("{spec}: {about}; level {level}"))];
@@ -144,14 +140,8 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     if groups.is_empty() {
         return vec![Block::Text(Voice::Quiet, "No findings.".into())];
     }
-    let columns = vec![
-        left("Relation"),
-        left("Kind"),
-        left("Worst"),
-        right("Findings"),
-        right("Damaged pages"),
-        right("Rows at risk"),
-    ];
+    let columns =
+        columns("Relation | Kind | Worst | Findings > | Damaged pages > | Rows at risk >");
     let rows = groups.iter().enumerate().map(|(at, group)| {
         let link = Look::Link(format!("#r{at}"));
         let worst = group.worst().unwrap_or(pgclinic_model::Severity::Note);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pgclinic_model::document::{Finding, Remedy};
 
 use super::{
-    Block, Entries, Fold, Frame, Look, Part, Step, Steps, Voice, Words, fold, in_terminal, list,
+    Block, Fold, Frame, Look, Part, Step, Steps, Voice, Words, entries, fold, in_terminal, list,
     on_page, words,
 };
 use crate::groups::{Cures, Group, Root, Run, blocks_of, count_by_rule};
@@ -77,13 +77,8 @@ fn one(root: &Root<'_>, path: &str, cures: Cures) -> Block {
         .and(Look::Rule, &finding.rule)
         .plain("  ")
         .and(Look::Place, say::place_inside(&finding.place));
-    let mut blocks = vec![
-        Block::Text(Voice::Message, words(&finding.message)),
-        Block::Entries(Entries {
-            column: COLUMN,
-            rows: facts(finding, path),
-        }),
-    ];
+    let mut blocks = vec![Block::Text(Voice::Message, words(&finding.message))];
+    blocks.extend(entries(COLUMN, facts(finding, path)));
     if cures == Cures::Each && !finding.remedies.is_empty() {
         blocks.push(remedies(&finding.remedies));
     }
@@ -94,7 +89,7 @@ fn one(root: &Root<'_>, path: &str, cures: Cures) -> Block {
     Part::new(frame, title).id(identity(finding)).of(blocks)
 }
 
-fn facts(finding: &Finding, path: &str) -> Vec<(String, Words)> {
+fn facts(finding: &Finding, path: &str) -> Vec<(&'static str, Words)> {
     let mut rows: Vec<(&str, Words)> = Vec::new();
     if finding.place.path != path {
         rows.push(("file", Words::default().code(&finding.place.path)));
@@ -120,9 +115,7 @@ fn facts(finding: &Finding, path: &str) -> Vec<(String, Words)> {
     if let Some(lsn) = &finding.known_from {
         rows.push(("known", words(say::known_from(lsn))));
     }
-    let rows = rows.into_iter();
-    rows.map(|(label, words)| (label.to_owned(), words))
-        .collect()
+    rows
 }
 
 fn remedies(remedies: &[Remedy]) -> Block {
@@ -154,12 +147,8 @@ fn followers(followers: &[&Finding]) -> Block {
         let places = format!("{rule} in {}", places(same));
         (format!("{} ×", count(*number)), places.into())
     });
-    let entries = Entries {
-        column: 6,
-        rows: rows.collect(),
-    };
     fold(Fold::Plain, false, title).of(vec![
-        in_terminal(vec![Block::Entries(entries)]),
+        in_terminal(entries(6, rows)),
         on_page(briefly(followers.iter().map(|own| (*own, 0)))),
     ])
 }

@@ -4,8 +4,9 @@ use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy,
 
 use super::picture::Picture;
 use super::{
-    Block, Dump, Entries, Fold, Line, Look, Row, Table, Tone, Verdict, View, Voice, Words, finding,
-    fold, in_terminal, left, not_done, on_page, rules, section, target_facts, text, words,
+    Block, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, Voice, Words, columns,
+    entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts, text,
+    words,
 };
 use crate::words as say;
 use crate::words::{byte_range, count, plural};
@@ -31,27 +32,24 @@ pub(super) fn view(document: &InspectDocument, options: &Options<'_>) -> View {
     blocks.push(section("Bytes").of(vec![bytes(document, anatomy, page)]));
     let names = document.findings.iter().map(|own| own.rule.as_str());
     blocks.push(on_page(vec![rules(names, options)]));
-    View {
-        title: format!("Page {}", document.place),
-        command: "pgclinic inspect".into(),
-        subject: document.target.spec.clone(),
-        tool: document.tool.clone(),
+    View::new(
+        format!("Page {}", document.place),
+        "pgclinic inspect",
+        &document.target.spec,
+        &document.tool,
         blocks,
-    }
+    )
 }
 
 fn title(document: &InspectDocument) -> Verdict {
     let kind = &document.anatomy.page_kind;
     let blocks = plural(document.blocks, "block");
-    Verdict {
-        tone: Tone::Plain,
-        word: document.place.to_string(),
-        beside: String::new(),
-        extent: format!("{kind} page, one of {blocks}").into(),
-        more: Vec::new(),
-        bar: None,
-        line: Line::Wrapped,
-    }
+    Verdict::new(
+        Tone::Plain,
+        document.place.to_string(),
+        format!("{kind} page, one of {blocks}"),
+    )
+    .in_lines()
 }
 
 fn first_lines(document: &InspectDocument) -> Vec<Block> {
@@ -97,17 +95,14 @@ fn fields(fields: &[Field]) -> Vec<Block> {
             meaning => format!("  {meaning}"),
         };
         let words = format!("{}{meaning}  [{}]", field.value, byte_range(field.bytes));
-        lines.push(Block::Entries(Entries {
-            column,
-            rows: vec![(field.name.clone(), words.into())],
-        }));
+        lines.extend(entries(column, [(&field.name, words.into())]));
         lines.extend(fault(field.fault.as_deref()));
     }
     vec![on_page(vec![field_table(fields)]), in_terminal(lines)]
 }
 
 fn field_table(fields: &[Field]) -> Block {
-    let columns = ["Field", "Bytes", "Value", "Meaning"].map(left);
+    let columns = columns("Field | Bytes | Value | Meaning");
     let rows = fields.iter().map(|field| {
         let mut meaning = words(field.meaning.join(", "));
         if let Some(fault) = &field.fault {
@@ -123,7 +118,7 @@ fn field_table(fields: &[Field]) -> Block {
         ])
         .fault(field.fault.is_some())
     });
-    Block::Table(Table::new(columns.into(), rows))
+    Block::Table(Table::new(columns, rows))
 }
 
 fn fault(fault: Option<&str>) -> Option<Block> {
@@ -156,7 +151,7 @@ fn item(own: &ItemAnatomy) -> Block {
     }
     let preview = Words::default().on_page(" ");
     let preview = preview.and(Look::Preview, first_values(&own.values));
-    title = title.then(preview.only(super::Medium::Page));
+    title = title.then(preview.only(Medium::Page));
     let mut blocks = Vec::from_iter(fault(own.fault.as_deref()));
     if !own.header.is_empty() {
         blocks.push(on_page(vec![field_table(&own.header)]));
@@ -202,7 +197,7 @@ fn values(values: &[ValueAnatomy]) -> Vec<Block> {
     if values.is_empty() {
         return Vec::new();
     }
-    let columns = ["Column", "Type", "Bytes", "Value"].map(left);
+    let columns = columns("Column | Type | Bytes | Value");
     let rows = values.iter().map(|value| {
         let dropped = if value.dropped { " (dropped)" } else { "" };
         let type_name = value.type_name.as_deref().unwrap_or("unknown");
@@ -222,13 +217,9 @@ fn values(values: &[ValueAnatomy]) -> Vec<Block> {
         ])
     });
     let lines = values.iter().map(|value| (name(value), value_line(value)));
-    let lines = Entries {
-        column: 12,
-        rows: lines.collect(),
-    };
     vec![
-        on_page(vec![Block::Table(Table::new(columns.into(), rows))]),
-        in_terminal(vec![Block::Entries(lines)]),
+        on_page(vec![Block::Table(Table::new(columns, rows))]),
+        in_terminal(entries(12, lines)),
     ]
 }
 

@@ -6,16 +6,25 @@
 //! names and messages as the document has them, also hostile ones: the printers escape
 //! everything, so that no document can forget to.
 
+mod blind_drill;
+mod catalog_cost;
 mod check;
+mod diff;
+mod drill;
+mod experiment;
+mod figures;
 mod finding;
 mod inspect;
+mod loss_drill;
+mod measure;
 pub(crate) mod picture;
 mod plan;
+mod salvage;
 mod table;
 mod words;
 
-pub(crate) use table::{Column, Row, Style, Table, left, right};
-pub(crate) use words::{Look, Medium, Span, Words, count_or_none, number, words};
+pub(crate) use table::{Column, Row, Style, Table, columns, left, right};
+pub(crate) use words::{Look, Medium, Span, Words, number, words};
 
 use std::collections::BTreeSet;
 
@@ -229,6 +238,64 @@ pub(crate) struct Dump {
     pub(crate) marks: Vec<(std::ops::Range<usize>, String)>,
 }
 
+impl View {
+    /// The view of what `command` did with `subject`.
+    pub(crate) fn new(
+        title: impl Into<String>,
+        command: impl Into<String>,
+        subject: &str,
+        tool: &Tool,
+        blocks: Vec<Block>,
+    ) -> Self {
+        View {
+            title: title.into(),
+            command: command.into(),
+            subject: subject.to_owned(),
+            tool: tool.clone(),
+            blocks,
+        }
+    }
+}
+
+impl Verdict {
+    /// A verdict in one line.
+    pub(crate) fn new(tone: Tone, word: impl Into<String>, extent: impl Into<Words>) -> Self {
+        Verdict {
+            tone,
+            word: word.into(),
+            beside: String::new(),
+            extent: extent.into(),
+            more: Vec::new(),
+            bar: None,
+            line: Line::Whole,
+        }
+    }
+
+    /// With something beside its word.
+    pub(crate) fn beside(mut self, beside: impl Into<String>) -> Self {
+        self.beside = beside.into();
+        self
+    }
+
+    /// With further sentences.
+    pub(crate) fn more(mut self, more: Vec<Words>) -> Self {
+        self.more = more;
+        self
+    }
+
+    /// With how much was checked.
+    pub(crate) fn bar(mut self, bar: CoverageBar) -> Self {
+        self.bar = Some(bar);
+        self
+    }
+
+    /// In as many lines as it takes.
+    pub(crate) fn in_lines(mut self) -> Self {
+        self.line = Line::Wrapped;
+        self
+    }
+}
+
 impl Part {
     /// A part of nothing yet.
     pub(crate) fn new(frame: Frame, title: impl Into<Words>) -> Self {
@@ -300,6 +367,19 @@ pub(crate) fn on_page(blocks: Vec<Block>) -> Block {
 /// Blocks that a page leaves out.
 pub(crate) fn in_terminal(blocks: Vec<Block>) -> Block {
     Block::Only(Medium::Terminal, blocks)
+}
+
+/// Labels and words beside them, which begin at a column of a terminal.
+pub(crate) fn entries<L: Into<String>>(
+    column: usize,
+    rows: impl IntoIterator<Item = (L, Words)>,
+) -> Vec<Block> {
+    let rows = rows.into_iter();
+    let rows: Vec<_> = rows.map(|(label, words)| (label.into(), words)).collect();
+    match rows.is_empty() {
+        true => Vec::new(),
+        false => vec![Block::Entries(Entries { column, rows })],
+    }
 }
 
 /// All things, in every medium.
@@ -395,10 +475,20 @@ pub(crate) fn rules<'a>(names: impl Iterator<Item = &'a str>, options: &Options<
 }
 
 /// The view of a document.
-pub(crate) fn of(document: &Document, options: &Options<'_>) -> Option<View> {
-    Some(match document {
+pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
+    match document {
         Document::Check(document) => check::view(document, options),
         Document::Inspect(document) => inspect::view(document, options),
-        _ => return None,
-    })
+        Document::Drill(document) => drill::view(document, options),
+        Document::Blind(document) => blind_drill::view(document),
+        Document::Loss(document) => loss_drill::view(document),
+        Document::Measure(document) => measure::view(document, options),
+        Document::CatalogCost(document) => catalog_cost::view(document),
+        Document::Diff(document) => diff::view(document),
+        Document::Salvage(account) => salvage::view(account),
+        Document::Experiment(document) => experiment::view(document),
+    }
 }
+
+#[cfg(test)]
+mod tests;

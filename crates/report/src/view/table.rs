@@ -57,8 +57,30 @@ pub(crate) struct Row {
     pub(crate) is_fault: bool,
 }
 
+/// Columns by their names, between strokes. One of numbers ends in `>`; what follows `=` is its
+/// name in a terminal, which leaves out names in brackets: `Kind | (Live %) > | Rows a leaf = a leaf >`.
+pub(crate) fn columns(names: &'static str) -> Vec<Column> {
+    let names = names.split('|').map(|name| {
+        let name = name.trim();
+        let (name, column): (&str, fn(&'static str) -> Column) = match name.strip_suffix('>') {
+            Some(name) => (name, right::<&str>),
+            None => (name, left::<&str>),
+        };
+        let name = name.trim();
+        let on_page = name
+            .strip_prefix('(')
+            .and_then(|name| name.strip_suffix(')'));
+        match (on_page, name.split_once('=')) {
+            (Some(name), _) => column(name).only(Medium::Page),
+            (None, Some((title, short))) => column(title.trim()).short(short.trim()),
+            (None, None) => column(name),
+        }
+    });
+    names.collect()
+}
+
 /// A column of words.
-pub(crate) fn left(title: impl Into<String>) -> Column {
+pub(crate) fn left<T: Into<String>>(title: T) -> Column {
     Column {
         title: title.into(),
         short: None,
@@ -70,7 +92,7 @@ pub(crate) fn left(title: impl Into<String>) -> Column {
 }
 
 /// A column of numbers.
-pub(crate) fn right(title: impl Into<String>) -> Column {
+pub(crate) fn right<T: Into<String>>(title: T) -> Column {
     Column {
         is_right: true,
         ..left(title)

@@ -57,6 +57,8 @@ pub(crate) enum Look {
     Rule,
     /// Leads somewhere on the page or to a file beside it; the target was found safe.
     Link(String),
+    /// How much of the largest, drawn; the words are its value.
+    Share(f64),
     /// No words, but a place that links lead to.
     Target,
 }
@@ -86,11 +88,6 @@ pub(crate) fn words(text: impl AsRef<str>) -> Words {
 /// A number, with its thousands apart.
 pub(crate) fn number(number: u64) -> Words {
     words(say::count(number))
-}
-
-/// A number, or a dash in a terminal where there is none.
-pub(crate) fn count_or_none(number: Option<u64>) -> Words {
-    number.map_or_else(Words::none, self::number)
 }
 
 impl Words {

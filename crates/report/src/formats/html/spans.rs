@@ -10,10 +10,15 @@ use crate::words;
 pub(super) fn html(words: &Words) -> String {
     let mut html = String::new();
     let spans = words.0.iter();
-    for own in spans.filter(|own| own.medium.is_in(Medium::Page)) {
+    for own in spans.filter(|own| own.medium.is_in(Medium::Page) && !is_nothing(own)) {
         span(own, &mut html);
     }
     html
+}
+
+/// Severities and the like have their words from their look.
+fn is_nothing(own: &Span) -> bool {
+    own.text.is_empty() && !matches!(own.look, Look::Badge(_) | Look::Safety(_))
 }
 
 fn span(own: &Span, html: &mut String) {
@@ -45,6 +50,15 @@ fn span(own: &Span, html: &mut String) {
         Look::Server => {
             let lines: Vec<String> = own.text.lines().map(|line| Esc(line).to_string()).collect();
             let _ = write!(html, "<code class=server{tip}>{}</code>", lines.join("\n"));
+            return;
+        }
+        Look::Share(share) => {
+            let width = (share * 300.0).clamp(0.0, 300.0);
+            let _ = write!(
+                html,
+                "<svg class=strip viewBox=\"0 0 300 12\" width=150 height=12 role=img \
+                 aria-label=\"{text}\"><rect class=l width={width:.0} height=12 /></svg>"
+            );
             return;
         }
         Look::Badge(severity) => {

@@ -107,6 +107,13 @@ impl<'a> Sheet<'a> {
         column: usize,
         words: &str,
     ) -> io::Result<()> {
+        // A label that is too long for its column has a line of its own.
+        let is_wide = !label.is_empty() && visible(label) >= column.max(1);
+        if is_wide {
+            let label = self.ink(Ink::Faint, label);
+            self.raw(&format!("{:indent$}{label}", ""))?;
+        }
+        let label = if is_wide { "" } else { label };
         let room = self.width.saturating_sub(indent + column);
         let mut lines = wrap(words, room).into_iter();
         let first = lines.next().unwrap_or_default();
