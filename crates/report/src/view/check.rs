@@ -1,4 +1,5 @@
-//! What a check found: the answer, what was not checked, then relation by relation, the worst first.
+//! What a check found: the answer, what was not checked, then relation by relation, the worst
+//! first.
 
 use std::collections::HashMap;
 
@@ -50,10 +51,8 @@ pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
     blocks.push(rules(names, options));
     blocks.extend(inherent(&document.coverage.not_checked));
     let beyond = &document.coverage.beyond_level;
-    if !beyond.is_empty() {
-        let title = fold(Fold::Card, false, "Beyond this level, not looked at");
-        blocks.push(title.of(vec![reasons(beyond)]));
-    }
+    let title = fold(Fold::Card, false, "Beyond this level, not looked at");
+    blocks.extend(title.unless_empty(reasons(beyond)));
     let (spec, word) = (
         &document.target.spec,
         headline::of_groups(document, &groups).word,
@@ -122,7 +121,7 @@ fn not_checked(coverage: &Coverage) -> Vec<Block> {
         return Vec::new();
     }
     let card = card(Tone::Warn, "Not checked").about(missing);
-    vec![card.of(vec![reasons(ours)])]
+    vec![card.of(reasons(ours))]
 }
 
 fn omitted(document: &CheckDocument) -> Option<String> {

@@ -4,7 +4,8 @@ use pgclinic_model::document::{DrillDocument, DrillRow, Level, NotRun, ServerAns
 
 use super::{
     Block, Fold, Frame, Look, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View, Words,
-    card, entries, fold, in_terminal, left, not_done, number, on_page, rules, section, text, words,
+    card, entries, fold, in_terminal, left, not_done, number, on_page, reasons_of, rules, section,
+    text, words,
 };
 use crate::Options;
 use crate::words as say;
@@ -239,13 +240,8 @@ fn ways_out(rows: &[DrillRow]) -> Vec<Block> {
 /// Injuries that found no place, and why.
 pub(super) fn not_run(entries: &[NotRun]) -> Vec<Block> {
     let entries = entries.iter();
-    let reasons: Vec<_> = entries
-        .map(|entry| (words(&entry.injury), words(&entry.why)))
-        .collect();
-    match reasons.is_empty() {
-        true => Vec::new(),
-        false => vec![card(Tone::Warn, "Not run").of(vec![Block::Reasons(reasons)])],
-    }
+    let reasons = reasons_of(entries.map(|entry| (words(&entry.injury), words(&entry.why))));
+    card(Tone::Warn, "Not run").unless_empty(reasons)
 }
 
 fn injury(at: usize, row: &DrillRow) -> Block {

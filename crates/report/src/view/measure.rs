@@ -345,10 +345,10 @@ fn long_values(relations: &[&MeasuredRelation]) -> Vec<Block> {
         ])
     });
     let headers = columns(
-        "Long values of | Stored > | Unpacked > | As they are > | pglz > | lz4 > | Outside > | Old >",
+        "TOASTed values of = TOASTed values of | Stored > | Unpacked > | As they are > | pglz > | lz4 > | Outside > | Old >",
     );
     let table = Table::new(headers, rows).style(Style::Cards);
-    let title = Part::new(Frame::PageSection, "Long values");
+    let title = Part::new(Frame::PageSection, "TOASTed values");
     title.unless_empty(table.short(NOTED_MAX, smaller).unless_empty())
 }
 

@@ -412,36 +412,35 @@ pub(crate) fn and_more(more: u64) -> String {
 }
 
 /// What, and why, of things that were not done.
-pub(crate) fn reasons<'a>(entries: impl IntoIterator<Item = &'a NotChecked>) -> Block {
+pub(crate) fn reasons<'a>(entries: impl IntoIterator<Item = &'a NotChecked>) -> Vec<Block> {
     let entries = entries.into_iter();
-    Block::Reasons(
-        entries
-            .map(|entry| (words(&entry.what), words(&entry.why)))
-            .collect(),
-    )
+    reasons_of(entries.map(|entry| (words(&entry.what), words(&entry.why))))
+}
+
+/// The same of anything else.
+pub(crate) fn reasons_of(reasons: impl Iterator<Item = (Words, Words)>) -> Vec<Block> {
+    let reasons: Vec<_> = reasons.collect();
+    match reasons.is_empty() {
+        true => Vec::new(),
+        false => vec![Block::Reasons(reasons)],
+    }
 }
 
 /// What could have been looked at and was not, as loud as what is wrong, under this title.
 pub(crate) fn not_done(title: &'static str, entries: &[NotChecked]) -> Vec<Block> {
-    let ours: Vec<_> = entries.iter().filter(|entry| !entry.inherent).collect();
-    match ours.is_empty() {
-        true => Vec::new(),
-        false => vec![card(Tone::Warn, title).of(vec![reasons(ours)])],
-    }
+    let ours = entries.iter().filter(|entry| !entry.inherent);
+    card(Tone::Warn, title).unless_empty(reasons(ours))
 }
 
 /// What nobody could have looked at.
 pub(crate) fn inherent(entries: &[NotChecked]) -> Vec<Block> {
-    let inherent: Vec<_> = entries.iter().filter(|entry| entry.inherent).collect();
+    let inherent = entries.iter().filter(|entry| entry.inherent);
     let title = fold(
         Fold::Card,
         false,
         "What no reader of files can decide (it does not change the verdict)",
     );
-    match inherent.is_empty() {
-        true => Vec::new(),
-        false => vec![title.of(vec![reasons(inherent)])],
-    }
+    title.unless_empty(reasons(inherent))
 }
 
 /// What is known of the target, for the page; a terminal has it in a line.

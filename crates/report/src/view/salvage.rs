@@ -48,12 +48,9 @@ pub(super) fn view(account: &SalvageReport) -> View {
     blocks.push(on_page(tables_written(account)));
     blocks.extend(large_objects(&account.large_objects));
     blocks.extend(sequences(&account.sequences));
-    let all = account.not_salvaged.iter();
-    let inherent: Vec<_> = all.filter(|entry| entry.inherent).collect();
-    if !inherent.is_empty() {
-        let title = card(Tone::Plain, "To be known").about("nothing is lost by it");
-        blocks.push(title.of(vec![reasons(inherent)]));
-    }
+    let inherent = account.not_salvaged.iter().filter(|entry| entry.inherent);
+    let title_of_inherent = card(Tone::Plain, "To be known").about("nothing is lost by it");
+    blocks.extend(title_of_inherent.unless_empty(reasons(inherent)));
     View::new(
         title,
         "pgclinic salvage",

@@ -57,8 +57,9 @@ pub(crate) struct Row {
     pub(crate) is_fault: bool,
 }
 
-/// Columns by their names, between strokes. One of numbers ends in `>`; what follows `=` is its
-/// name in a terminal, which leaves out names in brackets: `Kind | (Live %) > | Rows a leaf = a leaf >`.
+/// Columns by their names, between strokes: `Kind | (Live %) > | Rows a leaf = a leaf >`. One of
+/// numbers ends in `>`; what follows `=` is its name in a terminal, which leaves out those in
+/// brackets.
 pub(crate) fn columns(names: &'static str) -> Vec<Column> {
     let names = names.split('|').map(|name| {
         let name = name.trim();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_model::document::{ArmSummary, ExperimentDocument};
 
-use super::super::{Block, Row, Table, Words, columns, left, section, words};
+use super::super::{Block, Row, Table, Words, columns, left, reasons_of, section, words};
 use crate::measured;
 
 /// More arms than this have no room side by side, on a sheet of paper least of all.
@@ -90,10 +90,9 @@ fn facts(title: &str, facts: &BTreeMap<String, String>) -> Vec<Block> {
     let reasons = facts
         .iter()
         .map(|(name, value)| (words(name), words(value)));
-    let reasons = Block::Reasons(reasons.collect());
-    match (facts.is_empty(), title) {
-        (true, _) => Vec::new(),
-        (false, "") => vec![reasons],
-        (false, title) => vec![section(title).of(vec![reasons])],
+    let reasons = reasons_of(reasons);
+    match title {
+        "" => reasons,
+        title => section(title).unless_empty(reasons),
     }
 }

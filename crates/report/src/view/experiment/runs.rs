@@ -3,7 +3,8 @@
 use pgclinic_model::document::{ExperimentDocument, RunSummary, RunWord};
 
 use super::super::{
-    Block, Look, Row, Style, Table, Tone, Words, card, columns, left, right, section, words,
+    Block, Look, Row, Style, Table, Tone, Words, card, columns, left, reasons_of, right, section,
+    words,
 };
 use crate::measured;
 use crate::words as say;
@@ -55,11 +56,7 @@ pub(super) fn without_result(document: &ExperimentDocument) -> Vec<Block> {
             .in_terminal(format!("; {}", ids.join(", ")));
         (format!("{runs} {}", word.name()).into(), why)
     });
-    let reasons: Vec<_> = reasons.collect();
-    match reasons.is_empty() {
-        true => Vec::new(),
-        false => vec![card(Tone::Warn, "Without a result").of(vec![Block::Reasons(reasons)])],
-    }
+    card(Tone::Warn, "Without a result").unless_empty(reasons_of(reasons))
 }
 
 pub(super) fn all(document: &ExperimentDocument) -> Vec<Block> {
