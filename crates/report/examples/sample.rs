@@ -16,6 +16,7 @@ fn main() -> io::Result<()> {
         ("drill", common::drill()),
         ("blind", common::blind()),
         ("experiment", common::experiment()),
+        ("salvaged", common::salvaged()),
     ];
     for (name, document) in samples {
         let page = common::render("html", &document);

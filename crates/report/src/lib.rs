@@ -19,6 +19,8 @@ mod hex;
 mod measured;
 mod page_labels;
 mod rows_at_risk;
+mod salvaged;
+mod view;
 mod words;
 
 pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, LOSS, SALVAGE};

@@ -131,6 +131,15 @@ pub(crate) fn safety(safety: Safety) -> &'static str {
     }
 }
 
+/// The colour of a safety on a page.
+pub(crate) fn safety_class(safety: Safety) -> &'static str {
+    match safety {
+        Safety::Exact => "good",
+        Safety::Lossy => "warn",
+        Safety::ShowOnly => "plain",
+    }
+}
+
 /// Relations of a step that are named; the rest is a number.
 const PLAN_RELATIONS_SHOWN: usize = 12;
 
@@ -291,10 +300,10 @@ pub(crate) fn is_running(target: &Target) -> bool {
     state.is_some_and(|state| state.starts_with("running"))
 }
 
-/// What stands behind the word of the first line.
+/// What stands beside the word of the first line.
 pub(crate) fn beside(target: &Target) -> &'static str {
     match is_running(target) {
-        true => " (running)",
+        true => "running",
         false => "",
     }
 }

@@ -1,25 +1,13 @@
 //! For a terminal, a log or a mail: the verdict first, then the worst.
 
-mod blind;
-mod catalog_cost;
-mod check;
-mod diff;
-mod drill;
-mod experiment;
-mod inspect;
-mod loss;
-mod measure;
-mod plan;
-mod salvage;
+mod dump;
+mod printer;
 mod sheet;
-
-pub(crate) use salvage::{
-    check_words, column_words, count_words, counts_words, extent, lost_words, not_replayed_words,
-    object_words, place_words,
-};
+mod table;
 
 use std::io;
 
+use crate::view::{self, View};
 use crate::{Document, Format, Options};
 
 /// `--format text`.
@@ -36,18 +24,11 @@ impl Format for Text {
         options: &Options<'_>,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let mut sheet = sheet::Sheet::new(out, options);
-        match document {
-            Document::Check(document) => check::render(document, options, &mut sheet),
-            Document::Inspect(document) => inspect::render(document, &mut sheet),
-            Document::Drill(document) => drill::render(document, &mut sheet),
-            Document::Blind(document) => blind::render(document, &mut sheet),
-            Document::Loss(document) => loss::render(document, &mut sheet),
-            Document::Measure(document) => measure::render(document, options.figures, &mut sheet),
-            Document::CatalogCost(document) => catalog_cost::render(document, &mut sheet),
-            Document::Diff(document) => diff::render(document, &mut sheet),
-            Document::Salvage(account) => salvage::render(account, &mut sheet),
-            Document::Experiment(document) => experiment::render(document, &mut sheet),
-        }
+        write(&view::of(document, options), options, out)
     }
+}
+
+/// Writes the lines of a view.
+pub(crate) fn write(view: &View, options: &Options<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    printer::blocks(&view.blocks, 0, &mut sheet::Sheet::new(out, options))
 }

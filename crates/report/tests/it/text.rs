@@ -79,7 +79,8 @@ fn a_drill_of_the_default_set_says_what_it_left_out() {
     let mut document = drill();
     document["left_out"] = serde_json::json!(349);
     let text = render("text", &document);
-    let end = "FAILED 1 of 3 in 2 min 53 s; 349 more were left out: pgclinic drill --all runs them";
+    let end =
+        "FAILED  1 of 3 in 2 min 53 s; 349 more were left out: pgclinic drill --all runs them";
     assert_eq!(text.lines().last(), Some(end));
     document["interrupted"] = serde_json::json!(true);
     let text = render("text", &document);

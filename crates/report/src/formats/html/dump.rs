@@ -4,79 +4,35 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
-use pgclinic_model::document::{Evidence, Finding, HexRange, Kind};
+use pgclinic_model::document::HexRange;
 
 use super::escape::Esc;
 use crate::hex::{self, Hex, LINE_BYTES, Line};
-use crate::page_labels;
+use crate::view::Dump;
 use crate::words::{count_of, plural};
 
-/// Findings marked on one page.
-const MARKS_MAX: usize = 200;
-
-/// Bytes that a finding is about.
-pub(super) struct Mark {
-    bytes: Range<usize>,
-    label: String,
-}
-
-/// The marks of findings on a page.
-pub(super) fn marks(findings: &[&Finding], len: usize) -> Vec<Mark> {
-    let marked = findings.iter().filter_map(|finding| {
-        let bytes = hex::clamp(finding.place.bytes?, len);
-        (!bytes.is_empty()).then(|| Mark {
-            bytes,
-            label: finding.message.clone(),
-        })
-    });
-    marked.take(MARKS_MAX).collect()
-}
-
-/// A page of evidence, closed until asked for.
-pub(super) fn evidence(
-    evidence: &Evidence,
-    kind: Kind,
-    findings: &[&Finding],
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    writeln!(
-        out,
-        "<details class=page><summary>Block {} of <code>{}</code>, {}</summary>",
-        evidence.block,
-        Esc(&evidence.path),
-        plural(count_of(findings.len()), "finding")
-    )?;
-    match hex::decode(&evidence.page) {
-        Some(page) => {
-            let ranges = page_labels::labels(&page, kind);
-            write(&page, &ranges, &marks(findings, page.len()), out)?;
-        }
-        None => {
-            out.write_all(b"<p>The document's bytes of this page are no base64 of a page.</p>\n")?
-        }
-    }
-    out.write_all(b"</details>\n")
-}
+/// Bytes that something is wrong with, and what.
+type Mark = (Range<usize>, String);
 
 /// The dump with its legend.
-pub(super) fn write(
-    page: &[u8],
-    ranges: &[HexRange],
-    marks: &[Mark],
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+pub(super) fn write(own: &Dump, out: &mut dyn io::Write) -> io::Result<()> {
+    let Dump {
+        page,
+        ranges,
+        marks,
+    } = own;
     if !ranges.is_empty() {
         legend(!marks.is_empty(), out)?;
     }
     let hex = Hex::new(page, ranges);
     let mut marked: Vec<Option<usize>> = vec![None; page.len()];
-    for (index, mark) in marks.iter().enumerate() {
-        if let Some(bytes) = marked.get_mut(mark.bytes.clone()) {
+    for (index, (bytes, _)) in marks.iter().enumerate() {
+        if let Some(bytes) = marked.get_mut(bytes.clone()) {
             bytes.fill(Some(index));
         }
     }
     let mark_at = |at: usize| marked.get(at).copied().flatten();
-    let starts: HashSet<usize> = marks.iter().map(|mark| mark.bytes.start).collect();
+    let starts: HashSet<usize> = marks.iter().map(|(bytes, _)| bytes.start).collect();
     out.write_all(b"<pre class=hex tabindex=0>")?;
     for line in hex.lines(&|at| starts.contains(&at)) {
         match line {
@@ -120,12 +76,11 @@ fn one_line(
     if !labels.is_empty() {
         write!(out, "  <u>{}</u>", Esc(labels))?;
     }
-    for mark in marks
+    let begun = marks
         .iter()
-        .filter(|mark| line.contains(&mark.bytes.start))
-        .take(3)
-    {
-        write!(out, "  <em>{}</em>", Esc(&mark.label))?;
+        .filter(|(bytes, _)| line.contains(&bytes.start));
+    for (_, words) in begun.take(3) {
+        write!(out, "  <em>{}</em>", Esc(words))?;
     }
     out.write_all(b"\n")
 }
@@ -137,14 +92,9 @@ fn open(label: Option<&HexRange>, mark: Option<&Mark>, out: &mut dyn io::Write) 
     match (label, mark) {
         (None, None) => {}
         (Some(label), None) => write!(out, " title=\"{}\"", Esc(&label.label))?,
-        (None, Some(mark)) => write!(out, " title=\"{}\"", Esc(&mark.label))?,
+        (None, Some(mark)) => write!(out, " title=\"{}\"", Esc(&mark.1))?,
         (Some(label), Some(mark)) => {
-            write!(
-                out,
-                " title=\"{}: {}\"",
-                Esc(&label.label),
-                Esc(&mark.label)
-            )?;
+            write!(out, " title=\"{}: {}\"", Esc(&label.label), Esc(&mark.1))?;
         }
     }
     out.write_all(b">")

@@ -50,6 +50,8 @@ pub(crate) struct Sheet<'a> {
     out: &'a mut dyn io::Write,
     width: usize,
     color: bool,
+    /// Something was written: what stands first has no gap over it.
+    is_begun: bool,
 }
 
 impl<'a> Sheet<'a> {
@@ -59,6 +61,7 @@ impl<'a> Sheet<'a> {
             out,
             width,
             color: options.color,
+            is_begun: false,
         }
     }
 
@@ -76,13 +79,17 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// An empty line.
+    /// An empty line, unless nothing stands above it.
     pub(crate) fn gap(&mut self) -> io::Result<()> {
-        self.out.write_all(b"\n")
+        match self.is_begun {
+            true => self.out.write_all(b"\n"),
+            false => Ok(()),
+        }
     }
 
     /// One line as it is, never wrapped: for what people copy and scripts read.
     pub(crate) fn raw(&mut self, line: &str) -> io::Result<()> {
+        self.is_begun = true;
         self.out.write_all(line.trim_end().as_bytes())?;
         self.out.write_all(b"\n")
     }
@@ -100,6 +107,13 @@ impl<'a> Sheet<'a> {
         column: usize,
         words: &str,
     ) -> io::Result<()> {
+        // A label that is too long for its column has a line of its own.
+        let is_wide = !label.is_empty() && visible(label) >= column.max(1);
+        if is_wide {
+            let label = self.ink(Ink::Faint, label);
+            self.raw(&format!("{:indent$}{label}", ""))?;
+        }
+        let label = if is_wide { "" } else { label };
         let room = self.width.saturating_sub(indent + column);
         let mut lines = wrap(words, room).into_iter();
         let first = lines.next().unwrap_or_default();

@@ -1,0 +1,108 @@
+//! The map of a damaged fork: one cell a block, or as many blocks as it takes.
+
+use std::io;
+
+use super::Esc;
+use crate::view::picture::ForkMap;
+use crate::words::{count, plural};
+
+/// Cells in a row.
+const COLUMNS: u64 = 64;
+/// Side of a cell with its gap, in units of the drawing.
+const SIDE: u64 = 10;
+
+pub(super) fn write(own: &ForkMap, out: &mut dyn io::Write) -> io::Result<()> {
+    let map = &own.map;
+    if map.cells == 0 {
+        return Ok(());
+    }
+    let columns = map.cells.min(COLUMNS);
+    let (full, rest) = (map.cells / columns, map.cells % columns);
+    let (width, height) = (columns * SIDE, map.cells.div_ceil(columns) * SIDE);
+    let name = Esc(&own.path);
+    write!(
+        out,
+        "<figure class=map><svg viewBox=\"0 0 {width} {height}\" width={width} role=img \
+         aria-label=\"map of the blocks of {name}\"><g><title>no damage found</title>\
+         <path class=sound d=\"M0 0h{width}v{}h-{width}z",
+        full * SIDE
+    )?;
+    if rest > 0 {
+        let rest = rest * SIDE;
+        write!(out, "M0 {}h{rest}v{SIDE}h-{rest}z", full * SIDE)?;
+    }
+    out.write_all(b"\"/></g>")?;
+    grid(width, height, out)?;
+    for cell in &map.damaged {
+        let (x, y) = (cell.index % columns * SIDE, cell.index / columns * SIDE);
+        let [first, end] = cell.blocks;
+        let link = own.anchors.range(first..end).next();
+        if let Some((_, link)) = link {
+            write!(out, "<a href=\"#{link}\">")?;
+        }
+        write!(
+            out,
+            "<g><title>{}</title><rect class=hurt x={} y={} width=9 height=9 />\
+             <path class=cross d=\"M{} {}l5 5m0-5l-5 5\"/></g>",
+            title(cell.blocks, cell.damaged),
+            x,
+            y,
+            x + 2,
+            y + 2
+        )?;
+        out.write_all(if link.is_some() { b"</a>" } else { b"" })?;
+    }
+    write!(out, "</svg>\n<figcaption>{}", Esc(caption(own)))?;
+    out.write_all(b"</figcaption></figure>\n")
+}
+
+/// Lines between the cells, drawn over them.
+fn grid(width: u64, height: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    out.write_all(b"<path class=grid d=\"")?;
+    for x in (SIDE..=width).step_by(10) {
+        write!(out, "M{}.5 0v{height}", x - 1)?;
+    }
+    for y in (SIDE..=height).step_by(10) {
+        write!(out, "M0 {}.5h{width}", y - 1)?;
+    }
+    out.write_all(b"\"/>")
+}
+
+fn title([first, end]: [u64; 2], damaged: u64) -> String {
+    match end - first {
+        1 => format!("block {first}: damaged"),
+        blocks => format!(
+            "blocks {first}-{}: {} of {} damaged",
+            end - 1,
+            count(damaged),
+            count(blocks)
+        ),
+    }
+}
+
+fn caption(own: &ForkMap) -> String {
+    let map = &own.map;
+    let mut words = match own.fork.as_str() {
+        "main" => String::new(),
+        name => format!("Fork {name}: "),
+    };
+    let cell = match map.blocks_per_cell {
+        1 => "one block".to_owned(),
+        blocks => format!("{} blocks", count(blocks)),
+    };
+    let damaged: u64 = map
+        .damaged
+        .iter()
+        .map(|cell| cell.damaged)
+        .fold(0, u64::saturating_add);
+    words.push_str(&format!(
+        "{}, {} damaged. A cell is {cell}; a crossed one holds damage.",
+        plural(own.blocks, "block"),
+        count(damaged)
+    ));
+    if map.beyond > 0 {
+        let beyond = plural(map.beyond, "damaged block");
+        words.push_str(&format!(" {beyond} beyond the end of the files."));
+    }
+    words
+}

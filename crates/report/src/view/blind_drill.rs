@@ -1,0 +1,130 @@
+//! The score of a blind drill: how many shots were found, and which were missed.
+
+use pgclinic_model::document::{BlindDocument, BlindKind, BlindTrial};
+
+use super::drill::{head, outcome, verdict};
+use super::{
+    Block, Frame, Look, Part, Row, Table, Tone, View, Voice, Words, card, columns, in_terminal,
+    list, not_done, number, on_page, section, target_facts, words,
+};
+use crate::words as say;
+use crate::words::{byte_range, count, count_of};
+
+pub(super) fn view(document: &BlindDocument) -> View {
+    let (_, word) = outcome(document.interrupted, document.passed);
+    let sum = |of: fn(&BlindKind) -> u64| {
+        let kinds = document.kinds.iter().map(of);
+        count(kinds.fold(0, u64::saturating_add))
+    };
+    let (hurtful, found) = (sum(|own| own.hurtful), sum(|own| own.hurtful_found));
+    let time = say::seconds(document.elapsed_s);
+    let left = match document.shots_left {
+        0 => String::new(),
+        left => format!("; {} not fired", say::plural(left, "shot")),
+    };
+    let verdict = |more| {
+        let extent = format!("found {found} of {hurtful} shots that hurt in {time}{left}");
+        let outcome = outcome(document.interrupted, document.passed);
+        Block::Verdict(verdict(outcome, extent, more))
+    };
+    let server = format!("{}, seed {}", document.server, document.seed);
+    let mut blocks = vec![
+        head(
+            "Blind drill",
+            &document.server,
+            document.seed,
+            &document.target,
+            document.level,
+        ),
+        on_page(vec![
+            verdict(Some(server)),
+            Block::Facts(target_facts(&document.target)),
+        ]),
+    ];
+    blocks.extend(not_done("Not checked", &document.coverage.not_checked));
+    blocks.push(scores(document));
+    blocks.extend(misses(&document.misses));
+    blocks.push(in_terminal(vec![verdict(None)]));
+    View::new(
+        format!("Blind drill {word}"),
+        "pgclinic drill --blind",
+        &document.target.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn scores(document: &BlindDocument) -> Block {
+    let columns = columns(
+        "Kind | Checksums | Shots > | Found > | That hurt > | Of them found = found > | Rate >",
+    );
+    let rows = document.kinds.iter().map(|kind| {
+        let rate = match kind.hurtful {
+            0 => Words::none(),
+            hurtful => words(format!("{} %", say::percent(kind.hurtful_found, hurtful))),
+        };
+        Row::of(vec![
+            words(&kind.kind),
+            on_off(kind.checksums).into(),
+            number(kind.trials),
+            number(kind.found),
+            number(kind.hurtful),
+            number(kind.hurtful_found),
+            rate,
+        ])
+    });
+    let table = Block::Table(Table::new(columns, rows));
+    Part::new(Frame::PageSection, "Score").of(vec![table])
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn misses(misses: &[BlindTrial]) -> Vec<Block> {
+    if misses.is_empty() {
+        let words = "Nothing was missed.";
+        return vec![on_page(vec![Block::Text(Voice::Quiet, words.into())])];
+    }
+    let columns = columns("Kind | Checksums | Hurts | Where | Bytes of the file | Server");
+    let rows = misses.iter().map(|miss| {
+        let (mark, hurts) = match miss.hurts {
+            true => ("hurts", "yes"),
+            false => ("harmless", "no"),
+        };
+        let server = miss.server.as_deref().unwrap_or_default();
+        Row::of(vec![
+            words(&miss.kind),
+            on_off(miss.checksums).into(),
+            hurts.into(),
+            miss.place.to_string().into(),
+            Words::default().quiet(byte_range(miss.file_bytes)),
+            Words::default().and(Look::Server, server),
+        ])
+        .marked(mark)
+    });
+    let page = vec![
+        Block::Filter("tbody tr[data-mark]", "all hurts harmless"),
+        Block::Table(Table::new(columns, rows)),
+    ];
+    let about = say::plural(count_of(misses.len()), "shot");
+    let terminal = card(Tone::Warn, "Missed").about(about);
+    vec![
+        on_page(vec![section("Missed").of(page)]),
+        in_terminal(vec![terminal.of(list(misses.iter().map(miss_line)))]),
+    ]
+}
+
+fn miss_line(miss: &BlindTrial) -> Words {
+    let hurt = match miss.hurts {
+        true => "hurts",
+        false => "changes nothing the server reads",
+    };
+    let (kind, sums) = (&miss.kind, on_off(miss.checksums));
+    let (place, range) = (&miss.place, byte_range(miss.file_bytes));
+    let server = miss.server.as_ref().map(|said| format!(": {said}"));
+    let server = server.unwrap_or_default();
+    words(format!(
+        "{kind}, checksums {sums}, {hurt}: {place}; {range} of the file{server}"
+    ))
+}

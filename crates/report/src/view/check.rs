@@ -1,0 +1,279 @@
+//! What a check found: the answer, what was not checked, then relation by relation, the worst
+//! first.
+
+use std::collections::HashMap;
+
+use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict as Answer};
+
+use super::picture::{ForkMap, Picture};
+use super::{
+    Block, Dump, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Voice, Words, card,
+    columns, fold, in_terminal, inherent, number, on_page, reasons, section, target_facts, text,
+    words,
+};
+use crate::groups::{self, Cures, Group};
+use crate::view::{finding, plan, rules};
+use crate::words as say;
+use crate::words::{count, count_of, plural};
+use crate::{Options, block_map, headline, hex, page_labels};
+
+/// Damaged pages shown with their bytes.
+const PAGES_MAX: usize = 100;
+/// Characters of base64 in all shown pages: about 1 MiB of pages, which browsers still scroll well.
+const BASE64_MAX: usize = 1_400_000;
+
+/// Where a page of evidence belongs.
+type PagePlace<'a> = (&'a str, u32);
+
+pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
+    let groups = groups::groups(document);
+    let mut blocks = first_lines(document, &groups);
+    blocks.extend(not_checked(&document.coverage));
+    // A page begins with what to do, a terminal ends with it: both are where the eye is.
+    blocks.push(on_page(plan::plan(&document.plan)));
+    blocks.push(on_page(overview(document, &groups)));
+    let evidence = evidence_by_group(document, &groups);
+    for (number, group) in groups.iter().enumerate() {
+        let pages = evidence.get(&number).map(Vec::as_slice).unwrap_or_default();
+        blocks.push(relation(number, group, Cures::of(document), pages));
+    }
+    let shown = evidence.values().map(Vec::len).sum();
+    blocks.push(on_page(more_evidence(document, shown)));
+    let not_shown = omitted(document).map(|words| card(Tone::Warn, "Not shown").about(words));
+    blocks.push(in_terminal(
+        not_shown
+            .map(|own| own.of(Vec::new()))
+            .into_iter()
+            .collect(),
+    ));
+    blocks.push(in_terminal(plan::plan(&document.plan)));
+    let names = document.findings.iter().map(|own| own.rule.as_str());
+    blocks.push(rules(names, options));
+    blocks.extend(inherent(&document.coverage.not_checked));
+    let beyond = &document.coverage.beyond_level;
+    let title = fold(Fold::Card, false, "Beyond this level, not looked at");
+    blocks.extend(title.unless_empty(reasons(beyond)));
+    let (spec, word) = (
+        &document.target.spec,
+        headline::of_groups(document, &groups).word,
+    );
+    View::new(
+        format!("{word}: {spec}"),
+        "pgclinic check",
+        spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn first_lines(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
+    let headline = headline::of_groups(document, groups);
+    let tone = match document.verdict {
+        Answer::Healthy => Tone::Good,
+        Answer::Damaged => Tone::Bad,
+        Answer::Incomplete => Tone::Warn,
+    };
+    let verdict = Verdict::new(tone, headline.word, headline.extent)
+        .beside(headline.beside.join(", "))
+        .more(vec![headline.coverage.into()])
+        .bar((&document.coverage).into());
+    let (spec, about) = (&document.target.spec, say::target(&document.target));
+    let level = document.level.name();
+    let mut lines = vec![text(format!("{spec}: {about}; level {level}"))];
+    lines.extend(document.since.as_ref().map(|since| text(say::since(since))));
+    vec![
+        Block::Verdict(verdict),
+        in_terminal(lines),
+        on_page(vec![Block::Facts(facts(document))]),
+    ]
+}
+
+fn facts(document: &CheckDocument) -> Vec<(&'static str, Words)> {
+    let coverage = &document.coverage;
+    let zeroed = match coverage.zeroed_pages {
+        0 => String::new(),
+        pages => format!(", {} of them only zeros", count(pages)),
+    };
+    let since = document.since.as_ref().map(say::since);
+    let mut facts = target_facts(&document.target);
+    facts.extend([
+        ("level", document.level.name().into()),
+        ("relations", number(coverage.relations)),
+        ("pages", format!("{}{zeroed}", count(coverage.pages)).into()),
+        ("findings", number(document.findings_total)),
+        ("since", since.unwrap_or_default().into()),
+    ]);
+    facts
+}
+
+/// What could have been looked at and was not: as loud as what is wrong.
+fn not_checked(coverage: &Coverage) -> Vec<Block> {
+    let all = coverage.not_checked.iter();
+    let ours: Vec<_> = all.filter(|entry| !entry.inherent).collect();
+    let missing = [
+        (coverage.bytes_skipped, "skipped"),
+        (coverage.bytes_unreadable, "unreadable"),
+    ];
+    let missing = missing.iter().filter(|(number, _)| *number > 0);
+    let missing = missing.map(|(number, what)| format!("{} {what}", say::bytes(*number)));
+    let missing = missing.collect::<Vec<_>>().join(", ");
+    if ours.is_empty() && missing.is_empty() {
+        return Vec::new();
+    }
+    let card = card(Tone::Warn, "Not checked").about(missing);
+    vec![card.of(reasons(ours))]
+}
+
+fn omitted(document: &CheckDocument) -> Option<String> {
+    let (omitted, total) = (document.findings_omitted, document.findings_total);
+    (omitted > 0).then(|| {
+        format!(
+            "{} of {} were counted and not kept, as they repeat a rule and relation that is shown",
+            count(omitted),
+            plural(total, "finding")
+        )
+    })
+}
+
+fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
+    if groups.is_empty() {
+        return vec![Block::Text(Voice::Quiet, "No findings.".into())];
+    }
+    let columns =
+        columns("Relation | Kind | Worst | Findings > | Damaged pages > | Rows at risk >");
+    let rows = groups.iter().enumerate().map(|(at, group)| {
+        let link = Look::Link(format!("#r{at}"));
+        let worst = group.worst().unwrap_or(pgclinic_model::Severity::Note);
+        Row::of(vec![
+            Words::default().and(link, &group.name),
+            group.kind.words().into(),
+            Words::default().and(Look::Badge(worst), ""),
+            number(count_of(group.own.len())),
+            number(group.damaged_blocks()),
+            group.rows.number().into(),
+        ])
+    });
+    let mut blocks = vec![
+        Block::Filter(".relation", ""),
+        Block::Table(Table::new(columns, rows)),
+    ];
+    blocks.extend(omitted(document).map(|own| Block::Text(Voice::Loud, own.into())));
+    vec![section("Findings by relation").of(blocks)]
+}
+
+fn relation(number: usize, group: &Group<'_>, cures: Cures, pages: &[&Evidence]) -> Block {
+    let mut blocks = vec![on_page(maps(group))];
+    for run in group.runs() {
+        blocks.extend(finding::run(&run, group, cures));
+    }
+    if group.following_elsewhere > 0 {
+        let words = say::elsewhere(group.following_elsewhere);
+        blocks.push(Block::Text(Voice::Quiet, words.into()));
+    }
+    blocks.push(on_page(evidence(pages, group)));
+    let part = Part::new(Frame::Relation, words(&group.name)).id(format!("r{number}"));
+    part.about(about(group)).of(blocks)
+}
+
+/// `table, database shop, base/5/16384, 12 blocks, 1 damaged`.
+fn about(group: &Group<'_>) -> String {
+    let mut about = vec![group.kind.words().to_owned()];
+    about.extend(group.database.map(|name| format!("database {name}")));
+    if group.path != group.name {
+        about.push(group.path.to_owned());
+    }
+    about.extend(group.forks.iter().map(|fork| {
+        let extent = plural(fork.blocks, "block");
+        match fork.fork.name() {
+            "main" => extent,
+            name => format!("fork {name} {extent}"),
+        }
+    }));
+    match group.damaged_blocks() {
+        0 => {}
+        blocks => about.push(format!("{} damaged", count(blocks))),
+    }
+    about.join(", ")
+}
+
+fn maps(group: &Group<'_>) -> Vec<Block> {
+    let anchors = finding::anchors(group);
+    let maps = group.forks.iter().map(|fork| {
+        Block::Picture(Picture::Map(ForkMap {
+            path: fork.path.clone(),
+            fork: fork.fork.name().to_owned(),
+            blocks: fork.blocks,
+            map: block_map::block_map(fork.blocks, &fork.damaged),
+            anchors: anchors.clone(),
+        }))
+    });
+    maps.collect()
+}
+
+fn evidence(pages: &[&Evidence], group: &Group<'_>) -> Vec<Block> {
+    let total = plural(count_of(pages.len()), "page");
+    let title = section(format!("Bytes as they were found: {total}"));
+    title.unless_empty(pages.iter().map(|page| page_of(page, group)).collect())
+}
+
+fn page_of(own: &Evidence, group: &Group<'_>) -> Block {
+    let here = |place: &Place| place.path == own.path && place.block == Some(own.block);
+    let all = group.own.iter().copied();
+    let findings: Vec<_> = all.filter(|finding| here(&finding.place)).collect();
+    let title = words(format!("Block {} of ", own.block))
+        .code(&own.path)
+        .plain(format!(", {}", plural(count_of(findings.len()), "finding")));
+    let bytes = match hex::decode(&own.page) {
+        Some(page) => Block::Dump(Dump {
+            ranges: page_labels::labels(&page, group.kind),
+            marks: finding::marks(findings, page.len()),
+            page,
+        }),
+        None => text("The document's bytes of this page are no base64 of a page."),
+    };
+    fold(Fold::Page, false, title).of(vec![bytes])
+}
+
+/// The pages of each group, so many in all as are shown.
+fn evidence_by_group<'a>(
+    document: &'a CheckDocument,
+    groups: &[Group<'a>],
+) -> HashMap<usize, Vec<&'a Evidence>> {
+    let mut group_of: HashMap<PagePlace<'_>, usize> = HashMap::new();
+    for (number, group) in groups.iter().enumerate() {
+        for finding in &group.own {
+            if let Some(block) = finding.place.block {
+                group_of
+                    .entry((&finding.place.path, block))
+                    .or_insert(number);
+            }
+        }
+    }
+    let mut pages: HashMap<usize, Vec<&Evidence>> = HashMap::new();
+    for page in shown_evidence(document) {
+        if let Some(number) = group_of.get(&(page.path.as_str(), page.block)) {
+            pages.entry(*number).or_default().push(page);
+        }
+    }
+    pages
+}
+
+fn shown_evidence(document: &CheckDocument) -> &[Evidence] {
+    let mut base64 = 0_usize;
+    let fitting = document.evidence.iter().take(PAGES_MAX).take_while(|page| {
+        base64 = base64.saturating_add(page.page.len());
+        base64 <= BASE64_MAX
+    });
+    document.evidence.get(..fitting.count()).unwrap_or_default()
+}
+
+fn more_evidence(document: &CheckDocument, shown: usize) -> Vec<Block> {
+    match count_of(document.evidence.len().saturating_sub(shown)) {
+        0 => Vec::new(),
+        more => {
+            let pages = plural(more, "page");
+            let words = format!("The bytes of {pages} more stand in the JSON document.");
+            vec![Block::Text(Voice::Loud, words.into())]
+        }
+    }
+}

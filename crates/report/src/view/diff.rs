@@ -1,0 +1,196 @@
+//! Two copies of one cluster against each other: the answer, where each of them stands, then what
+//! contradicts, then the rest.
+
+use pgclinic_model::document::{
+    Copy, CopyPosition, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference, Target,
+};
+
+use super::{
+    Block, Fold, Look, Row, Style, Table, Tone, Verdict, View, Voice, Words, and_more, columns,
+    fold, in_terminal, inherent, list, not_done, on_page, section, target_facts, text, words,
+};
+use crate::diffed;
+use crate::words as say;
+use crate::words::count_of;
+
+/// Forks that a terminal tells of.
+const FORKS_MAX: usize = 50;
+/// Forks without a contradiction, each in a line of a terminal.
+const EXPLAINED_MAX: usize = 20;
+/// Files beside the relations that a terminal tells of.
+const FILES_MAX: usize = 50;
+/// Blocks of a fork that a terminal tells of.
+const BLOCKS_MAX: usize = 10;
+
+pub(super) fn view(document: &DiffDocument) -> View {
+    let sides = [
+        ("A", &document.a, document.position_a.as_ref()),
+        ("B", &document.b, document.position_b.as_ref()),
+    ];
+    let lines = sides.map(|(name, target, position)| text(side(name, target, position)));
+    let facts = sides.map(|(name, target, position)| side_facts(name, target, position));
+    let mut blocks = vec![Block::Verdict(verdict(document)), in_terminal(lines.into())];
+    blocks.extend(diffed::parting(document).map(text));
+    blocks.push(on_page(facts.into()));
+    blocks.extend(not_done("Not compared", &document.coverage.not_checked));
+    let forks = document.forks.iter().filter(|fork| !fork.is_hints_only());
+    let forks: Vec<&DiffFork> = forks.collect();
+    let (bad, rest): (Vec<_>, Vec<_>) = forks.iter().copied().partition(|fork| fork.contradicts());
+    let mut told: Vec<Block> = bad.iter().take(FORKS_MAX).map(|own| fork(own)).collect();
+    told.extend(more(bad.len().saturating_sub(FORKS_MAX)));
+    blocks.push(in_terminal(told));
+    blocks.extend(files(&document.files));
+    blocks.push(in_terminal(without_contradiction(&rest)));
+    let title = section("Files in which blocks differ");
+    let all = forks.iter().map(|own| fork(own));
+    blocks.push(on_page(title.unless_empty(all.collect())));
+    blocks.extend(inherent(&document.coverage.not_checked));
+    View::new(
+        "Two copies",
+        "pgclinic diff",
+        &document.a.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn verdict(document: &DiffDocument) -> Verdict {
+    let tone = match document.verdict {
+        verdict if diffed::is_bad(verdict) => Tone::Bad,
+        verdict if diffed::is_good(verdict) => Tone::Good,
+        _ => Tone::Warn,
+    };
+    Verdict::new(
+        tone,
+        diffed::word(document.verdict),
+        diffed::extent(document),
+    )
+    .in_lines()
+}
+
+fn side(name: &str, target: &Target, position: Option<&CopyPosition>) -> String {
+    let stands = position.map(|own| {
+        let more = match own.goes_on_elsewhere {
+            true => ", more lies elsewhere",
+            false => "",
+        };
+        let timeline = own.timeline.map(|own| format!(" on timeline {own}"));
+        let timeline = timeline.unwrap_or_default();
+        match own.redo == own.end {
+            true => format!("; stands at {}{timeline}", own.end),
+            false => format!("; WAL from {} to {}{timeline}{more}", own.redo, own.end),
+        }
+    });
+    let stands = stands.unwrap_or_default();
+    format!("{name}  {}: {}{stands}", target.spec, say::target(target))
+}
+
+fn side_facts(name: &str, target: &Target, position: Option<&CopyPosition>) -> Block {
+    let mut facts = target_facts(target);
+    if let Some(position) = position {
+        let timeline = position.timeline.map(|timeline| timeline.to_string());
+        facts.extend([
+            ("redo point", words(&position.redo)),
+            ("end of its WAL", words(&position.end)),
+            ("timeline", timeline.unwrap_or_default().into()),
+        ]);
+    }
+    section(format!("{name}: {}", target.spec)).of(vec![Block::Facts(facts)])
+}
+
+/// Relation maps and files with the status of transactions.
+fn files(files: &[DiffFile]) -> Vec<Block> {
+    let rows = files.iter().map(|own| {
+        Row::of(vec![
+            words(&own.path),
+            diffed::file(own).into(),
+            words(&own.why),
+        ])
+    });
+    let columns = columns("File | Difference | Why");
+    let table = Table::new(columns, rows).style(Style::Board);
+    let table = table.short(FILES_MAX, in_json);
+    section("Files beside the relations").unless_empty(table.unless_empty())
+}
+
+fn in_json(more: u64) -> String {
+    format!("{}; --format json has all of them", and_more(more))
+}
+
+fn more(number: usize) -> Vec<Block> {
+    match count_of(number) {
+        0 => Vec::new(),
+        number => vec![text(in_json(number))],
+    }
+}
+
+/// Forks that differ for a reason, a line each.
+fn without_contradiction(forks: &[&DiffFork]) -> Vec<Block> {
+    let is = |way| move |fork: &&DiffFork| fork.has(way);
+    let (parted, rest): (Vec<_>, Vec<_>) = forks.iter().copied().partition(is(Difference::Parted));
+    let (undecided, explained): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(is(Difference::Undecided));
+    let kinds = [
+        ("Changed after they parted", parted),
+        ("Nothing tells whether WAL explains it", undecided),
+        ("Explained by the WAL", explained),
+    ];
+    let sections = kinds.into_iter().flat_map(|(title, forks)| {
+        let shown = forks.iter().take(EXPLAINED_MAX);
+        let lines = shown.map(|fork| text(format!("{}: {}", fork.name(), diffed::ways(fork))));
+        let mut lines: Vec<Block> = lines.collect();
+        lines.extend(more(forks.len().saturating_sub(EXPLAINED_MAX)));
+        section(title).unless_empty(lines)
+    });
+    sections.collect()
+}
+
+fn fork(fork: &DiffFork) -> Block {
+    let is_open = fork.contradicts() || fork.has(Difference::Parted);
+    let bad = fork.blocks.iter();
+    let bad = bad.filter(|block| block.difference.is_contradiction());
+    let told = list(bad.take(BLOCKS_MAX).map(block_line));
+    let columns = columns("Block > | Difference | Copy | LSN in A | LSN in B | Why");
+    let table = Table::new(columns, fork.blocks.iter().map(block_row));
+    let mut page = table.unless_empty();
+    if fork.blocks_omitted > 0 {
+        page.push(text(and_more(fork.blocks_omitted)));
+    }
+    let name = Words::default().strong(fork.name());
+    self::fold(Fold::Item, is_open, name)
+        .about(diffed::ways(fork))
+        .of(vec![
+            Block::Text(Voice::Quiet, diffed::about(fork).into()),
+            in_terminal(told),
+            on_page(page),
+        ])
+}
+
+fn block_line(own: &DiffBlock) -> Words {
+    let at_fault = match own.copy {
+        Some(copy) => format!(" in {}", copy_name(copy)),
+        None => String::new(),
+    };
+    let (name, lsns) = (own.difference.name(), diffed::lsns(own));
+    words(format!("block {}  ", own.block))
+        .and(Look::Wrong, name)
+        .plain(format!("{at_fault}{lsns}: {}", own.why))
+}
+
+fn block_row(own: &DiffBlock) -> Row {
+    Row::of(vec![
+        own.block.to_string().into(),
+        own.difference.name().into(),
+        own.copy.map_or("", copy_name).into(),
+        own.lsn_a.as_deref().unwrap_or_default().into(),
+        own.lsn_b.as_deref().unwrap_or_default().into(),
+        words(&own.why),
+    ])
+}
+
+fn copy_name(copy: Copy) -> &'static str {
+    match copy {
+        Copy::A => "A",
+        Copy::B => "B",
+    }
+}

@@ -1,0 +1,297 @@
+//! The scoreboard of a drill: what was hurt, what found it, what the server said.
+
+use pgclinic_model::document::{DrillDocument, DrillRow, Level, NotRun, ServerAnswer, Target};
+
+use super::{
+    Block, Fold, Frame, Look, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View, Words,
+    card, entries, fold, in_terminal, left, not_done, number, on_page, reasons_of, rules, section,
+    text, words,
+};
+use crate::Options;
+use crate::words as say;
+use crate::words::{count, count_of};
+
+pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
+    let (_, word) = outcome(document.interrupted, document.passed);
+    let passed = count_of(document.rows.iter().filter(|row| row.passed).count());
+    let mut blocks = vec![
+        head(
+            "Drill",
+            &document.server,
+            document.seed,
+            &document.target,
+            document.level,
+        ),
+        on_page(vec![
+            Block::Verdict(banner(document, passed)),
+            Block::Facts(counts(document, passed)),
+        ]),
+    ];
+    blocks.extend(not_done("Not checked", &document.coverage.not_checked));
+    blocks.push(scoreboard(&document.rows));
+    blocks.push(in_terminal(ways_out(&document.rows)));
+    blocks.extend(not_run(&document.not_run));
+    let failed = document.rows.iter().enumerate();
+    let failed = failed.filter(|(_, row)| !row.passed);
+    blocks.push(in_terminal(
+        failed.map(|(at, row)| injury(at, row)).collect(),
+    ));
+    let all = document.rows.iter().enumerate();
+    let all = all.map(|(at, row)| injury(at, row)).collect();
+    blocks.push(on_page(vec![section("Injury by injury").of(all)]));
+    let rules = document
+        .rows
+        .iter()
+        .flat_map(|row| row.found_by.iter().chain(&row.missing));
+    blocks.push(on_page(vec![self::rules(
+        rules.map(String::as_str),
+        options,
+    )]));
+    blocks.push(in_terminal(vec![Block::Verdict(last_line(
+        document, passed,
+    ))]));
+    View::new(
+        format!("Drill {word}"),
+        "pgclinic drill",
+        &document.target.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+/// The colour and the word of a drill's outcome.
+pub(super) fn outcome(interrupted: bool, passed: bool) -> (Tone, &'static str) {
+    match (interrupted, passed) {
+        (true, _) => (Tone::Warn, "INTERRUPTED"),
+        (false, true) => (Tone::Good, "PASSED"),
+        (false, false) => (Tone::Bad, "FAILED"),
+    }
+}
+
+/// The first lines of a terminal, which ends with the verdict.
+pub(super) fn head(title: &str, server: &str, seed: u64, target: &Target, level: Level) -> Block {
+    let about = text(format!("{}; level {}", say::target(target), level.name()));
+    let title = section(format!("{title} on {server}, seed {seed}"));
+    in_terminal(vec![title.of(vec![about])])
+}
+
+/// The verdict of a drill, with the words of a page.
+pub(super) fn verdict(outcome: (Tone, &str), extent: String, more: Option<String>) -> Verdict {
+    let (tone, word) = outcome;
+    Verdict::new(tone, word, extent).more(more.into_iter().map(Words::from).collect())
+}
+
+fn banner(document: &DrillDocument, passed: u64) -> Verdict {
+    let (all, time) = (
+        count(count_of(document.rows.len())),
+        say::seconds(document.elapsed_s),
+    );
+    let (passed, left_out) = (count(passed), say::left_out(document));
+    verdict(
+        outcome(document.interrupted, document.passed),
+        format!("{passed} of {all} injuries met every expectation in {time}{left_out}"),
+        Some(format!("{}, seed {}", document.server, document.seed)),
+    )
+}
+
+fn last_line(document: &DrillDocument, passed: u64) -> Verdict {
+    let all = count_of(document.rows.len());
+    let (time, left_out) = (say::seconds(document.elapsed_s), say::left_out(document));
+    let extent = if document.interrupted {
+        let left = count(count_of(document.not_run.len()));
+        let (passed, all) = (count(passed), count(all));
+        format!("{passed} of {all} that were run passed in {time}; {left} were not run{left_out}")
+    } else {
+        let number = match document.passed {
+            true => passed,
+            false => all - passed,
+        };
+        let aside = match (number, document.passed) {
+            (0, false) => "; every row passed, the drill as a whole did not",
+            _ => "",
+        };
+        format!(
+            "{} of {} in {time}{aside}{left_out}",
+            count(number),
+            count(all)
+        )
+    };
+    verdict(outcome(document.interrupted, document.passed), extent, None)
+}
+
+fn counts(document: &DrillDocument, passed: u64) -> Vec<(&'static str, Words)> {
+    let rows = |test: &dyn Fn(&DrillRow) -> bool| {
+        let rows = document.rows.iter().filter(|row| test(row));
+        number(count_of(rows.count()))
+    };
+    let is_silent =
+        |said: &Option<ServerAnswer>| matches!(say::answer(said.as_ref()), "silent" | "wrong rows");
+    vec![
+        ("injuries", number(count_of(document.rows.len()))),
+        ("passed", number(passed)),
+        ("found", rows(&|row| !row.found_by.is_empty())),
+        ("blind, as declared", rows(&|row| row.blind.is_some())),
+        ("undone", rows(&|row| row.undone)),
+        (
+            "no error from the server, checksums on",
+            rows(&|row| is_silent(&row.with_checksums)),
+        ),
+        (
+            "no error, checksums off",
+            rows(&|row| is_silent(&row.without_checksums)),
+        ),
+        ("not run", number(count_of(document.not_run.len()))),
+    ]
+}
+
+fn scoreboard(rows: &[DrillRow]) -> Block {
+    let columns = vec![
+        left("Injury").of_names(),
+        left("Where"),
+        left("Found by").of_names(),
+        left("Server, checksums on").short("sums on"),
+        left("Server, off").short("sums off"),
+        left("Undone"),
+        left("Passed"),
+    ];
+    let rows = rows.iter().enumerate().map(|(at, row)| {
+        let mut marks = vec![if row.passed { "passed" } else { "failed" }];
+        marks.extend(row.blind.as_ref().map(|_| "blind"));
+        let link = Look::Link(format!("#i{at}"));
+        let name = Words::default().and(link, &row.injury);
+        Row::of(vec![
+            name.plain(format!(" {}", row.variant)),
+            place(row),
+            found_by(row),
+            server_cell(row.with_checksums.as_ref()),
+            server_cell(row.without_checksums.as_ref()),
+            yes(row.undone),
+            yes(row.passed),
+        ])
+        .marked(marks.join(" "))
+    });
+    let table = Table::new(columns, rows).style(Style::Board);
+    Part::new(Frame::PageSection, "Scoreboard").of(vec![
+        Block::Filter("tbody tr", "all passed failed blind"),
+        Block::Table(table),
+    ])
+}
+
+/// A terminal has no room for the schema.
+fn place(row: &DrillRow) -> Words {
+    let relation = row.place.relation.as_ref();
+    let short = relation.unwrap_or(&row.place.path);
+    let (long, short) = match row.place.block {
+        Some(block) => (
+            format!("{}, block {block}", row.place.relation_name()),
+            format!("{short} {block}"),
+        ),
+        None => (row.place.relation_name(), short.clone()),
+    };
+    Words::default().on_page(long).in_terminal(short)
+}
+
+fn found_by(row: &DrillRow) -> Words {
+    match (row.found_by.split_first(), &row.blind) {
+        (Some((first, [])), _) => Words::default().and(Look::Rule, first),
+        (Some((first, more)), _) => {
+            let first = Words::default().and(Look::Rule, first);
+            first.quiet(format!(" +{}", more.len()))
+        }
+        (None, Some(_)) => Words::default().and(Look::State, "blind"),
+        (None, None) => Words::default().and(Look::Wrong, "nothing"),
+    }
+}
+
+fn server_cell(said: Option<&ServerAnswer>) -> Words {
+    let word = say::answer(said);
+    let look = match word {
+        "error" | "not asked" => Look::Quiet,
+        _ => Look::State,
+    };
+    let first = said.and_then(|said| said.messages.first().or(said.silent.first()));
+    let word = Words::default().and(look, word);
+    first.map_or_else(|| word.clone(), |first| word.clone().tip(first))
+}
+
+fn yes(held: bool) -> Words {
+    match held {
+        true => Words::default().and(Look::Right, "yes"),
+        false => Words::default().and(Look::Wrong, "NO"),
+    }
+}
+
+/// Of each injury once.
+fn ways_out(rows: &[DrillRow]) -> Vec<Block> {
+    let mut told: Vec<(String, Words)> = Vec::new();
+    for row in rows {
+        let way = words(row.way_out.as_deref().unwrap_or("none that is known"));
+        if !told
+            .iter()
+            .any(|(injury, known)| *injury == row.injury && *known == way)
+        {
+            told.push((row.injury.clone(), way));
+        }
+    }
+    let title = section("The way out of a person without the journal");
+    title.unless_empty(entries(24, told))
+}
+
+/// Injuries that found no place, and why.
+pub(super) fn not_run(entries: &[NotRun]) -> Vec<Block> {
+    let entries = entries.iter();
+    let reasons = reasons_of(entries.map(|entry| (words(&entry.injury), words(&entry.why))));
+    card(Tone::Warn, "Not run").unless_empty(reasons)
+}
+
+fn injury(at: usize, row: &DrillRow) -> Block {
+    let joined = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
+    let told = [
+        ("wound", Some(row.wound.clone())),
+        ("because", joined(&row.failures)),
+        ("found by", joined(&row.found_by)),
+        ("message", row.message.clone()),
+        ("cause", row.cause.clone()),
+        ("blind", row.blind.clone()),
+        ("missing", joined(&row.missing)),
+        ("unexpected", joined(&row.unexpected)),
+        ("way out", row.way_out.clone()),
+    ];
+    let told = told.into_iter();
+    let mut rows: Vec<(String, Words)> = told
+        .filter_map(|(label, told)| Some((label.to_owned(), told?.into())))
+        .collect();
+    if let Some(words) = &row.server_says {
+        let held = match row.server_says_true {
+            Some(true) => " (the server said so)",
+            Some(false) => " (the server did not say so)",
+            None => " (not compared)",
+        };
+        let words = Words::default().and(Look::Server, words);
+        rows.push(("foretold".into(), words.quiet(held)));
+    }
+    rows.extend(server("sums on", row.with_checksums.as_ref()));
+    rows.extend(server("sums off", row.without_checksums.as_ref()));
+    let kind = if row.passed { Fold::Item } else { Fold::Fault };
+    let failed = Words::default().and(Look::Wrong, "FAILED").plain(" ");
+    let failed = failed.0.into_iter().map(|span| Span {
+        medium: Medium::Terminal,
+        ..span
+    });
+    let title = Words(failed.collect())
+        .strong(&row.injury)
+        .plain(format!(" {}", row.variant));
+    let title = fold(kind, !row.passed, title).about(row.place.to_string());
+    title.id(format!("i{at}")).of(entries(14, rows))
+}
+
+fn server(label: &str, said: Option<&ServerAnswer>) -> Vec<(String, Words)> {
+    let Some(said) = said else { return Vec::new() };
+    let messages = said.messages.iter();
+    let messages = messages.map(|own| Words::default().and(Look::Server, own));
+    let silent = said.silent.iter();
+    let silent = silent.map(|own| words(format!("other rows without a message: {own}")));
+    let mut rows = vec![(label.to_owned(), words(say::answer(Some(said))))];
+    rows.extend(messages.chain(silent).map(|words| (String::new(), words)));
+    rows
+}

@@ -1,0 +1,207 @@
+//! One finding, what follows from it, and what is folded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use pgclinic_model::document::{Finding, Remedy};
+
+use super::{
+    Block, Fold, Frame, Look, Part, Step, Steps, Voice, Words, entries, fold, in_terminal, list,
+    on_page, words,
+};
+use crate::groups::{Cures, Group, Root, Run, blocks_of, count_by_rule};
+use crate::hex;
+use crate::words as say;
+use crate::words::{count, count_of};
+
+/// Findings marked on one page.
+const MARKS_MAX: usize = 200;
+/// Where the words of a finding begin in a terminal, after its indent.
+const COLUMN: usize = 10;
+
+/// Where each block's first finding stands in the page.
+pub(super) fn anchors(group: &Group<'_>) -> BTreeMap<u64, String> {
+    let mut anchors = BTreeMap::new();
+    for root in &group.roots {
+        if let Some(block) = root.finding.place.block {
+            anchors
+                .entry(u64::from(block))
+                .or_insert_with(|| identity(root.finding));
+        }
+    }
+    anchors
+}
+
+/// Ids are hashes; of anything else only letters and digits are taken over.
+fn identity(finding: &Finding) -> String {
+    let safe = finding.id.chars().filter(char::is_ascii_alphanumeric);
+    format!("f-{}", safe.collect::<String>())
+}
+
+/// The marks of findings on a page of so many bytes.
+pub(super) fn marks<'a>(
+    findings: impl IntoIterator<Item = &'a Finding>,
+    len: usize,
+) -> Vec<(Range<usize>, String)> {
+    let marked = findings.into_iter().filter_map(|finding| {
+        let bytes = hex::clamp(finding.place.bytes?, len);
+        (!bytes.is_empty()).then(|| (bytes, finding.message.clone()))
+    });
+    marked.take(MARKS_MAX).collect()
+}
+
+/// Findings of one rule.
+pub(super) fn run(run: &Run<'_, '_>, group: &Group<'_>, cures: Cures) -> Vec<Block> {
+    let shown = run.shown.iter();
+    let mut blocks: Vec<Block> = shown.map(|root| one(root, group.path, cures)).collect();
+    if !run.folded.is_empty() {
+        blocks.push(folded(run));
+    }
+    blocks
+}
+
+/// A finding whose relation the reader already knows.
+pub(super) fn alone(finding: &Finding) -> Block {
+    let root = Root {
+        finding,
+        followers: Vec::new(),
+    };
+    one(&root, &finding.place.path, Cures::Each)
+}
+
+fn one(root: &Root<'_>, path: &str, cures: Cures) -> Block {
+    let finding = root.finding;
+    let title = Words::default()
+        .and(Look::Badge(finding.severity), "")
+        .plain(" ")
+        .and(Look::Rule, &finding.rule)
+        .plain("  ")
+        .and(Look::Place, say::place_inside(&finding.place));
+    let mut blocks = vec![Block::Text(Voice::Message, words(&finding.message))];
+    blocks.extend(entries(COLUMN, facts(finding, path)));
+    if cures == Cures::Each && !finding.remedies.is_empty() {
+        blocks.push(remedies(&finding.remedies));
+    }
+    if !root.followers.is_empty() {
+        blocks.push(followers(&root.followers));
+    }
+    let frame = Frame::Finding(finding.severity.name());
+    Part::new(frame, title).id(identity(finding)).of(blocks)
+}
+
+fn facts(finding: &Finding, path: &str) -> Vec<(&'static str, Words)> {
+    let mut rows: Vec<(&str, Words)> = Vec::new();
+    if finding.place.path != path {
+        rows.push(("file", Words::default().code(&finding.place.path)));
+    }
+    if let Some(cause) = &finding.cause {
+        let sure = say::sureness(cause.confidence);
+        let facts = match say::facts(&cause.facts) {
+            facts if facts.is_empty() => facts,
+            facts => format!(": {facts}"),
+        };
+        let name = Words::default().strong(&cause.name);
+        rows.push(("cause", name.plain(format!(" ({sure}){facts}"))));
+    }
+    if let Some(says) = &finding.server_says {
+        rows.push(("server", Words::default().and(Look::Server, says)));
+    }
+    if let Some(at_risk) = say::at_risk(&finding.at_risk) {
+        rows.push(match finding.at_risk.rows {
+            Some(0) => ("at risk", Words::default().on_page(at_risk)),
+            _ => ("at risk", words(at_risk)),
+        });
+    }
+    if let Some(lsn) = &finding.known_from {
+        rows.push(("known", words(say::known_from(lsn))));
+    }
+    rows
+}
+
+fn remedies(remedies: &[Remedy]) -> Block {
+    let steps = remedies.iter().enumerate().map(|(index, remedy)| Step {
+        label: if index == 0 { "to do" } else { "or" }.to_owned(),
+        words: words(&remedy.name)
+            .plain(" ")
+            .and(Look::Safety(remedy.safety), ""),
+        blocks: vec![Block::Command(remedy.command.clone())],
+    });
+    Block::Steps(Steps {
+        title: "What to do",
+        column: COLUMN,
+        steps: steps.collect(),
+    })
+}
+
+/// In a terminal counted by rule with their places, on a page one by one.
+fn followers(followers: &[&Finding]) -> Block {
+    let rules = count_by_rule(followers);
+    let named = rules.iter();
+    let named = named.map(|(rule, number)| format!("{rule} × {}", count(*number)));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let total = count(count_of(followers.len()));
+    let title =
+        words(format!("and {total} more that follow from it:")).on_page(format!(" {named}"));
+    let rows = rules.iter().map(|(rule, number)| {
+        let same = followers.iter().copied().filter(|own| own.rule == *rule);
+        let places = format!("{rule} in {}", places(same));
+        (format!("{} ×", count(*number)), places.into())
+    });
+    fold(Fold::Plain, false, title).of(vec![
+        in_terminal(entries(6, rows)),
+        on_page(briefly(followers.iter().map(|own| (*own, 0)))),
+    ])
+}
+
+/// `public.docs, public.tags, block 7, 9-12`.
+fn places<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> String {
+    let relations = findings.clone().map(|own| own.place.relation_name());
+    let relations: BTreeSet<String> = relations.collect();
+    let names: Vec<_> = relations.iter().take(3).map(String::as_str).collect();
+    let rest = match relations.len().saturating_sub(names.len()) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    format!("{}{rest}{}", names.join(", "), blocks(findings, 6))
+}
+
+/// `, block 7, 9-12`.
+fn blocks<'a>(findings: impl Iterator<Item = &'a Finding>, limit: usize) -> String {
+    match say::block_ranges(&blocks_of(findings), limit) {
+        blocks if blocks.is_empty() => blocks,
+        blocks => format!(", block {blocks}"),
+    }
+}
+
+fn folded(run: &Run<'_, '_>) -> Block {
+    let blocks = blocks(run.folded.iter().map(|root| root.finding), 12);
+    let followers: usize = run.folded.iter().map(|root| root.followers.len()).sum();
+    let followers = match count_of(followers) {
+        0 => String::new(),
+        followers => format!(" (with {} that follow)", count(followers)),
+    };
+    let total = count(count_of(run.folded.len()));
+    let title = words(format!("and {total} more of "))
+        .code(run.rule)
+        .plain(format!("{followers}{blocks}"))
+        .in_terminal("; they stand in --format json");
+    let roots = run.folded.iter();
+    fold(Fold::More, false, title).of(vec![on_page(briefly(
+        roots.map(|root| (root.finding, root.followers.len())),
+    ))])
+}
+
+/// A line for each finding and the number of those that follow from it.
+fn briefly<'a>(findings: impl Iterator<Item = (&'a Finding, usize)>) -> Vec<Block> {
+    list(findings.map(|(finding, followers)| {
+        let more = match count_of(followers) {
+            0 => String::new(),
+            more => format!(" ({} follow from it)", count(more)),
+        };
+        let (place, message) = (&finding.place, &finding.message);
+        Words::default()
+            .and(Look::Target, identity(finding))
+            .code(&finding.rule)
+            .plain(format!(" {place}: {message}{more}"))
+    }))
+}

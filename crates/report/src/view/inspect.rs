@@ -1,0 +1,260 @@
+//! A page taken apart: its header, its items with their values, its bytes.
+
+use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
+
+use super::picture::Picture;
+use super::{
+    Block, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, Voice, Words, columns,
+    entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts, text,
+    words,
+};
+use crate::words as say;
+use crate::words::{byte_range, count, plural};
+use crate::{Options, hex};
+
+pub(super) fn view(document: &InspectDocument, options: &Options<'_>) -> View {
+    let anatomy = &document.anatomy;
+    let page = hex::decode(&anatomy.page);
+    let mut blocks = vec![
+        Block::Verdict(title(document)),
+        in_terminal(first_lines(document)),
+    ];
+    if let Some(page) = page.as_ref().filter(|_| !anatomy.ranges.is_empty()) {
+        let strip = Picture::Strip(page.len(), anatomy.ranges.clone());
+        blocks.push(Block::Picture(strip));
+    }
+    blocks.push(on_page(vec![Block::Facts(facts(document))]));
+    blocks.extend(not_done("Not checked", &document.coverage.not_checked));
+    blocks.extend(document.findings.iter().map(finding::alone));
+    blocks.extend(section("Header").unless_empty(fields(&anatomy.header)));
+    blocks.extend(items(&anatomy.items));
+    blocks.extend(section("Special space").unless_empty(fields(&anatomy.special)));
+    blocks.push(section("Bytes").of(vec![bytes(document, anatomy, page)]));
+    let names = document.findings.iter().map(|own| own.rule.as_str());
+    blocks.push(on_page(vec![rules(names, options)]));
+    View::new(
+        format!("Page {}", document.place),
+        "pgclinic inspect",
+        &document.target.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn title(document: &InspectDocument) -> Verdict {
+    let kind = &document.anatomy.page_kind;
+    let blocks = plural(document.blocks, "block");
+    Verdict::new(
+        Tone::Plain,
+        document.place.to_string(),
+        format!("{kind} page, one of {blocks}"),
+    )
+    .in_lines()
+}
+
+fn first_lines(document: &InspectDocument) -> Vec<Block> {
+    let anatomy = &document.anatomy;
+    let look = match anatomy.checksum.as_str() {
+        "wrong" => Look::Wrong,
+        _ => Look::Plain,
+    };
+    let computed = anatomy.checksum_computed;
+    let checksum = words("checksum ")
+        .and(look, &anatomy.checksum)
+        .plain(format!(" (these bytes should carry 0x{computed:04x})"));
+    let (spec, about) = (&document.target.spec, say::target(&document.target));
+    vec![text(checksum), text(format!("{spec}: {about}"))]
+}
+
+fn facts(document: &InspectDocument) -> Vec<(&'static str, Words)> {
+    let anatomy = &document.anatomy;
+    let fork = document.place.fork.map(|fork| fork.to_string());
+    let computed = format!("0x{:04x}", anatomy.checksum_computed);
+    let mut facts = vec![
+        ("file", words(&document.place.path)),
+        ("fork", fork.unwrap_or_default().into()),
+        ("blocks in the fork", count(document.blocks).into()),
+        ("checksum", words(&anatomy.checksum)),
+        ("checksum computed", computed.into()),
+    ];
+    facts.extend(target_facts(&document.target));
+    facts
+}
+
+/// A table on a page, lines in a terminal.
+fn fields(fields: &[Field]) -> Vec<Block> {
+    if fields.is_empty() {
+        return Vec::new();
+    }
+    let longest = fields.iter().map(|field| field.name.chars().count()).max();
+    let column = longest.unwrap_or(0).min(24) + 2;
+    let mut lines = Vec::new();
+    for field in fields {
+        let meaning = match field.meaning.join(", ") {
+            meaning if meaning.is_empty() => meaning,
+            meaning => format!("  {meaning}"),
+        };
+        let words = format!("{}{meaning}  [{}]", field.value, byte_range(field.bytes));
+        lines.extend(entries(column, [(&field.name, words.into())]));
+        lines.extend(fault(field.fault.as_deref()));
+    }
+    vec![on_page(vec![field_table(fields)]), in_terminal(lines)]
+}
+
+fn field_table(fields: &[Field]) -> Block {
+    let columns = columns("Field | Bytes | Value | Meaning");
+    let rows = fields.iter().map(|field| {
+        let mut meaning = words(field.meaning.join(", "));
+        if let Some(fault) = &field.fault {
+            meaning = meaning
+                .plain(" ")
+                .and(Look::Wrong, format!("wrong: {fault}"));
+        }
+        Row::of(vec![
+            Words::default().code(&field.name),
+            Words::default().quiet(byte_range(field.bytes)),
+            Words::default().code(&field.value),
+            meaning,
+        ])
+        .fault(field.fault.is_some())
+    });
+    Block::Table(Table::new(columns, rows))
+}
+
+fn fault(fault: Option<&str>) -> Option<Block> {
+    fault.map(|fault| text(Words::default().and(Look::Wrong, format!("WRONG: {fault}"))))
+}
+
+fn items(items: &[ItemAnatomy]) -> Vec<Block> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Filter(".item", "")];
+    blocks.extend(items.iter().map(item));
+    vec![section("Line pointers and items").of(blocks)]
+}
+
+fn item(own: &ItemAnatomy) -> Block {
+    let is_wrong = own.fault.is_some() || own.header.iter().any(|field| field.fault.is_some());
+    let kind = if is_wrong { Fold::Fault } else { Fold::Item };
+    let place = format!(
+        "at {}: lp_off {}, lp_len {}",
+        own.at, own.lp_off, own.lp_len
+    );
+    let mut title = Words::default()
+        .strong(format!("item {}", own.item))
+        .plain("  ")
+        .code(&own.lp_flags)
+        .quiet(format!(" {place}"));
+    if let Some(state) = &own.state {
+        title = title.plain("; ").and(Look::State, state);
+    }
+    let preview = Words::default().on_page(" ");
+    let preview = preview.and(Look::Preview, first_values(&own.values));
+    title = title.then(preview.only(Medium::Page));
+    let mut blocks = Vec::from_iter(fault(own.fault.as_deref()));
+    if !own.header.is_empty() {
+        blocks.push(on_page(vec![field_table(&own.header)]));
+        blocks.push(in_terminal(header_lines(&own.header)));
+    }
+    blocks.extend(values(&own.values));
+    fold(kind, is_wrong, title).of(blocks)
+}
+
+fn header_lines(header: &[Field]) -> Vec<Block> {
+    let fields = header.iter().map(|field| match field.meaning.join(" ") {
+        meaning if meaning.is_empty() => format!("{} {}", field.name, field.value),
+        meaning => format!("{} {} ({meaning})", field.name, field.value),
+    });
+    let mut lines = vec![text(fields.collect::<Vec<_>>().join(", "))];
+    lines.extend(header.iter().filter_map(|field| {
+        let words = field.fault.as_ref()?;
+        fault(Some(&named_fault(&field.name, words)))
+    }));
+    lines
+}
+
+/// The fault with the field's name, once.
+fn named_fault(name: &str, fault: &str) -> String {
+    match fault.starts_with(name) {
+        true => fault.to_owned(),
+        false => format!("{name}: {fault}"),
+    }
+}
+
+/// The first values, so that a row is recognised while it is closed.
+fn first_values(values: &[ValueAnatomy]) -> String {
+    let first = values.iter().filter(|value| !value.dropped).take(4);
+    let first = first.map(|value| match &value.value {
+        Some(text) => text.chars().take(24).collect::<String>(),
+        None => value.state.clone(),
+    });
+    first.collect::<Vec<_>>().join(" | ")
+}
+
+/// A table on a page, lines in a terminal.
+fn values(values: &[ValueAnatomy]) -> Vec<Block> {
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let columns = columns("Column | Type | Bytes | Value");
+    let rows = values.iter().map(|value| {
+        let dropped = if value.dropped { " (dropped)" } else { "" };
+        let type_name = value.type_name.as_deref().unwrap_or("unknown");
+        let bytes = value.bytes.map(byte_range).unwrap_or_default();
+        let mut cell = Words::default();
+        if let Some(text) = &value.value {
+            cell = cell.code(text).plain(" ");
+        }
+        if value.state != "value" {
+            cell = cell.and(Look::State, &value.state).plain(" ");
+        }
+        Row::of(vec![
+            format!("{}{dropped}", name(value)).into(),
+            Words::default().quiet(type_name),
+            Words::default().quiet(bytes),
+            cell.quiet(value.note.as_deref().unwrap_or_default()),
+        ])
+    });
+    let lines = values.iter().map(|value| (name(value), value_line(value)));
+    vec![
+        on_page(vec![Block::Table(Table::new(columns, rows))]),
+        in_terminal(entries(12, lines)),
+    ]
+}
+
+fn name(value: &ValueAnatomy) -> String {
+    let name = value.name.clone();
+    name.unwrap_or_else(|| format!("column {}", value.number))
+}
+
+fn value_line(value: &ValueAnatomy) -> Words {
+    let type_name = value.type_name.as_deref().unwrap_or("unknown type");
+    let dropped = if value.dropped { ", dropped" } else { "" };
+    let said = match (&value.value, value.state.as_str()) {
+        (Some(text), "value") => format!(" = {text}"),
+        (Some(text), state) => format!(" = {text} ({state})"),
+        (None, state) => format!(": {state}"),
+    };
+    let note = value.note.as_ref().map(|note| format!("; {note}"));
+    let bytes = value
+        .bytes
+        .map(|range| format!("  [{}]", byte_range(range)));
+    words(format!("{type_name}{dropped}{said}"))
+        .plain(note.unwrap_or_default())
+        .plain(bytes.unwrap_or_default())
+}
+
+fn bytes(document: &InspectDocument, anatomy: &PageAnatomy, page: Option<Vec<u8>>) -> Block {
+    match page {
+        Some(page) => Block::Dump(Dump {
+            ranges: anatomy.ranges.clone(),
+            marks: finding::marks(&document.findings, page.len()),
+            page,
+        }),
+        None => {
+            let words = "The document's bytes of the page are no base64 of a page.";
+            Block::Text(Voice::Loud, words.into())
+        }
+    }
+}

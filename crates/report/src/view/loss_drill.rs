@@ -1,0 +1,92 @@
+//! The matrix of losses: what was lost, and whether check and salvage tell of it.
+
+use pgclinic_model::document::{LossCell, LossDocument};
+
+use super::drill::{head, not_run, outcome, verdict};
+use super::{
+    Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, not_done,
+    number, on_page, section, target_facts, text, words,
+};
+use crate::words as say;
+use crate::words::{count, count_of};
+
+pub(super) fn view(document: &LossDocument) -> View {
+    let (_, word) = outcome(false, document.passed);
+    let passed = document.cells.iter().filter(|cell| cell.passed).count();
+    let (passed, all) = (count_of(passed), count_of(document.cells.len()));
+    let time = say::seconds(document.elapsed_s);
+    let verdict = |more| {
+        let (passed, all) = (count(passed), count(all));
+        let extent = format!("{passed} of {all} losses were seen, counted and told in {time}");
+        Block::Verdict(verdict(outcome(false, document.passed), extent, more))
+    };
+    let server = format!("{}, seed {}", document.server, document.seed);
+    let mut blocks = vec![
+        head(
+            "Loss drill",
+            &document.server,
+            document.seed,
+            &document.target,
+            document.level,
+        ),
+        on_page(vec![
+            verdict(Some(server)),
+            Block::Facts(target_facts(&document.target)),
+        ]),
+    ];
+    blocks.extend(not_done("Not checked", &document.coverage.not_checked));
+    blocks.push(matrix(&document.cells));
+    blocks.extend(not_run(&document.not_run));
+    let failed = document.cells.iter().filter(|cell| !cell.passed);
+    blocks.push(in_terminal(failed.map(failure).collect()));
+    blocks.push(in_terminal(vec![verdict(None)]));
+    View::new(
+        format!("Loss drill {word}"),
+        "pgclinic drill --ward loss",
+        &document.target.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn matrix(cells: &[LossCell]) -> Block {
+    let columns = columns(
+        "Witness | Hurt | State | (Where) | Rows lost > | Predicted > | Check | Salvage | Verdict of the drill = passed",
+    );
+    let rows = cells.iter().map(|cell| {
+        let (mark, verdict) = verdict_of(cell);
+        Row::of(vec![
+            words(&cell.witness),
+            words(&cell.hurt),
+            words(&cell.state),
+            words(&cell.place),
+            number(cell.lost),
+            number(cell.predicted),
+            cell.verdict.name().into(),
+            words(&cell.outcome),
+            verdict,
+        ])
+        .marked(mark)
+    });
+    Part::new(Frame::PageSection, "Losses").of(vec![
+        Block::Filter("tbody tr[data-mark]", "all failed blind passed"),
+        Block::Table(Table::new(columns, rows)),
+    ])
+}
+
+fn verdict_of(cell: &LossCell) -> (&'static str, Words) {
+    let said = |short: &str, long: String| Words::default().in_terminal(short).on_page(long);
+    match (&cell.blind, cell.passed) {
+        (_, false) => ("failed", said("NO", cell.failures.join("; "))),
+        (Some(why), true) => ("blind", said("blind", format!("blind: {why}"))),
+        (None, true) => ("passed", said("yes", "passed".into())),
+    }
+}
+
+fn failure(cell: &LossCell) -> Block {
+    let name = format!("{} {}, {}", cell.witness, cell.hurt, cell.state);
+    let mut blocks = vec![text(&cell.place)];
+    blocks.extend(list(cell.failures.iter().map(words)));
+    let title = Words::default().and(Look::Wrong, "FAILED");
+    section(title).about(name).of(blocks)
+}

@@ -1,0 +1,350 @@
+//! The account of a salvage: the outcome, what is lost, the tables that are not whole, what was
+//! not salvaged.
+
+use pgclinic_model::document::{
+    CheckAccount, CountAccount, LargeObjectsAccount, Outcome, ReplayAccount, SalvageReport,
+    SequenceAccount, SnapshotAccount, TableAccount,
+};
+
+use super::{
+    Block, Fold, Frame, Medium, Part, Row, Style, Table, Tone, Verdict, View, Voice, Words,
+    and_more, card, columns, entries, fold, in_terminal, left, list, not_done, number, on_page,
+    reasons, right, section, short_list, target_facts, text, words,
+};
+use crate::salvaged::{
+    check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
+    place_words, row_counts,
+};
+use crate::words as say;
+use crate::words::{bytes, count, count_of, plural};
+
+/// Places of loss that a terminal shows of one table.
+const PLACES_SHOWN: usize = 10;
+/// A list of more places is closed at first.
+const OPEN_PLACES: usize = 12;
+
+pub(super) fn view(account: &SalvageReport) -> View {
+    let verdict = verdict(account);
+    let title = format!("Salvage {}", verdict.word);
+    let (about, form, rows) = (say::target(&account.target), &account.form, &account.rows);
+    let mut facts = target_facts(&account.target);
+    facts.extend([("output format", words(form)), ("rows", words(rows))]);
+    let mut blocks = vec![
+        Block::Verdict(verdict),
+        in_terminal(vec![text(format!("{about}; form {form}, rows {rows}"))]),
+        on_page(vec![Block::Facts(facts)]),
+    ];
+    blocks.extend(snapshots(&account.snapshots));
+    let lost = account.lost_databases.iter();
+    let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
+    blocks.extend(card(Tone::Bad, "Lost databases").unless_empty(list(lost)));
+    blocks.extend(not_done("Not salvaged", &account.not_salvaged));
+    blocks.extend(account.replay.as_ref().map(replay));
+    let tables = account.tables.iter().filter(|table| !is_plain(table));
+    let title_of_tables = Part::new(Frame::PageSection, "What is to be known of tables");
+    blocks.extend(title_of_tables.unless_empty(tables.map(table).collect()));
+    blocks.extend(counts(&account.counts));
+    blocks.extend(keys(&account.checks));
+    blocks.push(on_page(tables_written(account)));
+    blocks.extend(large_objects(&account.large_objects));
+    blocks.extend(sequences(&account.sequences));
+    let inherent = account.not_salvaged.iter().filter(|entry| entry.inherent);
+    let title_of_inherent = card(Tone::Plain, "To be known").about("nothing is lost by it");
+    blocks.extend(title_of_inherent.unless_empty(reasons(inherent)));
+    View::new(
+        title,
+        "pgclinic salvage",
+        &account.target.spec,
+        &account.tool,
+        blocks,
+    )
+}
+
+fn verdict(account: &SalvageReport) -> Verdict {
+    let (tone, word) = match account.outcome {
+        _ if account.interrupted => (Tone::Warn, "INTERRUPTED"),
+        Outcome::Whole => (Tone::Good, "WHOLE"),
+        Outcome::Damaged => (Tone::Bad, "DAMAGED"),
+        Outcome::Incomplete => (Tone::Warn, "INCOMPLETE"),
+    };
+    let (parts, time) = (extent(account), say::seconds(account.elapsed_s));
+    Verdict::new(tone, word, format!("{} in {time}", parts.join(", ")))
+        .beside(say::beside(&account.target))
+}
+
+fn is_hurt(table: &TableAccount) -> bool {
+    table.file.is_none() || !table.is_whole()
+}
+
+fn is_plain(table: &TableAccount) -> bool {
+    !is_hurt(table) && table.notes.is_empty() && table.columns_as.is_empty()
+}
+
+/// The log of a cluster that was not shut down in good order.
+fn replay(replay: &ReplayAccount) -> Block {
+    let facts = vec![
+        ("from", words(&replay.start)),
+        ("to", words(&replay.end)),
+        ("ends because", words(&replay.why)),
+        ("records", number(replay.records)),
+        ("changes applied", number(replay.applied)),
+        ("not applied", number(replay.not_applied)),
+    ];
+    let mut blocks = vec![
+        text(
+            "The cluster was not shut down in good order: what its files lack was applied in memory.",
+        ),
+        Block::Facts(facts),
+    ];
+    let faults = replay.faults.iter().map(words);
+    blocks.extend(short_list(faults, PLACES_SHOWN, and_more));
+    section("Write-ahead log").of(blocks)
+}
+
+fn snapshots(snapshots: &[SnapshotAccount]) -> Vec<Block> {
+    let (line, sentence) = match snapshots {
+        [] => return Vec::new(),
+        [one] => (
+            format!("all tables in one snapshot of {}", one.taken_at),
+            "All tables were read in one snapshot, so that they fit together.",
+        ),
+        more => (
+            format!(
+                "the server went down meanwhile: tables are of {} snapshots",
+                more.len()
+            ),
+            "The server went down meanwhile, and a new snapshot was begun each time: tables of different ones may not fit together.",
+        ),
+    };
+    let rows = snapshots.iter().map(|own| {
+        Row::of(vec![
+            words(own.number.to_string()),
+            words(&own.taken_at),
+            Words::default().code(&own.transactions),
+        ])
+    });
+    let columns = columns("Snapshot | Taken at | Transactions");
+    let table = Table::new(columns, rows).style(Style::Board);
+    vec![
+        in_terminal(vec![text(line)]),
+        on_page(vec![
+            section("Snapshots").of(vec![text(sentence), Block::Table(table)]),
+        ]),
+    ]
+}
+
+/// A table that is not whole, or of which something should be known.
+fn table(table: &TableAccount) -> Block {
+    let of = match table.database.is_empty() {
+        true => "a file without its cluster".into(),
+        false => format!("database {}", table.database),
+    };
+    let mut rows: Vec<(&str, Words)> = vec![("rows", row_counts(table).into())];
+    if table.changed_pages > 0 {
+        let pages = plural(table.changed_pages, "page");
+        let words = format!("the server wrote {pages} while it was read");
+        rows.push(("note", words.into()));
+    }
+    if table.not_replayed > 0 {
+        rows.push(("log", not_replayed_words(table).into()));
+    }
+    if table.file.is_none() {
+        rows.push(("file", "not written whole, and removed".into()));
+    }
+    rows.extend(table.notes.iter().map(|note| ("note", words(note))));
+    rows.extend(table.columns_as.iter().map(|column| {
+        let words = format!("column {}", column_words(column));
+        ("values", words.into())
+    }));
+    rows.extend(table.lost_keys.iter().map(|keys| {
+        let number = plural(keys.keys, "key");
+        let words = format!("{number} of {} in {}", keys.index, keys.file);
+        ("keys", words.into())
+    }));
+    rows.extend(places(table));
+    let is_short = is_hurt(table) && table.places.len() <= OPEN_PLACES;
+    let name = Words::default().strong(format!("{}.{}", table.schema, table.table));
+    let kind = if is_hurt(table) {
+        Fold::Fault
+    } else {
+        Fold::Item
+    };
+    fold(kind, is_short, name).about(of).of(entries(8, rows))
+}
+
+/// Where rows were lost; a terminal has the first places.
+fn places(table: &TableAccount) -> Vec<(&'static str, Words)> {
+    let places = table.places.iter().enumerate().map(|(at, place)| {
+        let words = words(place_words(place));
+        match at {
+            0 => ("lost", words),
+            _ if at < PLACES_SHOWN => ("", words),
+            _ => ("", words.only(Medium::Page)),
+        }
+    });
+    let mut places: Vec<_> = places.collect();
+    let more = |places: u64| format!("and at {} more", plural(places, "place"));
+    let hidden = count_of(table.places.len().saturating_sub(PLACES_SHOWN));
+    let omitted = table.places_omitted;
+    if omitted > 0 {
+        places.push(("", Words::default().on_page(more(omitted))));
+    }
+    if hidden + omitted > 0 {
+        places.push(("", Words::default().in_terminal(more(hidden + omitted))));
+    }
+    places
+}
+
+/// Tables that hold less or more than they should first, then those that nothing counts.
+fn counts(counts: &[CountAccount]) -> Vec<Block> {
+    if counts.is_empty() {
+        return Vec::new();
+    }
+    let all = counts.iter();
+    let (uncounted, counted): (Vec<_>, Vec<_>) = all.partition(|own| own.led_to.is_none());
+    let differing = counted.iter().filter(|own| !own.holds());
+    let mut blocks = vec![text(counts_words(counts))];
+    blocks.extend(list(differing.map(|own| words(count_words(own)))));
+    let tables = plural(count_of(uncounted.len()), "table");
+    let title = format!("{tables} without an index to count by");
+    let uncounted = uncounted.iter().map(|own| words(count_words(own)));
+    let uncounted = short_list(uncounted, PLACES_SHOWN, |more| {
+        format!("and {} more not counted", plural(more, "table"))
+    });
+    blocks.extend(fold(Fold::Plain, false, title).unless_empty(uncounted));
+    vec![card(Tone::Plain, "Counts").of(blocks)]
+}
+
+fn keys(checks: &[CheckAccount]) -> Vec<Block> {
+    if checks.is_empty() {
+        return Vec::new();
+    }
+    let held = checks
+        .iter()
+        .filter(|check| check.broken == 0 && check.not_checked.is_none());
+    let (held, all) = (count_of(held.count()), count_of(checks.len()));
+    let mut blocks = vec![text(format!(
+        "{} of {} hold",
+        count(held),
+        plural(all, "key")
+    ))];
+    for check in checks {
+        let Some(told) = check_words(check) else {
+            continue;
+        };
+        let keys = short_list(check.listed.iter().map(words), PLACES_SHOWN, |more| {
+            format!("and {} more", plural(more, "key"))
+        });
+        blocks.extend(match keys.is_empty() {
+            true => list([words(told)]),
+            false => vec![fold(Fold::Plain, false, told).of(keys)],
+        });
+    }
+    vec![card(Tone::Plain, "Keys").of(blocks)]
+}
+
+/// A column of counts; all but the first two are left out where they are zero for all tables.
+type Count = (&'static str, fn(&TableAccount) -> u64);
+
+const COUNTS: [Count; 13] = [
+    ("Written", |table| table.rows.written),
+    ("Live", |table| table.rows.live),
+    ("Dead", |table| table.rows.dead),
+    ("Carved", |table| table.rows.carved),
+    ("Mended", |table| table.rows.mended),
+    ("Partial", |table| table.rows.partial),
+    ("Uncertain", |table| table.rows.uncertain),
+    ("Withheld", |table| table.rows.withheld),
+    ("Lost", |table| table.rows.lost),
+    ("Of these estimated", |table| table.rows.lost_estimated),
+    ("Damaged pages", |table| table.damaged_pages),
+    ("Not replayed", |table| table.not_replayed),
+    ("Changed pages", |table| table.changed_pages),
+];
+
+fn tables_written(account: &SalvageReport) -> Vec<Block> {
+    if account.tables.is_empty() {
+        return vec![Block::Text(Voice::Quiet, "No table was written.".into())];
+    }
+    let is_shown = |(name, of): &&Count| {
+        matches!(*name, "Written" | "Live") || account.tables.iter().any(|table| of(table) > 0)
+    };
+    let counts: Vec<&Count> = COUNTS.iter().filter(is_shown).collect();
+    let snapshot = (account.snapshots.len() > 1).then(|| left("Snapshot"));
+    let mut columns = columns("Table | Database");
+    columns.extend(counts.iter().map(|(name, _)| right(*name)));
+    columns.extend(snapshot.clone());
+    columns.extend([right("Bytes"), left("File")]);
+    let rows = account.tables.iter().map(|table| {
+        let name = format!("{}.{}", table.schema, table.table);
+        let mut cells = vec![words(name), words(&table.database)];
+        cells.extend(counts.iter().map(|(_, of)| number(of(table))));
+        let numbers = || Vec::from_iter(table.snapshots.iter().map(u32::to_string)).join(", ");
+        cells.extend(snapshot.as_ref().map(|_| words(numbers())));
+        let file = table.file.as_deref();
+        cells.push(bytes(table.file_bytes).into());
+        cells.push(file.unwrap_or("not written whole, and removed").into());
+        Row::of(cells).fault(is_hurt(table))
+    });
+    let table = Table::new(columns, rows).style(Style::Cards);
+    vec![section("Tables").of(vec![Block::Table(table)])]
+}
+
+fn large_objects(files: &[LargeObjectsAccount]) -> Vec<Block> {
+    let columns = columns("Database | Objects > | Bytes of objects > | Bytes of the file > | File");
+    let rows = files.iter().map(|own| {
+        Row::of(vec![
+            words(&own.database),
+            number(own.objects),
+            bytes(own.bytes).into(),
+            bytes(own.file_bytes).into(),
+            words(&own.file),
+        ])
+        .fault(!own.places.is_empty())
+    });
+    let table = Table::new(columns, rows).style(Style::Cards);
+    let mut blocks = vec![on_page(table.unless_empty())];
+    for own in files {
+        let (objects, database) = (plural(own.objects, "large object"), &own.database);
+        let line = format!("{objects} of database {database} in {}", own.file);
+        blocks.push(in_terminal(vec![text(line)]));
+        let places = own.places.iter().map(place_words);
+        let lost = places.chain(own.doubtful.iter().map(object_words));
+        let title = fold(Fold::Plain, true, format!("Lost of database {database}"));
+        let lost = short_list(lost.map(words), PLACES_SHOWN, and_more);
+        blocks.extend(title.unless_empty(lost));
+    }
+    match files.is_empty() {
+        true => Vec::new(),
+        false => vec![section("Large objects").of(blocks)],
+    }
+}
+
+/// All of them on a page; in a terminal those whose values may be wrong.
+fn sequences(sequences: &[SequenceAccount]) -> Vec<Block> {
+    let name = |own: &SequenceAccount| format!("{}.{}", own.schema, own.sequence);
+    let doubtful = sequences.iter().filter_map(|own| {
+        let (name, doubt) = (name(own), own.doubt.as_ref()?);
+        let (database, value) = (&own.database, own.last_value);
+        Some(words(format!(
+            "{name} of database {database}, {value}: {doubt}"
+        )))
+    });
+    let doubtful = list(doubtful);
+    let rows = sequences.iter().map(|own| {
+        let given_out = if own.is_called { "yes" } else { "not yet" };
+        let doubt = own.doubt.as_ref().map(|doubt| format!(": {doubt}"));
+        Row::of(vec![
+            name(own).into(),
+            words(&own.database),
+            own.last_value.to_string().into(),
+            format!("{given_out}{}", doubt.unwrap_or_default()).into(),
+        ])
+    });
+    let columns = columns("Sequence | Database | Last value > | Given out");
+    let table = Table::new(columns, rows).style(Style::Board).unless_empty();
+    let title = plural(count_of(sequences.len()), "sequence");
+    let all = fold(Fold::Card, !doubtful.is_empty(), title).unless_empty(table);
+    let card = card(Tone::Warn, "Sequences");
+    vec![on_page(all), in_terminal(card.unless_empty(doubtful))]
+}
