@@ -71,7 +71,7 @@ pub use checks::{
 pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
 pub use heap_aids::HeapAids;
-pub use measures::{MEASURES, MeasureOptions, measure_cluster};
+pub use measures::{MeasureOptions, measure_cluster};
 pub use relation_check::{PageReader, RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use visibility_bits::VisibilityBits;

@@ -5,10 +5,10 @@ use pgclinic_format::heap_tuple::HEAP_HASVARWIDTH;
 use pgclinic_format::{
     Attribute, Attributes, ColumnLayout, HeapTuple, PlainAttributes, Varlena, varlena,
 };
-use pgclinic_model::document::{MeasuredColumn, Sections};
+use pgclinic_model::document::MeasuredColumn;
 
 use super::compression_trial::Picked;
-use super::{COLUMN_MEASURES, ColumnAt, ColumnMeasure, StoredValue, Sums, named};
+use super::{ColumnAt, ColumnSums, StoredValue, ValueAt};
 use crate::check::ForkCx;
 use crate::front_bits::FixedFront;
 
@@ -31,7 +31,7 @@ pub(super) struct Columns {
 struct ColumnJob {
     index: usize,
     type_name: String,
-    measures: Vec<&'static dyn ColumnMeasure>,
+    nothing: ColumnSums,
 }
 
 impl Columns {
@@ -62,8 +62,7 @@ impl Columns {
         let books = self.jobs.iter().map(|job| {
             Some(Book {
                 at: job.at(fork)?,
-                measures: &job.measures,
-                sums: vec![Sums::default(); job.measures.len()],
+                sums: job.nothing.clone(),
                 short: [0; SHORT],
                 picked: picks.then(Picked::default),
             })
@@ -75,16 +74,20 @@ impl Columns {
         })
     }
 
-    /// The figures of each column, from what was added up by column and measure.
-    pub(super) fn figures(&self, fork: &ForkCx<'_>, sums: &[Vec<Sums>]) -> Vec<MeasuredColumn> {
-        let measured = self.jobs.iter().enumerate().filter_map(|(number, job)| {
+    /// What nothing adds up to, by column.
+    pub(super) fn nothing(&self) -> Vec<ColumnSums> {
+        self.jobs.iter().map(|job| job.nothing.clone()).collect()
+    }
+
+    /// The figures of each column, from what was added up by column.
+    pub(super) fn figures(&self, fork: &ForkCx<'_>, sums: &[ColumnSums]) -> Vec<MeasuredColumn> {
+        let measured = self.jobs.iter().zip(sums).filter_map(|(job, sums)| {
             let at = job.at(fork)?;
-            let own = sums.get(number).map(Vec::as_slice).unwrap_or_default();
             Some(MeasuredColumn {
                 number: at.column.attnum,
                 name: at.column.name.clone(),
                 type_name: job.type_name.clone(),
-                sections: job.sections(own, &at),
+                sections: sums.sections(&at),
             })
         });
         measured.collect()
@@ -99,17 +102,6 @@ impl ColumnJob {
             type_name: &self.type_name,
             fork,
         })
-    }
-
-    fn sections(&self, sums: &[Sums], at: &ColumnAt<'_>) -> Sections {
-        let nothing = Sums::default();
-        let mut sections = Sections::new();
-        for (number, measure) in self.measures.iter().enumerate() {
-            let values = measure.total(sums.get(number).unwrap_or(&nothing), at);
-            let section = sections.entry(measure.section().into()).or_default();
-            section.extend(named(measure.figures(), values));
-        }
-        sections
     }
 }
 
@@ -130,12 +122,11 @@ fn jobs(fork: &ForkCx<'_>, catalog: &Catalog) -> Vec<ColumnJob> {
             type_name: &type_name,
             fork,
         };
-        let measures = COLUMN_MEASURES.iter().copied();
-        let measures: Vec<_> = measures.filter(|measure| measure.fits(&at)).collect();
-        (!measures.is_empty()).then_some(ColumnJob {
+        let nothing = ColumnSums::of(&at)?;
+        Some(ColumnJob {
             index,
+            nothing,
             type_name,
-            measures,
         })
     });
     jobs.collect()
@@ -220,8 +211,8 @@ impl RowWalk<'_> {
         }
     }
 
-    /// What was added up, by column and measure, and the values that were picked, by column.
-    pub(super) fn finish(self) -> (Vec<Vec<Sums>>, Vec<Picked>) {
+    /// What was added up and the values that were picked, by column.
+    pub(super) fn finish(self) -> (Vec<ColumnSums>, Vec<Picked>) {
         let (mut sums, mut picked) = (Vec::new(), Vec::new());
         for mut book in self.books {
             book.tell_of_short();
@@ -241,8 +232,7 @@ fn is_null(bitmap: &[u8], index: usize) -> bool {
 /// What one thread adds up of one column.
 struct Book<'w> {
     at: ColumnAt<'w>,
-    measures: &'w [&'static dyn ColumnMeasure],
-    sums: Vec<Sums>,
+    sums: ColumnSums,
     /// Values of a short header that are as they are, by their bytes: told to the measures at the end.
     short: [u64; SHORT],
     picked: Option<Picked>,
@@ -250,9 +240,11 @@ struct Book<'w> {
 
 impl Book<'_> {
     fn tell(&mut self, value: StoredValue<'_>, often: u64) {
-        for (measure, sums) in self.measures.iter().zip(&mut self.sums) {
-            measure.value(value, often, &self.at, sums);
-        }
+        self.sums.add(&ValueAt {
+            value,
+            often,
+            at: self.at,
+        });
     }
 
     #[inline]

@@ -11,8 +11,9 @@ use pgclinic_format::{BlockNo, LpFlags};
 use pgclinic_model::document::{Figure, Sections};
 use pgclinic_model::{FigureKind, Unit};
 
-use super::btree_packing::{Items, built_pages};
+use super::btree_packing::built_pages;
 use super::places::Places;
+use super::sums::Items;
 use super::{bytes, number, of, share};
 use crate::check::ForkCx;
 use crate::relation_check::PageReader;

@@ -6,6 +6,7 @@ use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
 
 use super::row_ages::Now;
+use super::sums::Items;
 use crate::check::ForkCx;
 
 /// What a line pointer marked as used holds.
@@ -30,10 +31,10 @@ impl PageRow<'_> {
 /// What the line pointers and rows of a heap page come to.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeapLook {
-    /// Live rows, and their bytes.
-    pub live: [u64; 2],
-    /// Row versions that are not live, and their bytes.
-    pub dead: [u64; 2],
+    /// Live rows.
+    pub live: Items,
+    /// Row versions that are not live.
+    pub dead: Items,
     /// Those of the dead ones whose transaction's fate is lost.
     pub unknown: u64,
     /// What the live rows take on a new page, aligned and with their line pointers.
@@ -53,17 +54,13 @@ pub struct HeapLook {
 impl HeapLook {
     #[inline]
     fn add(&mut self, len: u16, state: RowState) {
-        let len = u64::from(len);
-        let is_live = state == RowState::Visible;
-        let [count, bytes] = if is_live {
-            self.packed_bytes += len.next_multiple_of(8) + LinePointer::SIZE as u64;
-            &mut self.live
+        if state == RowState::Visible {
+            self.packed_bytes += u64::from(len).next_multiple_of(8) + LinePointer::SIZE as u64;
+            self.live.add(len);
         } else {
             self.unknown += u64::from(matches!(state, RowState::Undecided(_)));
-            &mut self.dead
-        };
-        *count += 1;
-        *bytes += len;
+            self.dead.add(len);
+        }
     }
 
     fn add_ages(&mut self, tuple: HeapTuple<'_>, now: Option<Now>) {
