@@ -70,6 +70,6 @@ pub use target::target_of;
 pub use toast_index::{ChunkIndex, ChunkRun, RunCollector, RunGatherer};
 pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
-pub use visibility::{Death, Doubt, RowState, Visibility};
+pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
 pub use witness::{LostColumn, LostDatabase, LostRelation};
 pub use words::Words;

@@ -1,9 +1,8 @@
 //! The rows of a heap page, judged and counted once for all measures.
 
-use pgclinic_cluster::{Doubt, RowState, Visibility};
-use pgclinic_format::heap_tuple::{HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASVARWIDTH, HEAP_MOVED};
+use pgclinic_cluster::{Doubt, RowState, Stamp, Visibility};
 use pgclinic_format::line_pointer::LinePointer;
-use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
+use pgclinic_format::{HeapTuple, LpFlags, Page};
 
 use super::row_ages::Now;
 use super::sums::Items;
@@ -71,30 +70,6 @@ impl HeapLook {
     }
 }
 
-/// What a row's header says of its transactions. Rows that one statement wrote say the same, so that most are
-/// judged as the row before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    xmin: Xid,
-    xmax: Xid,
-    flags: u16,
-    /// The transaction that moved the row, which counts for moved ones alone.
-    moved_by: Option<u32>,
-}
-
-impl Stamp {
-    #[inline]
-    fn of(tuple: HeapTuple<'_>) -> Self {
-        const OF_VALUES: u16 = HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL;
-        Stamp {
-            xmin: tuple.t_xmin(),
-            xmax: tuple.t_xmax(),
-            flags: tuple.t_infomask() & !OF_VALUES,
-            moved_by: (tuple.t_infomask() & HEAP_MOVED != 0).then(|| tuple.t_field3()),
-        }
-    }
-}
-
 /// Puts the rows of a page into `rows`, and tells what they come to.
 pub(super) fn judge<'a>(
     page: Page<'a>,
@@ -109,14 +84,16 @@ pub(super) fn judge<'a>(
     let visibility = Visibility::new(cluster);
     let now = Now::of(fork);
     let mut before: Option<(Stamp, RowState)> = None;
+    rows.reserve(page.line_pointer_count().into());
     for (number, pointer) in page.line_pointers() {
-        match pointer.flags() {
-            LpFlags::Normal => {}
-            LpFlags::Redirect => look.redirects += 1,
-            LpFlags::Dead => look.dead_pointers += 1,
-            LpFlags::Unused => look.unused_pointers += 1,
-        }
-        if pointer.flags() != LpFlags::Normal {
+        let others = match pointer.flags() {
+            LpFlags::Normal => None,
+            LpFlags::Redirect => Some(&mut look.redirects),
+            LpFlags::Dead => Some(&mut look.dead_pointers),
+            LpFlags::Unused => Some(&mut look.unused_pointers),
+        };
+        if let Some(others) = others {
+            *others += 1;
             continue;
         }
         let tuple = page.item(pointer).and_then(HeapTuple::parse);
