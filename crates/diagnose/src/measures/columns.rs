@@ -172,8 +172,9 @@ impl RowWalk<'_> {
         let wanted = &self.columns.wanted;
         let (skip, offset) = self.columns.front.skip(nulls, stored);
         let mut walk = PlainAttributes::new(bytes, usize::from(row.tuple.t_hoff()) + offset);
-        let columns = self.layouts.iter().zip(wanted).take(stored);
-        for (index, (layout, wanted)) in columns.enumerate().skip(skip) {
+        let layouts = self.layouts.get(skip..stored).unwrap_or_default();
+        let columns = layouts.iter().zip(wanted.get(skip..).unwrap_or_default());
+        for (index, (layout, wanted)) in (skip..).zip(columns) {
             if nulls.is_some_and(|nulls| is_null(nulls, index)) {
                 continue;
             }
