@@ -73,8 +73,8 @@ impl RowState {
     }
 }
 
-/// What a row's header says of its transactions. Rows that one statement wrote say the same, so that most are judged as the row
-/// before.
+/// What a row's header says of its transactions. Rows that one statement wrote say the same, so
+/// that most are judged as the row before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
     xmin: Xid,

@@ -80,8 +80,9 @@ impl Texts {
         }
     }
 
-    /// Appends the text of a value whose type is a text, where nothing has to be asked of it: ASCII without a backslash and without
-    /// what is not printed, which is the same in every encoding and needs no escape in `COPY` text.
+    /// Appends the text of a value whose type is a text, where nothing has to be asked of it: ASCII
+    /// without a backslash and without what is not printed, which is the same in every encoding and
+    /// needs no escape in `COPY` text.
     #[inline]
     pub(crate) fn print_simple(&self, column: usize, value: &[u8], out: &mut Vec<u8>) -> bool {
         let is_text = self
@@ -125,8 +126,8 @@ const fn bytes_of(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// No byte is below 14, a backslash, or beyond ASCII. Eight bytes are asked at once: whether one is below a bound shows in the
-/// highest bit of a difference.
+/// No byte is below 14, a backslash, or beyond ASCII. Eight bytes are asked at once: whether one is
+/// below a bound shows in the highest bit of a difference.
 #[inline]
 fn is_simple(text: &[u8]) -> bool {
     let special = |word: u64| {

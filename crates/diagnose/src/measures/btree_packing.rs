@@ -110,7 +110,8 @@ fn is_unique(fork: &ForkCx<'_>) -> bool {
     index.is_some_and(|index| index.unique)
 }
 
-/// Pages of a btree that is built anew from tuples whose bytes are counted without line pointers: meta page, leaves filled to 90 %, inner pages to 70 %.
+/// Pages of a btree that is built anew from tuples whose bytes are counted without line pointers:
+/// meta page, leaves filled to 90 %, inner pages to 70 %.
 pub(super) fn built_pages(items: Items, block: u64) -> u64 {
     if items.count == 0 {
         return 1;

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use pgclinic_model::document::{Figure, Spread};
 
-/// Sums, highest and lowest values and spreads under names of their own; [`sums!`] declares a struct of them.
+/// Sums, highest and lowest values and spreads under names of their own; [`sums!`] declares a
+/// struct of them.
 pub trait Sums: Clone {
     /// Takes over what another has added up.
     fn absorb(&mut self, other: &Self);
-    /// As if so many times as much had been seen: sums and spreads grow, lowest and highest values stay.
+    /// As if so many times as much had been seen: sums and spreads grow, lowest and highest values
+    /// stay.
     fn scale(&mut self, times: f64);
 }
 

@@ -172,7 +172,8 @@ impl ColumnMeasure for ToastMakeUp {
 }
 
 impl ToastMakeUp {
-    /// Values that are packed by a method which new values are not; nothing where that cannot be told.
+    /// Values that are packed by a method which new values are not; nothing where that cannot be
+    /// told.
     fn old_values(&self, at: &ColumnAt<'_>) -> Option<u64> {
         let other = 1 - todays_method(at)?;
         let kept = [self.packed.get(other), self.outside_packed.get(other)];

@@ -174,8 +174,8 @@ fn many_digits(number: u64, width: usize, out: &mut Vec<u8>) {
     few_digits((number % end) as u32, 8, out);
 }
 
-/// Eight digits are appended as one word and what is in front of the number is shifted out of it: copying a handful of bytes of
-/// unknown length takes longer than making them.
+/// Eight digits are appended as one word and what is in front of the number is shifted out of it:
+/// copying a handful of bytes of unknown length takes longer than making them.
 #[inline]
 fn few_digits(number: u32, width: usize, out: &mut Vec<u8>) {
     const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
@@ -194,8 +194,9 @@ pub(super) fn eight_digits(number: u32) -> [u8; 8] {
     eight_values(number).to_le_bytes().map(|value| value | b'0')
 }
 
-/// The values of eight digits, the first in the lowest byte: the number is cut in halves of four digits, each of them in quarters of
-/// two, each of those in bytes of one, all side by side in one word.
+/// The values of eight digits, the first in the lowest byte: the number is cut in halves of four
+/// digits, each of them in quarters of two, each of those in bytes of one, all side by side in one
+/// word.
 #[inline]
 fn eight_values(number: u32) -> u64 {
     let number = u64::from(number);

@@ -68,7 +68,8 @@ fn is_null(bitmap: &[u8], index: usize) -> bool {
     byte.is_none_or(|byte| byte >> (index % 8) & 1 == 0)
 }
 
-/// Where the next value stands without its header, if it is whole, as it is, and where it is expected.
+/// Where the next value stands without its header, if it is whole, as it is, and where it is
+/// expected.
 #[inline]
 fn plain_value(bytes: &[u8], at: usize, layout: ColumnLayout) -> Option<(usize, usize)> {
     // 1, 2, 4 or 8.
@@ -263,8 +264,8 @@ impl Cells {
         }
     }
 
-    /// The short walk: all values are nulls or stand in the row as they are, and they end where the row does. Nothing where
-    /// there is anything else to a row.
+    /// The short walk: all values are nulls or stand in the row as they are, and they end where the
+    /// row does. Nothing where there is anything else to a row.
     #[inline]
     fn take_plain(&mut self, tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> Option<()> {
         (usize::from(tuple.attribute_count()) == layouts.len()).then_some(())?;
