@@ -93,6 +93,6 @@ pub use toast_index::{ChunkIndex, ChunkRun, RunCollector, RunGatherer};
 pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
-pub use visibility::{Death, Doubt, RowState, Visibility};
+pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
 pub use witness::{LostColumn, LostRelation};
 pub use words::Words;

@@ -7,8 +7,9 @@
 //! whatever hint bits say of it since. Why each case is decided as it is: `docs/adr/2026-11-23-visibility.md`.
 
 use pgclinic_format::heap_tuple::{
-    HEAP_MOVED_IN, HEAP_MOVED_OFF, HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI,
-    HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
+    HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASVARWIDTH, HEAP_MOVED, HEAP_MOVED_IN, HEAP_MOVED_OFF,
+    HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED,
+    HEAP_XMIN_FROZEN, HEAP_XMIN_INVALID,
 };
 use pgclinic_format::{HeapTuple, MultiXactId, Xid};
 
@@ -68,6 +69,31 @@ impl RowState {
         match self {
             RowState::Visible | RowState::Undecided(_) | RowState::Dead(Death::Future) => true,
             RowState::Dead(Death::Aborted | Death::InProgress | Death::Deleted) => false,
+        }
+    }
+}
+
+/// What a row's header says of its transactions. Rows that one statement wrote say the same, so
+/// that most are judged as the row before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    xmin: Xid,
+    xmax: Xid,
+    flags: u16,
+    /// The transaction that moved the row, which counts for moved ones alone.
+    moved_by: Option<u32>,
+}
+
+impl Stamp {
+    /// Of one row version.
+    #[inline]
+    pub fn of(tuple: HeapTuple<'_>) -> Self {
+        const OF_VALUES: u16 = HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL;
+        Stamp {
+            xmin: tuple.t_xmin(),
+            xmax: tuple.t_xmax(),
+            flags: tuple.t_infomask() & !OF_VALUES,
+            moved_by: (tuple.t_infomask() & HEAP_MOVED != 0).then(|| tuple.t_field3()),
         }
     }
 }

@@ -1,79 +1,73 @@
 //! What a BRIN index sums up, and which ranges of its table nobody has summed up yet.
 
 use pgclinic_cluster::ForkContext;
+use pgclinic_format::LpFlags;
 use pgclinic_format::brin::{self, Meta};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{LpFlags, Page};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
-use super::{Measure, PageAt, Sums, Whole, number};
+use super::sums::Highest;
+use super::{PageAt, PageMeasure, Sums, Whole, count, number};
 
-/// Measures which ranges of its table a BRIN index has summed up.
-pub struct BrinLayout;
-
-const PAGES_PER_RANGE: u8 = 0;
-const MAP_PAGES: u8 = 1;
-const SUMMARY_PAGES: u8 = 2;
-const SUMMARIES: u8 = 3;
-const MAPPED: u8 = 4;
-
-impl Measure for BrinLayout {
-    fn section(&self) -> &'static str {
-        "brin"
+sums! {
+    /// Measures which ranges of its table a BRIN index has summed up.
+    pub struct BrinLayout {
+        pages_per_range: Highest,
+        map_pages: u64,
+        summary_pages: u64,
+        summaries: u64,
+        mapped_ranges: u64,
     }
+}
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                number("pages_per_range", "pages of the table in a range"),
-                number("map_pages", "pages of the map of ranges"),
-                number("summary_pages", "pages of summaries"),
-                number("summary_count", "summaries, superseded ones too"),
-                number("summarized_ranges", "ranges that have a summary"),
-            ]
-        }
-    }
+impl PageMeasure for BrinLayout {
+    const SECTION: &'static str = "brin";
+    const FIGURES: &'static [FigureKind] = &[
+        number("pages_per_range", "pages of the table in a range"),
+        number("map_pages", "pages of the map of ranges"),
+        number("summary_pages", "pages of summaries"),
+        number("summary_count", "summaries, superseded ones too"),
+        number("summarized_ranges", "ranges that have a summary"),
+    ];
 
-    fn fits(&self, fork: &ForkContext<'_>) -> bool {
+    fn fits(fork: &ForkContext<'_>) -> bool {
         fork.method == Some(AccessMethod::Brin)
     }
 
-    fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
+    fn add(&mut self, at: &PageAt<'_>) -> bool {
+        let page = at.page;
         if at.block == 0 {
             let meta = Meta::of(page);
             let pages = meta.map_or(0, |meta| u64::from(meta.pages_per_range));
-            sums.raise(PAGES_PER_RANGE, pages);
+            self.pages_per_range.note(pages);
             return meta.is_some();
         }
         match brin::page_type(page) {
             Some(brin::PAGE_REVMAP) => {
-                sums.add(MAP_PAGES, 1);
+                self.map_pages += 1;
                 let ranges = brin::ranges_per_map_page(page.len());
                 let mapped = (0..ranges).filter(|index| brin::map_entry(page, *index).is_some());
-                sums.add(MAPPED, mapped.count() as u64);
+                self.mapped_ranges += mapped.count() as u64;
             }
             Some(brin::PAGE_REGULAR) => {
-                sums.add(SUMMARY_PAGES, 1);
-                let used = |(_, pointer): &(u16, pgclinic_format::LinePointer)| {
-                    pointer.flags() == LpFlags::Normal
-                };
-                let used = page.line_pointers().filter(used);
-                sums.add(SUMMARIES, used.count() as u64);
+                self.summary_pages += 1;
+                let pointers = page.line_pointers();
+                let used = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+                self.summaries += used.count() as u64;
             }
             _ => return false,
         }
         true
     }
 
-    fn total(&self, sums: &Sums, _: &Whole<'_>) -> Vec<Option<Figure>> {
-        let count = |slot| Some(Figure::Count(sums.sum(slot)));
+    fn figures(&self, _: &Whole<'_>) -> Vec<Option<Figure>> {
         vec![
-            sums.highest(PAGES_PER_RANGE).map(Figure::Count),
-            count(MAP_PAGES),
-            count(SUMMARY_PAGES),
-            count(SUMMARIES),
-            count(MAPPED),
+            self.pages_per_range.figure(),
+            count(self.map_pages),
+            count(self.summary_pages),
+            count(self.summaries),
+            count(self.mapped_ranges),
         ]
     }
 }

@@ -5,147 +5,141 @@
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::btree::{BTP_DELETED, BtreePage, Meta};
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{Page, index_page::AccessMethod};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
 use super::percent::{percent, rest_percent};
-use super::{LeafLook, Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::sums::{Counts, Highest};
+use super::{LeafLook, PageAt, PageMeasure, Sums, Whole, bytes, count, number, share};
 
-/// Measures levels, density and fragmentation of a B-tree, as `pgstatindex` does.
-pub struct BtreeLayout;
-
-const VERSION: u8 = 0;
-const LEVEL: u8 = 1;
-const ROOT: u8 = 2;
-const INTERNAL: u8 = 3;
-const LEAVES: u8 = 4;
-const EMPTY: u8 = 5;
-const DELETED: u8 = 6;
-const ROOM: u8 = 7;
-const FREE: u8 = 8;
-const BACKWARD: u8 = 9;
-const CONTIGUOUS: u8 = 10;
-const ELSEWHERE: u8 = 11;
-const LIVE_ITEMS: u8 = 12;
-const DEAD_ITEMS: u8 = 13;
-const POSTING_LISTS: u8 = 14;
-const ROWS: u8 = 15;
-const ITEMS: u8 = 16;
-
-impl Measure for BtreeLayout {
-    fn section(&self) -> &'static str {
-        "index"
+sums! {
+    /// Measures levels, density and fragmentation of a B-tree, as `pgstatindex` does.
+    pub struct BtreeLayout {
+        version: Highest,
+        level: Highest,
+        root: Highest,
+        internal_pages: u64,
+        leaf_pages: u64,
+        empty_pages: u64,
+        deleted_pages: u64,
+        /// Bytes that the leaves have for items, and those that are left.
+        room: u64,
+        free: u64,
+        backward_links: u64,
+        contiguous_links: u64,
+        other_links: u64,
+        live_items: u64,
+        dead_items: u64,
+        posting_lists: u64,
+        rows: u64,
+        items_on_leaf: Counts,
     }
+}
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                number("version", "version of the tree"),
-                number("tree_level", "level of the root, leaves being 0"),
-                bytes("index_size", "length of the index"),
-                number("root_block_no", "block of the root"),
-                number("internal_pages", "pages above the leaves"),
-                number("leaf_pages", "pages of the lowest level"),
-                number("empty_pages", "half-dead pages"),
-                number("deleted_pages", "deleted pages, to be used again"),
-                share("avg_leaf_density", "how full the leaves are"),
-                share(
-                    "leaf_fragmentation",
-                    "leaves whose right sibling lies before them in the file",
-                ),
-                number(
-                    "contiguous_links",
-                    "leaves whose right sibling is the next block",
-                ),
-                number("other_links", "leaves whose right sibling lies elsewhere"),
-                number("live_items", "items on leaves, high keys included"),
-                number("dead_items", "items on leaves that are marked dead"),
-                number("posting_lists", "items that stand for several rows"),
-                number("row_count", "rows that leaves point to"),
-                number("items_per_leaf", "items on a leaf"),
-            ]
-        }
-    }
+impl PageMeasure for BtreeLayout {
+    const SECTION: &'static str = "index";
+    const FIGURES: &'static [FigureKind] = &[
+        number("version", "version of the tree"),
+        number("tree_level", "level of the root, leaves being 0"),
+        bytes("index_size", "length of the index"),
+        number("root_block_no", "block of the root"),
+        number("internal_pages", "pages above the leaves"),
+        number("leaf_pages", "pages of the lowest level"),
+        number("empty_pages", "half-dead pages"),
+        number("deleted_pages", "deleted pages, to be used again"),
+        share("avg_leaf_density", "how full the leaves are"),
+        share(
+            "leaf_fragmentation",
+            "leaves whose right sibling lies before them in the file",
+        ),
+        number(
+            "contiguous_links",
+            "leaves whose right sibling is the next block",
+        ),
+        number("other_links", "leaves whose right sibling lies elsewhere"),
+        number("live_items", "items on leaves, high keys included"),
+        number("dead_items", "items on leaves that are marked dead"),
+        number("posting_lists", "items that stand for several rows"),
+        number("row_count", "rows that leaves point to"),
+        number("items_per_leaf", "items on a leaf"),
+    ];
 
-    fn fits(&self, fork: &ForkContext<'_>) -> bool {
+    fn fits(fork: &ForkContext<'_>) -> bool {
         fork.method == Some(AccessMethod::Btree)
     }
 
-    fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
+    fn add(&mut self, at: &PageAt<'_>) -> bool {
         if at.block == 0 {
-            let Some(meta) = Meta::parse(page) else {
+            let Some(meta) = Meta::parse(at.page) else {
                 return false;
             };
-            sums.raise(VERSION, u64::from(meta.version));
-            sums.raise(LEVEL, u64::from(meta.level));
-            sums.raise(ROOT, u64::from(meta.root));
+            self.version.note(meta.version);
+            self.level.note(meta.level);
+            self.root.note(meta.root);
             return true;
         }
-        let Some(tree) = BtreePage::parse(page) else {
+        let Some(tree) = BtreePage::parse(at.page) else {
             return false;
         };
         if tree.has(BTP_DELETED) {
-            sums.add(DELETED, 1);
+            self.deleted_pages += 1;
         } else if tree.is_ignored() {
-            sums.add(EMPTY, 1);
+            self.empty_pages += 1;
         } else if tree.is_leaf() {
-            at.leaf.into_iter().for_each(|look| leaf(look, at, sums));
+            at.leaf.into_iter().for_each(|look| self.add_leaf(look, at));
         } else {
-            sums.add(INTERNAL, 1);
+            self.internal_pages += 1;
         }
         true
     }
 
-    fn total(&self, sums: &Sums, whole: &Whole<'_>) -> Vec<Option<Figure>> {
-        let count = |slot| Some(Figure::Count(sums.sum(slot)));
-        let highest = |slot| sums.highest(slot).map(Figure::Count);
-        let pages = [INTERNAL, LEAVES, EMPTY, DELETED].map(|slot| sums.sum(slot));
-        let size = whole.bytes(1 + pages.iter().sum::<u64>());
-        let (free, room) = (sums.sum(FREE) as f64, sums.sum(ROOM) as f64);
+    fn figures(&self, whole: &Whole<'_>) -> Vec<Option<Figure>> {
+        let pages =
+            1 + self.internal_pages + self.leaf_pages + self.empty_pages + self.deleted_pages;
         vec![
-            highest(VERSION),
-            highest(LEVEL),
-            Some(Figure::Count(size)),
-            highest(ROOT),
-            count(INTERNAL),
-            count(LEAVES),
-            count(EMPTY),
-            count(DELETED),
-            rest_percent(free, room),
-            percent(sums.sum(BACKWARD) as f64, sums.sum(LEAVES) as f64),
-            count(CONTIGUOUS),
-            count(ELSEWHERE),
-            count(LIVE_ITEMS),
-            count(DEAD_ITEMS),
-            count(POSTING_LISTS),
-            count(ROWS),
-            sums.spread(ITEMS).as_ref().and_then(super::spread),
+            self.version.figure(),
+            self.level.figure(),
+            count(whole.bytes(pages)),
+            self.root.figure(),
+            count(self.internal_pages),
+            count(self.leaf_pages),
+            count(self.empty_pages),
+            count(self.deleted_pages),
+            rest_percent(self.free as f64, self.room as f64),
+            percent(self.backward_links as f64, self.leaf_pages as f64),
+            count(self.contiguous_links),
+            count(self.other_links),
+            count(self.live_items),
+            count(self.dead_items),
+            count(self.posting_lists),
+            count(self.rows),
+            self.items_on_leaf.figure(),
         ]
     }
 }
 
-fn leaf(look: &LeafLook<'_>, at: &PageAt<'_>, sums: &mut Sums) {
-    let (tree, page) = (&look.tree, look.tree.page());
-    sums.add(LEAVES, 1);
-    sums.add(
-        ROOM,
-        u64::from(page.pd_special()).saturating_sub(HEADER_BYTES as u64),
-    );
-    sums.add(FREE, u64::from(super::free_space(page, at)));
-    let next = tree.next;
-    if !tree.is_rightmost() {
-        sums.add(BACKWARD, u64::from(next < at.block));
-        let is_next = Some(next) == at.block.checked_add(1);
-        sums.add(if is_next { CONTIGUOUS } else { ELSEWHERE }, 1);
+impl BtreeLayout {
+    fn add_leaf(&mut self, look: &LeafLook<'_>, at: &PageAt<'_>) {
+        let (tree, page) = (&look.tree, at.page);
+        self.leaf_pages += 1;
+        self.room += u64::from(page.pd_special()).saturating_sub(HEADER_BYTES as u64);
+        self.free += u64::from(super::free_space(at));
+        if !tree.is_rightmost() {
+            self.backward_links += u64::from(tree.next < at.block);
+            match Some(tree.next) == at.block.checked_add(1) {
+                true => self.contiguous_links += 1,
+                false => self.other_links += 1,
+            }
+        }
+        let all = u64::from(page.line_pointer_count());
+        // A high key is never marked dead.
+        let dead = look.dead.count;
+        self.dead_items += dead;
+        self.live_items += all.saturating_sub(dead);
+        self.items_on_leaf.note(all);
+        self.posting_lists += look.posting_lists;
+        self.rows += look.rows;
     }
-    let all = u64::from(page.line_pointer_count());
-    // A high key is never marked dead.
-    let [dead, _] = look.dead;
-    sums.add(DEAD_ITEMS, dead);
-    sums.add(LIVE_ITEMS, all.saturating_sub(dead));
-    sums.note(ITEMS, all);
-    sums.add(POSTING_LISTS, look.posting_lists);
-    sums.add(ROWS, look.rows);
 }

@@ -4,28 +4,27 @@
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::btree::{BtreeTuple, Meta};
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::{Page, index_page::AccessMethod};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
 use super::percent::percent;
-use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::sums::Items;
+use super::{PageAt, PageMeasure, Sums, Whole, bytes, count, number, share};
 
-/// Measures what deduplication and REINDEX save in a B-tree.
-pub struct BtreePacking;
-
-const KEYS: u8 = 0;
-const SAVED: u8 = 1;
-const COULD_SAVE: u8 = 2;
-const PACKED_ITEMS: u8 = 3;
-const PACKED_BYTES: u8 = 4;
-const LINKS: u8 = 5;
-const BEHIND: u8 = 6;
-const ROWS: u8 = 7;
-const ROW_BYTES: u8 = 8;
-const EQUAL_IMAGES: u8 = 9;
+sums! {
+    /// Measures what deduplication and REINDEX save in a B-tree.
+    pub struct BtreePacking {
+        packing: Packing,
+        links: u64,
+        /// Links to a right sibling that was added at the end.
+        near_links: u64,
+        /// The meta page says that equal keys are equal byte by byte.
+        equal_images: u64,
+    }
+}
 
 /// Bytes of a line pointer.
 const POINTER: u64 = LinePointer::SIZE as u64;
@@ -34,44 +33,37 @@ const TID: u64 = 6;
 /// A right sibling this far behind was added at the end, with at most an inner page or two between.
 const NEAR: u32 = 3;
 
-impl Measure for BtreePacking {
-    fn section(&self) -> &'static str {
-        "index"
-    }
+impl PageMeasure for BtreePacking {
+    const SECTION: &'static str = "index";
+    const FIGURES: &'static [FigureKind] = &[
+        number(
+            "key_count",
+            "different keys, those of each leaf counted anew",
+        ),
+        bytes("dedup_saved_bytes", "what deduplication has saved"),
+        bytes(
+            "dedup_could_save_bytes",
+            "what it would save on top, on the leaves as they are",
+        ),
+        share(
+            "end_split_percent",
+            "leaves whose right sibling was added right behind them: builds and splits at the right end",
+        ),
+        bytes(
+            "reindex_size",
+            "length after REINDEX, about, at a fillfactor of 90",
+        ),
+        bytes("reindex_gives_back_bytes", "what REINDEX gives back, about"),
+    ];
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                number(
-                    "key_count",
-                    "different keys, those of each leaf counted anew",
-                ),
-                bytes("dedup_saved_bytes", "what deduplication has saved"),
-                bytes(
-                    "dedup_could_save_bytes",
-                    "what it would save on top, on the leaves as they are",
-                ),
-                share(
-                    "end_split_percent",
-                    "leaves whose right sibling was added right behind them: builds and splits at the right end",
-                ),
-                bytes(
-                    "reindex_size",
-                    "length after REINDEX, about, at a fillfactor of 90",
-                ),
-                bytes("reindex_gives_back_bytes", "what REINDEX gives back, about"),
-            ]
-        }
-    }
-
-    fn fits(&self, fork: &ForkContext<'_>) -> bool {
+    fn fits(fork: &ForkContext<'_>) -> bool {
         fork.method == Some(AccessMethod::Btree)
     }
 
-    fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
+    fn add(&mut self, at: &PageAt<'_>) -> bool {
         if at.block == 0 {
-            let equal = Meta::parse(page).is_some_and(|meta| meta.all_equal_image);
-            sums.add(EQUAL_IMAGES, u64::from(equal));
+            let equal = Meta::parse(at.page).is_some_and(|meta| meta.all_equal_image);
+            self.equal_images += u64::from(equal);
             return true;
         }
         let Some(look) = at.leaf else {
@@ -80,38 +72,35 @@ impl Measure for BtreePacking {
         if !look.tree.is_rightmost() {
             let distance = look.tree.next.checked_sub(at.block);
             let is_near = distance.is_some_and(|far| (1..=NEAR).contains(&far));
-            sums.add(LINKS, 1);
-            sums.add(BEHIND, u64::from(is_near));
+            self.links += 1;
+            self.near_links += u64::from(is_near);
         }
-        look.packing.book(sums);
+        self.packing.absorb(&look.packing);
         true
     }
 
-    fn total(&self, sums: &Sums, whole: &Whole<'_>) -> Vec<Option<Figure>> {
-        let count = |slot| Some(Figure::Count(sums.sum(slot)));
-        let has_lists = sums.sum(EQUAL_IMAGES) > 0;
+    fn figures(&self, whole: &Whole<'_>) -> Vec<Option<Figure>> {
+        let Packing {
+            packed,
+            alone,
+            could_save,
+            ..
+        } = self.packing;
+        let has_lists = self.equal_images > 0;
         // A unique index is built without lists: its duplicates are versions of one row.
-        let [items, bytes] = match has_lists && !is_unique(whole.fork) {
-            true => [PACKED_ITEMS, PACKED_BYTES],
-            false => [ROWS, ROW_BYTES],
-        };
-        let items = Items {
-            count: sums.sum(items),
-            bytes: sums.sum(bytes),
+        let items = match has_lists && !is_unique(whole.fork) {
+            true => packed,
+            false => alone,
         };
         let size = whole.bytes(built_pages(items, whole.bytes(1)));
         let now = whole.bytes(whole.fork.blocks);
         vec![
-            count(KEYS),
-            count(SAVED),
-            Some(Figure::Count(if has_lists {
-                sums.sum(COULD_SAVE)
-            } else {
-                0
-            })),
-            percent(sums.sum(BEHIND) as f64, sums.sum(LINKS) as f64),
-            Some(Figure::Count(size)),
-            Some(Figure::Count(now.saturating_sub(size))),
+            count(self.packing.keys),
+            count(self.packing.saved),
+            count(if has_lists { could_save } else { 0 }),
+            percent(self.near_links as f64, self.links as f64),
+            count(size),
+            count(now.saturating_sub(size)),
         ]
     }
 }
@@ -121,16 +110,8 @@ fn is_unique(fork: &ForkContext<'_>) -> bool {
     index.is_some_and(|index| index.unique)
 }
 
-/// Tuples of a leaf level, as a build would write them.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Items {
-    /// How many.
-    pub(super) count: u64,
-    /// Their bytes, without line pointers.
-    pub(super) bytes: u64,
-}
-
-/// Pages of a btree that is built anew: meta page, leaves filled to 90 %, inner pages to 70 %.
+/// Pages of a btree that is built anew from tuples whose bytes are counted without line pointers:
+/// meta page, leaves filled to 90 %, inner pages to 70 %.
 pub(super) fn built_pages(items: Items, block: u64) -> u64 {
     if items.count == 0 {
         return 1;
@@ -160,27 +141,17 @@ fn pages_of(count: u64, bytes: u64, free_percent: u64, block: u64) -> u64 {
     (count as f64 / fits.max(1.0)).ceil() as u64
 }
 
-/// What the tuples of one leaf add up to.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Packing {
-    keys: u64,
-    saved: u64,
-    could_save: u64,
-    /// As a build with lists would write them.
-    packed: Items,
-    /// One for each row.
-    alone: Items,
-}
-
-impl Packing {
-    fn book(&self, sums: &mut Sums) {
-        sums.add(KEYS, self.keys);
-        sums.add(SAVED, self.saved);
-        sums.add(COULD_SAVE, self.could_save);
-        sums.add(PACKED_ITEMS, self.packed.count);
-        sums.add(PACKED_BYTES, self.packed.bytes);
-        sums.add(ROWS, self.alone.count);
-        sums.add(ROW_BYTES, self.alone.bytes);
+sums! {
+    /// What the tuples of leaves add up to.
+    #[derive(Copy)]
+    pub(super) struct Packing {
+        keys: u64,
+        saved: u64,
+        could_save: u64,
+        /// As a build with lists would write them.
+        packed: Items,
+        /// One for each row.
+        alone: Items,
     }
 }
 

@@ -6,10 +6,10 @@ use pgclinic_format::heap_tuple::HEAP_HASVARWIDTH;
 use pgclinic_format::{
     Attribute, Attributes, ColumnLayout, HeapTuple, PlainAttributes, Varlena, varlena,
 };
-use pgclinic_model::document::{MeasuredColumn, Sections};
+use pgclinic_model::document::MeasuredColumn;
 
 use super::compression_trial::Picked;
-use super::{COLUMN_MEASURES, ColumnAt, ColumnMeasure, StoredValue, Sums, named};
+use super::{ColumnAt, ColumnSums, StoredValue, ValueAt};
 
 /// Bytes of the header of a value that is as it is, below so many bytes and from them on.
 const SHORT_HEADER: usize = 1;
@@ -30,7 +30,7 @@ pub(super) struct Columns {
 struct ColumnJob {
     index: usize,
     type_name: String,
-    measures: Vec<&'static dyn ColumnMeasure>,
+    nothing: ColumnSums,
 }
 
 impl Columns {
@@ -65,8 +65,7 @@ impl Columns {
         let books = self.jobs.iter().map(|job| {
             Some(Book {
                 at: job.at(fork)?,
-                measures: &job.measures,
-                sums: vec![Sums::default(); job.measures.len()],
+                sums: job.nothing.clone(),
                 short: [0; SHORT],
                 picked: picks.then(Picked::default),
             })
@@ -78,20 +77,24 @@ impl Columns {
         })
     }
 
-    /// The figures of each column, from what was added up by column and measure.
+    /// What nothing adds up to, by column.
+    pub(super) fn nothing(&self) -> Vec<ColumnSums> {
+        self.jobs.iter().map(|job| job.nothing.clone()).collect()
+    }
+
+    /// The figures of each column, from what was added up by column.
     pub(super) fn figures(
         &self,
         fork: &ForkContext<'_>,
-        sums: &[Vec<Sums>],
+        sums: &[ColumnSums],
     ) -> Vec<MeasuredColumn> {
-        let measured = self.jobs.iter().enumerate().filter_map(|(number, job)| {
+        let measured = self.jobs.iter().zip(sums).filter_map(|(job, sums)| {
             let at = job.at(fork)?;
-            let own = sums.get(number).map(Vec::as_slice).unwrap_or_default();
             Some(MeasuredColumn {
                 number: at.column.attnum,
                 name: at.column.name.clone(),
                 type_name: job.type_name.clone(),
-                sections: job.sections(own, &at),
+                sections: sums.sections(&at),
             })
         });
         measured.collect()
@@ -106,17 +109,6 @@ impl ColumnJob {
             type_name: &self.type_name,
             fork,
         })
-    }
-
-    fn sections(&self, sums: &[Sums], at: &ColumnAt<'_>) -> Sections {
-        let nothing = Sums::default();
-        let mut sections = Sections::new();
-        for (number, measure) in self.measures.iter().enumerate() {
-            let values = measure.total(sums.get(number).unwrap_or(&nothing), at);
-            let section = sections.entry(measure.section().into()).or_default();
-            section.extend(named(measure.figures(), values));
-        }
-        sections
     }
 }
 
@@ -137,12 +129,11 @@ fn jobs(fork: &ForkContext<'_>, catalog: &Catalog) -> Vec<ColumnJob> {
             type_name: &type_name,
             fork,
         };
-        let measures = COLUMN_MEASURES.iter().copied();
-        let measures: Vec<_> = measures.filter(|measure| measure.fits(&at)).collect();
-        (!measures.is_empty()).then_some(ColumnJob {
+        let nothing = ColumnSums::of(&at)?;
+        Some(ColumnJob {
             index,
+            nothing,
             type_name,
-            measures,
         })
     });
     jobs.collect()
@@ -188,8 +179,9 @@ impl RowWalk<'_> {
         let wanted = &self.columns.wanted;
         let (skip, offset) = self.columns.front.skip(nulls, stored);
         let mut walk = PlainAttributes::new(bytes, usize::from(row.tuple.t_hoff()) + offset);
-        let columns = self.layouts.iter().zip(wanted).take(stored);
-        for (index, (layout, wanted)) in columns.enumerate().skip(skip) {
+        let layouts = self.layouts.get(skip..stored).unwrap_or_default();
+        let columns = layouts.iter().zip(wanted.get(skip..).unwrap_or_default());
+        for (index, (layout, wanted)) in (skip..).zip(columns) {
             if nulls.is_some_and(|nulls| is_null(nulls, index)) {
                 continue;
             }
@@ -227,8 +219,8 @@ impl RowWalk<'_> {
         }
     }
 
-    /// What was added up, by column and measure, and the values that were picked, by column.
-    pub(super) fn finish(self) -> (Vec<Vec<Sums>>, Vec<Picked>) {
+    /// What was added up and the values that were picked, by column.
+    pub(super) fn finish(self) -> (Vec<ColumnSums>, Vec<Picked>) {
         let (mut sums, mut picked) = (Vec::new(), Vec::new());
         for mut book in self.books {
             book.tell_of_short();
@@ -248,8 +240,7 @@ fn is_null(bitmap: &[u8], index: usize) -> bool {
 /// What one thread adds up of one column.
 struct Book<'w> {
     at: ColumnAt<'w>,
-    measures: &'w [&'static dyn ColumnMeasure],
-    sums: Vec<Sums>,
+    sums: ColumnSums,
     /// Values of a short header that are as they are, by their bytes: told to the measures at the end.
     short: [u64; SHORT],
     picked: Option<Picked>,
@@ -257,9 +248,11 @@ struct Book<'w> {
 
 impl Book<'_> {
     fn tell(&mut self, value: StoredValue<'_>, often: u64) {
-        for (measure, sums) in self.measures.iter().zip(&mut self.sums) {
-            measure.value(value, often, &self.at, sums);
-        }
+        self.sums.add(&ValueAt {
+            value,
+            often,
+            at: self.at,
+        });
     }
 
     #[inline]

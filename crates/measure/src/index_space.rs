@@ -12,17 +12,18 @@ use pgclinic_format::{Page, hash};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
-use super::percent::percent;
-use super::{Measure, PageAt, Sums, Whole, bytes, number, share};
+use super::percent::percent_of;
+use super::sums::Items;
+use super::{PageAt, PageMeasure, Sums, Whole, bytes, count, number, share};
 
-/// Measures items and free space of an index, as `pgstattuple` does.
-pub struct IndexSpace;
-
-const LIVE: u8 = 0;
-const LIVE_BYTES: u8 = 1;
-const DEAD: u8 = 2;
-const DEAD_BYTES: u8 = 3;
-const FREE_BYTES: u8 = 4;
+sums! {
+    /// Measures items and free space of an index, as `pgstattuple` does.
+    pub struct IndexSpace {
+        live: Items,
+        dead: Items,
+        free_bytes: u64,
+    }
+}
 
 /// What a page adds.
 enum Holds {
@@ -34,94 +35,78 @@ enum Holds {
     Other,
 }
 
-impl Measure for IndexSpace {
-    fn section(&self) -> &'static str {
-        "index"
-    }
+impl PageMeasure for IndexSpace {
+    const SECTION: &'static str = "index";
+    const FIGURES: &'static [FigureKind] = &[
+        bytes("table_len", "length of the index"),
+        number("tuple_count", "items that are not marked dead"),
+        bytes("tuple_len", "their bytes"),
+        share("tuple_percent", "their share of the index"),
+        number("dead_tuple_count", "items that are marked dead"),
+        bytes("dead_tuple_len", "their bytes"),
+        share("dead_tuple_percent", "their share of the index"),
+        bytes("free_space", "bytes that new items may take"),
+        share("free_percent", "free space's share of the index"),
+    ];
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                bytes("table_len", "length of the index"),
-                number("tuple_count", "items that are not marked dead"),
-                bytes("tuple_len", "their bytes"),
-                share("tuple_percent", "their share of the index"),
-                number("dead_tuple_count", "items that are marked dead"),
-                bytes("dead_tuple_len", "their bytes"),
-                share("dead_tuple_percent", "their share of the index"),
-                bytes("free_space", "bytes that new items may take"),
-                share("free_percent", "free space's share of the index"),
-            ]
-        }
-    }
-
-    fn fits(&self, fork: &ForkContext<'_>) -> bool {
+    fn fits(fork: &ForkContext<'_>) -> bool {
         matches!(
             fork.method,
             Some(AccessMethod::Btree | AccessMethod::Hash | AccessMethod::Gist)
         )
     }
 
-    fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
-        let Some(holds) = holds(page, at) else {
+    fn add(&mut self, at: &PageAt<'_>) -> bool {
+        let Some(holds) = holds(at) else {
             return false;
         };
         match holds {
             Holds::Other => {}
-            Holds::Nothing => sums.add(FREE_BYTES, page.len() as u64),
+            Holds::Nothing => self.free_bytes += at.page.len() as u64,
             Holds::Items { first } => {
-                sums.add(FREE_BYTES, u64::from(super::free_space(page, at)));
-                let counts = match at.leaf {
+                self.free_bytes += u64::from(super::free_space(at));
+                let [live, dead] = match at.leaf {
                     Some(look) => [look.live, look.dead],
-                    None => items(page, first),
+                    None => items(at.page, first),
                 };
-                for (slots, counts) in [[LIVE, LIVE_BYTES], [DEAD, DEAD_BYTES]].iter().zip(counts) {
-                    for (slot, count) in slots.iter().zip(counts) {
-                        sums.add(*slot, count);
-                    }
-                }
+                self.live.absorb(&live);
+                self.dead.absorb(&dead);
             }
         }
         true
     }
 
-    fn total(&self, sums: &Sums, whole: &Whole<'_>) -> Vec<Option<Figure>> {
+    fn figures(&self, whole: &Whole<'_>) -> Vec<Option<Figure>> {
         let length = whole.bytes(whole.fork.blocks);
-        let of_index =
-            |slot| percent(sums.sum(slot) as f64, length as f64).or(Some(Figure::Real(0.0)));
-        let count = |slot| Some(Figure::Count(sums.sum(slot)));
-        let free = sums.sum(FREE_BYTES) + whole.bytes(whole.empty_pages);
-        let free_share = percent(free as f64, length as f64).or(Some(Figure::Real(0.0)));
+        let free = self.free_bytes + whole.bytes(whole.empty_pages);
         vec![
-            Some(Figure::Count(length)),
-            count(LIVE),
-            count(LIVE_BYTES),
-            of_index(LIVE_BYTES),
-            count(DEAD),
-            count(DEAD_BYTES),
-            of_index(DEAD_BYTES),
-            Some(Figure::Count(free)),
-            free_share,
+            count(length),
+            count(self.live.count),
+            count(self.live.bytes),
+            percent_of(self.live.bytes, length),
+            count(self.dead.count),
+            count(self.dead.bytes),
+            percent_of(self.dead.bytes, length),
+            count(free),
+            percent_of(free, length),
         ]
     }
 }
 
 /// Items that are not marked dead and those that are, with their bytes.
-fn items(page: Page<'_>, first: u16) -> [[u64; 2]; 2] {
-    let mut counts = [[0; 2]; 2];
+fn items(page: Page<'_>, first: u16) -> [Items; 2] {
+    let [mut live, mut dead] = [Items::default(); 2];
     for (_, pointer) in page.line_pointers().filter(|(item, _)| *item >= first) {
-        let [live, dead] = &mut counts;
-        let [number, bytes] = match pointer.flags() == LpFlags::Dead {
-            true => dead,
-            false => live,
-        };
-        *number += 1;
-        *bytes += u64::from(pointer.lp_len());
+        match pointer.flags() {
+            LpFlags::Dead => dead.add(pointer.lp_len()),
+            _ => live.add(pointer.lp_len()),
+        }
     }
-    counts
+    [live, dead]
 }
 
-fn holds(page: Page<'_>, at: &PageAt<'_>) -> Option<Holds> {
+fn holds(at: &PageAt<'_>) -> Option<Holds> {
+    let page = at.page;
     match at.fork.method? {
         // The first block of a btree and of a hash index is its meta page, that of GiST its root.
         AccessMethod::Btree | AccessMethod::Gist | AccessMethod::Hash if at.block == 0 => {

@@ -12,7 +12,7 @@ use super::columns::Columns;
 use super::pass::Gathered;
 use super::places::Places;
 use super::tally::Tally;
-use super::{MEASURES, Measure, MeasureOptions, Sums, Whole, named, sample};
+use super::{MeasureOptions, PageSums, Sums, Whole, sample};
 
 /// What a sample cannot tell: it does not know the last page with a live row.
 const NOT_OF_A_SAMPLE: (&str, &str) = ("table", "vacuum_truncates_bytes");
@@ -22,7 +22,6 @@ pub(super) struct Job<'a> {
     pub(super) fork: ForkContext<'a>,
     /// Ranges of blocks of a sample.
     pub(super) groups: Option<Vec<Range<u64>>>,
-    pub(super) measures: Vec<&'static dyn Measure>,
     pub(super) columns: Columns,
     /// Values are picked for a trial of their compression.
     pub(super) tries: bool,
@@ -33,8 +32,6 @@ pub(super) struct Job<'a> {
 impl<'a> Job<'a> {
     /// `sample` is the share of a large relation that is read.
     pub(super) fn new(fork: ForkContext<'a>, catalog: &Catalog, options: &MeasureOptions) -> Self {
-        let measures = MEASURES.iter().copied();
-        let measures: Vec<_> = measures.filter(|measure| measure.fits(&fork)).collect();
         let columns = Columns::of(&fork, catalog);
         let groups = options.sample_percent.and_then(|percent| {
             sample::groups(fork.blocks, percent, u64::from(fork.files.filenode))
@@ -44,9 +41,23 @@ impl<'a> Job<'a> {
             gathered: Gathered::default(),
             fork,
             groups,
-            measures,
             columns,
         }
+    }
+
+    /// What nothing adds up to.
+    pub(super) fn nothing(&self) -> Tally {
+        Tally {
+            of_pages: PageSums::of(&self.fork).unwrap_or_default(),
+            of_columns: self.columns.nothing(),
+            ..Tally::default()
+        }
+    }
+
+    fn all_of<'t>(&self, parts: impl Iterator<Item = &'t Tally>) -> Tally {
+        let mut all = self.nothing();
+        parts.for_each(|part| all.absorb(part));
+        all
     }
 
     /// Parts of its sums: one, or for a sample those of the jackknife.
@@ -97,13 +108,11 @@ impl<'a> Job<'a> {
         trials: Vec<Option<Sections>>,
     ) -> MeasuredRelation {
         let parts = &self.gathered.parts;
-        let mut whole = Tally::default();
-        parts.iter().for_each(|part| whole.absorb(part));
+        let mut whole = self.all_of(parts.iter());
         let pages = whole.pages;
-        let whole = match self.groups {
-            Some(_) => whole.scaled(self.growth_of(pages)),
-            None => whole,
-        };
+        if self.groups.is_some() {
+            whole.scale(self.growth_of(pages));
+        }
         let mut sections = self.sections(&whole);
         let mut intervals = BTreeMap::new();
         if self.groups.is_some() {
@@ -115,7 +124,7 @@ impl<'a> Job<'a> {
         }
         sections.extend(keys.unwrap_or_default());
         let (fork, relation) = (&self.fork, self.fork.relation);
-        let mut columns = self.columns.figures(fork, &whole.columns);
+        let mut columns = self.columns.figures(fork, &whole.of_columns);
         for (column, trial) in columns.iter_mut().zip(trials) {
             column.sections.extend(trial.unwrap_or_default());
         }
@@ -150,17 +159,7 @@ impl<'a> Job<'a> {
             empty_pages: tally.empty_pages,
             broken_pages: tally.broken_pages,
         };
-        let mut sections = Sections::new();
-        let nothing = Sums::default();
-        for (at, measure) in self.measures.iter().enumerate() {
-            let values = measure.total(tally.sums.get(at).unwrap_or(&nothing), &whole);
-            let named = named(measure.figures(), values);
-            sections
-                .entry(measure.section().into())
-                .or_default()
-                .extend(named);
-        }
-        sections
+        tally.of_pages.sections(&whole)
     }
 
     fn intervals(
@@ -171,13 +170,13 @@ impl<'a> Job<'a> {
     ) -> BTreeMap<String, BTreeMap<String, [f64; 2]>> {
         let without: Vec<Sections> = (0..parts.len())
             .filter_map(|left_out| {
-                let mut rest = Tally::default();
-                let others = parts
-                    .iter()
-                    .enumerate()
-                    .filter(|(part, _)| *part != left_out);
-                others.for_each(|(_, part)| rest.absorb(part));
-                (rest.pages > 0).then(|| self.sections(&rest.scaled(self.growth_of(rest.pages))))
+                let others = parts.iter().enumerate();
+                let others = others.filter(|(part, _)| *part != left_out);
+                let mut rest = self.all_of(others.map(|(_, part)| part));
+                (rest.pages > 0).then(|| {
+                    rest.scale(self.growth_of(rest.pages));
+                    self.sections(&rest)
+                })
             })
             .collect();
         let unread = 1.0 - pages as f64 / self.fork.blocks.max(1) as f64;

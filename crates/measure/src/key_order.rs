@@ -3,8 +3,6 @@
 //! The correlation is that of `pg_stats` (`compute_scalar_stats` in `src/backend/commands/analyze.c`), over all rows instead
 //! of a sample: between a row's rank by key and its rank in the table, ties by the place in the table.
 
-use std::collections::HashSet;
-
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::types::Tid;
@@ -13,8 +11,9 @@ use pgclinic_model::document::{Figure, Sections};
 use pgclinic_model::{FigureKind, Unit};
 use pgclinic_scan::PageReader;
 
-use super::btree_packing::{Items, built_pages};
-use super::places::Places;
+use super::btree_packing::built_pages;
+use super::places::{PagePlaces, Places};
+use super::sums::Items;
 use super::{bytes, number, of, share};
 
 /// The section of these figures.
@@ -93,7 +92,8 @@ pub(super) fn measure(fork: &ForkContext<'_>, order: &KeyOrder<'_>) -> Option<Se
     let mut walk = Walk {
         pages: PageReader::new(source, fork),
         table: order.table,
-        places: Vec::new(),
+        table_page: None,
+        places: Vec::with_capacity(usize::try_from(wanted).unwrap_or(0)),
         ends: Vec::new(),
     };
     for (at, (block, _)) in (0u64..).zip(&leaves) {
@@ -128,6 +128,8 @@ fn chain(own: &Places) -> Vec<(BlockNo, u32)> {
 struct Walk<'a> {
     pages: PageReader<'a>,
     table: Option<&'a Places>,
+    /// The page of the table that was asked last: often the next key is on it, too.
+    table_page: Option<(BlockNo, Option<PagePlaces<'a>>)>,
     /// Where each stands.
     places: Vec<u64>,
     /// Where a run of leaves ends.
@@ -155,13 +157,32 @@ impl Walk<'_> {
             }
             for tid in tuple.rows() {
                 let live = match self.table {
-                    Some(table) => table.live(tid),
+                    Some(table) => live(table, &mut self.table_page, tid),
                     None => Some(tid),
                 };
                 self.places.extend(live.map(place));
             }
         }
     }
+}
+
+/// The live row that an entry leads to; nothing where it leads to a dead one.
+#[inline]
+fn live<'a>(
+    table: &'a Places,
+    known: &mut Option<(BlockNo, Option<PagePlaces<'a>>)>,
+    tid: Tid,
+) -> Option<Tid> {
+    let page = match *known {
+        Some((block, page)) if block == tid.block => page,
+        _ => {
+            let page = table.on_page(tid.block);
+            *known = Some((tid.block, page));
+            page
+        }
+    };
+    let offset = page?.live(tid.offset)?;
+    Some(Tid { offset, ..tid })
 }
 
 fn place(tid: Tid) -> u64 {
@@ -194,21 +215,27 @@ fn figures(walk: &Walk<'_>, forecast_rows: u64) -> Vec<Option<Figure>> {
 
 /// As `compute_scalar_stats` computes it; nothing for fewer than two rows.
 fn correlation(places: &[u64]) -> Option<f64> {
-    let mut sorted: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
-    sorted.sort_unstable();
-    let ranked = (0i128..).zip(&sorted);
-    let products: i128 = ranked.map(|(rank, (_, at))| rank * i128::from(*at)).sum();
     let count = places.len() as i128;
     (count > 1).then_some(())?;
     let sum = (count - 1) * count / 2;
     let squares = (count - 1) * count * (2 * count - 1) / 6;
+    let products = match places.is_sorted() {
+        // Each rank is its own.
+        true => squares,
+        false => {
+            let mut sorted: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
+            sorted.sort_unstable();
+            let ranked = (0i128..).zip(&sorted);
+            ranked.map(|(rank, (_, at))| rank * i128::from(*at)).sum()
+        }
+    };
     let [together, alone] = [products, squares].map(|own| (count * own - sum * sum) as f64);
     Some(together / alone)
 }
 
 /// Distinct pages of so many rows side by side, on average; of all where there are fewer.
 fn pages_per_range(walk: &Walk<'_>) -> Option<f64> {
-    let mut pages: HashSet<u64> = HashSet::new();
+    let mut pages = Vec::with_capacity(RANGE);
     let (mut ranges, mut touched) = (0u64, 0u64);
     let mut start = 0;
     let ends = walk.ends.iter().copied().chain([walk.places.len()]);
@@ -217,6 +244,10 @@ fn pages_per_range(walk: &Walk<'_>) -> Option<f64> {
         for range in run.chunks_exact(RANGE.min(run.len().max(1))) {
             pages.clear();
             pages.extend(range.iter().map(|place| place >> 16));
+            if !pages.is_sorted() {
+                pages.sort_unstable();
+            }
+            pages.dedup();
             ranges += 1;
             touched += pages.len() as u64;
         }

@@ -4,6 +4,7 @@ use pgclinic_format::btree::BtreePage;
 use pgclinic_format::{LpFlags, Page};
 
 use super::btree_packing::{Packing, Packs};
+use super::sums::Items;
 
 /// A leaf and its items.
 #[derive(Clone, Copy, Debug)]
@@ -14,10 +15,10 @@ pub struct LeafLook<'a> {
     pub rows: u64,
     /// Items that stand for several rows.
     pub posting_lists: u64,
-    /// Items without the high key that are not marked dead, and their bytes.
-    pub live: [u64; 2],
-    /// Those that are marked dead, and their bytes.
-    pub dead: [u64; 2],
+    /// Items without the high key that are not marked dead.
+    pub live: Items,
+    /// Those that are marked dead.
+    pub dead: Items,
     /// What those that are not marked dead would be in another order of things.
     pub(super) packing: Packing,
 }
@@ -27,14 +28,13 @@ impl<'a> LeafLook<'a> {
     pub(super) fn of(page: Page<'a>) -> Option<Self> {
         let tree = BtreePage::parse(page).filter(|tree| tree.is_leaf() && !tree.is_ignored())?;
         let (mut rows, mut posting_lists) = (0, 0);
-        let (mut live, mut dead) = ([0; 2], [0; 2]);
+        let (mut live, mut dead) = (Items::default(), Items::default());
         let mut packs = Packs::new(page.len());
         let behind_high_key = usize::from(tree.first_data() - 1);
         for (_, pointer) in page.line_pointers().skip(behind_high_key) {
             let is_dead = pointer.flags() == LpFlags::Dead;
-            let [count, bytes] = if is_dead { &mut dead } else { &mut live };
-            *count += 1;
-            *bytes += u64::from(pointer.lp_len());
+            let items = if is_dead { &mut dead } else { &mut live };
+            items.add(pointer.lp_len());
             let Some(tuple) = tree.tuple_of(pointer) else {
                 continue;
             };

@@ -3,6 +3,9 @@
 //! A measure sees the pages of a relation in any order and on any thread, adds up, and makes figures
 //! of the sums. Where PostgreSQL's own extensions give the same quantity, name and value are theirs.
 
+#[macro_use]
+mod sums;
+
 mod catalogs;
 mod columns;
 mod compression_trial;
@@ -19,18 +22,16 @@ mod places;
 mod run;
 mod running;
 mod sample;
-mod sums;
 mod tally;
 mod toasted;
 
-use std::collections::BTreeMap;
-
 use pgclinic_cluster::Column;
 use pgclinic_format::line_pointer::LinePointer;
+use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::varlena::Compressed;
-use pgclinic_format::{BlockNo, Page, registry};
-use pgclinic_model::document::{Figure, Spread};
+use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::document::{Figure, Sections};
 use pgclinic_model::{FigureKind, FigureKinds, Unit};
 
 use pgclinic_cluster::ForkContext;
@@ -41,18 +42,32 @@ pub use page_rows::HeapLook;
 pub use run::{MeasureOptions, measure_cluster};
 pub use sums::Sums;
 
-/// A measure of a relation's main fork.
-pub trait Measure: Sync {
+/// A measure of a relation's main fork: what it adds up of pages.
+pub trait PageMeasure: Sums + Default {
     /// Where its figures stand: `table` or `index`.
-    fn section(&self) -> &'static str;
+    const SECTION: &'static str;
     /// What it gives, in the order in which people read it.
-    fn figures(&self) -> &'static [FigureKind];
+    const FIGURES: &'static [FigureKind];
     /// Relations of this kind are measured.
-    fn fits(&self, fork: &ForkContext<'_>) -> bool;
+    fn fits(fork: &ForkContext<'_>) -> bool;
     /// Adds a page up. `false`: no server writes such a page, and nothing of it was added.
-    fn page(&self, page: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool;
-    /// The figures, in the order of [`Measure::figures`]; nothing for what cannot be computed.
-    fn total(&self, sums: &Sums, whole: &Whole<'_>) -> Vec<Option<Figure>>;
+    fn add(&mut self, page: &PageAt<'_>) -> bool;
+    /// The figures, in the order of [`Self::FIGURES`]; nothing for what cannot be computed.
+    fn figures(&self, whole: &Whole<'_>) -> Vec<Option<Figure>>;
+}
+
+/// A measure of the values of one column, in live rows: what it adds up of them.
+pub trait ColumnMeasure: Sums + Default {
+    /// Where its figures stand: `toast` or `uuid`.
+    const SECTION: &'static str;
+    /// What it gives, in the order in which people read it.
+    const FIGURES: &'static [FigureKind];
+    /// Columns of this kind are measured.
+    fn fits(column: &ColumnAt<'_>) -> bool;
+    /// Adds a value up; nulls are never handed out. `false`: the column has no such values.
+    fn add(&mut self, value: &ValueAt<'_>) -> bool;
+    /// The figures, in the order of [`Self::FIGURES`]; nothing for what cannot be computed.
+    fn figures(&self, column: &ColumnAt<'_>) -> Vec<Option<Figure>>;
 }
 
 /// A relation whose pages have all been added up.
@@ -72,8 +87,10 @@ impl Whole<'_> {
     }
 }
 
-/// Where a page stands, and what may be known of it.
+/// A page, where it stands, and what may be known of it.
 pub struct PageAt<'a> {
+    /// The page.
+    pub page: Page<'a>,
     /// Its relation.
     pub fork: &'a ForkContext<'a>,
     /// Its number in the fork.
@@ -92,20 +109,6 @@ impl PageAt<'_> {
     }
 }
 
-/// A measure of the values of one column, in live rows.
-pub trait ColumnMeasure: Sync {
-    /// Where its figures stand: `toast` or `uuid`.
-    fn section(&self) -> &'static str;
-    /// What it gives, in the order in which people read it.
-    fn figures(&self) -> &'static [FigureKind];
-    /// Columns of this kind are measured.
-    fn fits(&self, at: &ColumnAt<'_>) -> bool;
-    /// Adds up a value that occurs so often; nulls are never handed out.
-    fn value(&self, value: StoredValue<'_>, often: u64, at: &ColumnAt<'_>, sums: &mut Sums);
-    /// The figures, in the order of [`ColumnMeasure::figures`]; nothing for what cannot be computed.
-    fn total(&self, sums: &Sums, at: &ColumnAt<'_>) -> Vec<Option<Figure>>;
-}
-
 /// A column and its table.
 #[derive(Clone, Copy)]
 pub struct ColumnAt<'a> {
@@ -115,6 +118,17 @@ pub struct ColumnAt<'a> {
     pub type_name: &'a str,
     /// The table.
     pub fork: &'a ForkContext<'a>,
+}
+
+/// A value that occurs so often in a column.
+#[derive(Clone, Copy)]
+pub struct ValueAt<'a> {
+    /// The value.
+    pub value: StoredValue<'a>,
+    /// How often.
+    pub often: u64,
+    /// Its column.
+    pub at: ColumnAt<'a>,
 }
 
 /// A value as it stands in its row.
@@ -154,9 +168,19 @@ fn round_down(value: u64) -> u64 {
     value / unit * unit
 }
 
+/// The free middle of a page.
+fn hole(page: Page<'_>) -> u64 {
+    page.pd_upper().saturating_sub(page.pd_lower()).into()
+}
+
+/// What a page has for line pointers and items.
+fn room(page: Page<'_>) -> u64 {
+    u64::from(page.pd_special()).saturating_sub(HEADER_BYTES as u64)
+}
+
 /// The free middle of a page as `pgstattuple` counts it.
-fn free_space(page: Page<'_>, at: &PageAt<'_>) -> u16 {
-    let hole = page.pd_upper().saturating_sub(page.pd_lower());
+fn free_space(at: &PageAt<'_>) -> u16 {
+    let hole = at.page.pd_upper().saturating_sub(at.page.pd_lower());
     if at.counts_whole_holes() {
         hole
     } else {
@@ -164,8 +188,8 @@ fn free_space(page: Page<'_>, at: &PageAt<'_>) -> u16 {
     }
 }
 
-fn spread(counts: &BTreeMap<u64, u64>) -> Option<Figure> {
-    Spread::of(counts).map(Figure::Spread)
+fn count(number: u64) -> Option<Figure> {
+    Some(Figure::Count(number))
 }
 
 const fn bytes(name: &'static str, summary: &'static str) -> FigureKind {
@@ -203,9 +227,65 @@ const fn of(name: &'static str, unit: Unit, summary: &'static str) -> FigureKind
     }
 }
 
-registry! {
+/// A register: the module of each measure, and a struct with the sums of each that fits.
+macro_rules! measures {
+    (
+        $(#[$meta:meta])*
+        $Sums:ident: $Trait:ident of $Subject:ident, $Item:ident, $Whole:ident = [
+            $($module:ident :: $Type:ident),* $(,)?
+        ];
+    ) => {
+        $(pub mod $module;)*
+
+        sums! {
+            $(#[$meta])*
+            pub struct $Sums {
+                $($module: Option<$module::$Type>,)*
+            }
+        }
+
+        impl $Sums {
+            /// Nothing yet, by those that fit; nothing at all where none does.
+            fn of(subject: &$Subject<'_>) -> Option<Self> {
+                let own = $Sums {
+                    $($module: $module::$Type::fits(subject).then($module::$Type::default),)*
+                };
+                let is_empty = true $(&& own.$module.is_none())*;
+                (!is_empty).then_some(own)
+            }
+
+            /// By all of them. `false`: one of them could not add it.
+            #[inline]
+            fn add(&mut self, item: &$Item<'_>) -> bool {
+                let mut whole = true;
+                $(if let Some(own) = &mut self.$module {
+                    whole &= own.add(item);
+                })*
+                whole
+            }
+
+            fn sections(&self, whole: &$Whole<'_>) -> Sections {
+                let mut sections = Sections::new();
+                $(if let Some(own) = &self.$module {
+                    let named = named($module::$Type::FIGURES, own.figures(whole));
+                    let section = sections.entry($module::$Type::SECTION.into()).or_default();
+                    section.extend(named);
+                })*
+                sections
+            }
+
+            fn kinds() -> Vec<(&'static str, &'static FigureKind)> {
+                let mut kinds = Vec::new();
+                $(kinds.extend(in_section($module::$Type::SECTION, $module::$Type::FIGURES));)*
+                kinds
+            }
+        }
+    };
+}
+
+measures! {
     /// Every measure of pages, in the order of the figures on a page.
-    pub static MEASURES: [Measure] = [
+    PageSums: PageMeasure of ForkContext, PageAt, Whole = [
         table_space::TableSpace,
         table_ledger::TableLedger,
         row_ages::RowAges,
@@ -220,9 +300,9 @@ registry! {
     ];
 }
 
-registry! {
+measures! {
     /// Every measure of columns.
-    pub static COLUMN_MEASURES: [ColumnMeasure] = [
+    ColumnSums: ColumnMeasure of ColumnAt, ValueAt, ColumnAt = [
         toast_make_up::ToastMakeUp,
         uuid_versions::UuidVersions,
     ];
@@ -230,19 +310,13 @@ registry! {
 
 /// Every figure with its section, in the order in which people read them.
 pub fn figure_kinds() -> FigureKinds {
-    let of_pages = MEASURES
-        .iter()
-        .flat_map(|measure| in_section(measure.section(), measure.figures()));
-    let of_values = COLUMN_MEASURES
-        .iter()
-        .flat_map(|measure| in_section(measure.section(), measure.figures()));
     let of_order = in_section(key_order::SECTION, key_order::FIGURES);
     let of_trial = in_section(compression_trial::SECTION, compression_trial::FIGURES);
     let of_catalogs = in_section(catalogs::SECTION, catalogs::FIGURES);
     let of_objects = in_section(large_objects::SECTION, large_objects::FIGURES);
     FigureKinds {
-        of_relations: of_pages.chain(of_order).collect(),
-        of_columns: of_values.chain(of_trial).collect(),
+        of_relations: PageSums::kinds().into_iter().chain(of_order).collect(),
+        of_columns: ColumnSums::kinds().into_iter().chain(of_trial).collect(),
         of_databases: of_catalogs.chain(of_objects).collect(),
     }
 }

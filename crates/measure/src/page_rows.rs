@@ -1,11 +1,11 @@
 //! The rows of a heap page, judged and counted once for all measures.
 
-use pgclinic_cluster::{Doubt, ForkContext, RowState, Visibility};
-use pgclinic_format::heap_tuple::{HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASVARWIDTH, HEAP_MOVED};
+use pgclinic_cluster::{Doubt, ForkContext, RowState, Stamp, Visibility};
 use pgclinic_format::line_pointer::LinePointer;
-use pgclinic_format::{HeapTuple, LpFlags, Page, Xid};
+use pgclinic_format::{HeapTuple, LpFlags, Page};
 
 use super::row_ages::Now;
+use super::sums::Items;
 
 /// What a line pointer marked as used holds.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,10 @@ impl PageRow<'_> {
 /// What the line pointers and rows of a heap page come to.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeapLook {
-    /// Live rows, and their bytes.
-    pub live: [u64; 2],
-    /// Row versions that are not live, and their bytes.
-    pub dead: [u64; 2],
+    /// Live rows.
+    pub live: Items,
+    /// Row versions that are not live.
+    pub dead: Items,
     /// Those of the dead ones whose transaction's fate is lost.
     pub unknown: u64,
     /// What the live rows take on a new page, aligned and with their line pointers.
@@ -52,47 +52,19 @@ pub struct HeapLook {
 impl HeapLook {
     #[inline]
     fn add(&mut self, len: u16, state: RowState) {
-        let len = u64::from(len);
-        let is_live = state == RowState::Visible;
-        let [count, bytes] = if is_live {
-            self.packed_bytes += len.next_multiple_of(8) + LinePointer::SIZE as u64;
-            &mut self.live
+        if state == RowState::Visible {
+            self.packed_bytes += u64::from(len).next_multiple_of(8) + LinePointer::SIZE as u64;
+            self.live.add(len);
         } else {
             self.unknown += u64::from(matches!(state, RowState::Undecided(_)));
-            &mut self.dead
-        };
-        *count += 1;
-        *bytes += len;
+            self.dead.add(len);
+        }
     }
 
     fn add_ages(&mut self, tuple: HeapTuple<'_>, now: Option<Now>) {
         if let Some((xid, multixact)) = now.map(|now| now.ages(tuple)) {
             self.xid_age = self.xid_age.max(xid);
             self.multixact_age = self.multixact_age.max(multixact);
-        }
-    }
-}
-
-/// What a row's header says of its transactions. Rows that one statement wrote say the same, so that most are
-/// judged as the row before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    xmin: Xid,
-    xmax: Xid,
-    flags: u16,
-    /// The transaction that moved the row, which counts for moved ones alone.
-    moved_by: Option<u32>,
-}
-
-impl Stamp {
-    #[inline]
-    fn of(tuple: HeapTuple<'_>) -> Self {
-        const OF_VALUES: u16 = HEAP_HASNULL | HEAP_HASVARWIDTH | HEAP_HASEXTERNAL;
-        Stamp {
-            xmin: tuple.t_xmin(),
-            xmax: tuple.t_xmax(),
-            flags: tuple.t_infomask() & !OF_VALUES,
-            moved_by: (tuple.t_infomask() & HEAP_MOVED != 0).then(|| tuple.t_field3()),
         }
     }
 }
@@ -111,14 +83,16 @@ pub(super) fn judge<'a>(
     let visibility = Visibility::new(cluster);
     let now = Now::of(fork);
     let mut before: Option<(Stamp, RowState)> = None;
+    rows.reserve(page.line_pointer_count().into());
     for (number, pointer) in page.line_pointers() {
-        match pointer.flags() {
-            LpFlags::Normal => {}
-            LpFlags::Redirect => look.redirects += 1,
-            LpFlags::Dead => look.dead_pointers += 1,
-            LpFlags::Unused => look.unused_pointers += 1,
-        }
-        if pointer.flags() != LpFlags::Normal {
+        let others = match pointer.flags() {
+            LpFlags::Normal => None,
+            LpFlags::Redirect => Some(&mut look.redirects),
+            LpFlags::Dead => Some(&mut look.dead_pointers),
+            LpFlags::Unused => Some(&mut look.unused_pointers),
+        };
+        if let Some(others) = others {
+            *others += 1;
             continue;
         }
         let tuple = page.item(pointer).and_then(HeapTuple::parse);

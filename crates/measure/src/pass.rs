@@ -218,13 +218,15 @@ impl<'p, 'a> Consumer for MeasurePass<'p, 'a> {
                 places.absorb(more);
                 gathered.room.push(lease);
             }
-            gathered
-                .parts
-                .resize_with(share.parts.len(), Tally::default);
-            for (part, own) in share.parts.into_iter().zip(&mut gathered.parts) {
+            let mut tallies = Vec::new();
+            for part in share.parts {
                 let (tally, picked) = part.finish();
-                own.absorb(&tally);
+                tallies.push(tally);
                 absorb_picked(&mut gathered.picked, picked);
+            }
+            match gathered.parts.is_empty() {
+                true => gathered.parts = tallies,
+                false => gathered.parts.absorb(&tallies),
             }
         }
         not_read.sort_by_key(|(unit, _)| *unit);
@@ -261,10 +263,7 @@ impl MeasurePass<'_, '_> {
 impl<'p> Part<'p> {
     fn new(job: &'p Job<'_>) -> Self {
         Part {
-            tally: Tally {
-                sums: vec![Sums::default(); job.measures.len()],
-                ..Tally::default()
-            },
+            tally: job.nothing(),
             walk: job.columns.walk(&job.fork, job.tries),
         }
     }
@@ -294,15 +293,13 @@ impl<'p> Part<'p> {
         let heap = is_heap.then(|| judge(page, fork, rows));
         let leaf = is_btree.then(|| LeafLook::of(page)).flatten();
         let at = PageAt {
+            page,
             fork,
             block,
             heap: heap.as_ref(),
             leaf: leaf.as_ref(),
         };
-        let mut whole = true;
-        for (measure, sums) in job.measures.iter().zip(&mut self.tally.sums) {
-            whole &= measure.page(page, &at, sums);
-        }
+        let whole = self.tally.of_pages.add(&at);
         self.tally.broken_pages += u64::from(!whole);
         if let Some(walk) = &mut self.walk {
             walk_rows(walk, block, rows);
@@ -319,7 +316,7 @@ impl<'p> Part<'p> {
             return (self.tally, Vec::new());
         };
         let (sums, picked) = walk.finish();
-        self.tally.columns = sums;
+        self.tally.of_columns = sums;
         (self.tally, picked)
     }
 }

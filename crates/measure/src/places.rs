@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
-use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
 
 use super::LeafLook;
@@ -17,10 +16,45 @@ pub(super) struct Face {
     pub(super) rows: u32,
 }
 
+/// The line pointers of a heap page that indexes name, and the live row that each leads to.
+enum Roots {
+    /// Each of the first so many line pointers leads to its own row.
+    All(u16),
+    /// In their order.
+    Each(Vec<[u16; 2]>),
+}
+
+impl Roots {
+    fn len(&self) -> usize {
+        match self {
+            Roots::All(count) => usize::from(*count),
+            Roots::Each(roots) => roots.len(),
+        }
+    }
+}
+
+/// What is known of one heap page.
+#[derive(Clone, Copy)]
+pub(super) struct PagePlaces<'a>(&'a Roots);
+
+impl PagePlaces<'_> {
+    /// The live row that an entry leads to; nothing where it leads to a dead one.
+    #[inline]
+    pub(super) fn live(self, offset: u16) -> Option<u16> {
+        match self.0 {
+            Roots::All(count) => (1..=*count).contains(&offset).then_some(offset),
+            Roots::Each(roots) => {
+                let at = roots.binary_search_by_key(&offset, |root| root[0]).ok()?;
+                roots.get(at).map(|[_, live]| *live)
+            }
+        }
+    }
+}
+
 /// Live rows of a heap, by the line pointer that indexes name; or the leaves of a btree.
 #[derive(Default)]
 pub(super) struct Places {
-    roots: BTreeMap<BlockNo, Vec<[u16; 2]>>,
+    roots: BTreeMap<BlockNo, Roots>,
     pub(super) faces: BTreeMap<BlockNo, Face>,
 }
 
@@ -30,7 +64,7 @@ impl Places {
         self.faces.extend(other.faces);
     }
 
-    /// Memory that it takes, about.
+    /// Memory that it takes at most, about.
     pub(super) fn bytes(&self) -> usize {
         let rows: usize = self.roots.values().map(|roots| 48 + roots.len() * 4).sum();
         rows + self.faces.len() * 32
@@ -53,24 +87,20 @@ impl Places {
                 .is_some_and(|tuple| tuple.t_infomask2() & HEAP_ONLY_TUPLE != 0)
         };
         let live = || rows.iter().filter(|row| row.is_live());
-        let roots = match live().any(is_chained) {
-            false => live().map(|row| [row.number, row.number]).collect(),
-            true => chained(page, rows),
+        let is_chained = live().any(is_chained);
+        // Most pages of most tables: nothing is kept of their rows but how many they are.
+        let is_own = |(row, number): (&PageRow<'_>, u16)| row.is_live() && row.number == number;
+        let roots = match (is_chained, u16::try_from(rows.len())) {
+            (true, _) => Roots::Each(chained(page, rows)),
+            (false, Ok(count)) if rows.iter().zip(1..).all(is_own) => Roots::All(count),
+            (false, _) => Roots::Each(live().map(|row| [row.number, row.number]).collect()),
         };
         self.roots.insert(block, roots);
     }
 
-    /// The live row that an entry leads to; nothing where it leads to a dead one.
-    pub(super) fn live(&self, tid: Tid) -> Option<Tid> {
-        let roots = self.roots.get(&tid.block)?;
-        let at = roots
-            .binary_search_by_key(&tid.offset, |root| root[0])
-            .ok()?;
-        let [_, offset] = *roots.get(at)?;
-        Some(Tid {
-            block: tid.block,
-            offset,
-        })
+    /// What is known of a heap page.
+    pub(super) fn on_page(&self, block: BlockNo) -> Option<PagePlaces<'_>> {
+        self.roots.get(&block).map(PagePlaces)
     }
 }
 

@@ -4,77 +4,76 @@
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_INVALID};
-use pgclinic_format::{HeapTuple, Page, Xid, index_page::AccessMethod};
+use pgclinic_format::{HeapTuple, Xid, index_page::AccessMethod};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
-use super::{Measure, PageAt, Sums, Whole, number, round_down};
+use super::sums::{Counts, Highest};
+use super::{PageAt, PageMeasure, Sums, Whole, count, number, round_down};
 
-/// Measures the ages of rows by page.
-pub struct RowAges;
-
-const FROZEN_PAGES: u8 = 0;
-const XID_AGE: u8 = 1;
-const MULTI_AGE: u8 = 2;
-
-impl Measure for RowAges {
-    fn section(&self) -> &'static str {
-        "table"
+sums! {
+    /// Measures the ages of rows by page.
+    pub struct RowAges {
+        frozen_pages: u64,
+        xid: Highest,
+        multi: Highest,
+        xid_by_page: Counts,
+        multi_by_page: Counts,
     }
+}
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                number("frozen_pages", "pages on which nothing is left to freeze"),
-                number(
-                    "xid_age",
-                    "transactions since the oldest one that a row names",
-                ),
-                number(
-                    "multixact_age",
-                    "multixacts since the oldest one that a row names",
-                ),
-                number(
-                    "xid_age_by_page",
-                    "pages by the age of their oldest transaction",
-                ),
-                number(
-                    "multixact_age_by_page",
-                    "pages by the age of their oldest multixact",
-                ),
-                number(
-                    "relfrozenxid_age",
-                    "transactions since pg_class.relfrozenxid",
-                ),
-                number("relminmxid_age", "multixacts since pg_class.relminmxid"),
-            ]
-        }
-    }
+impl PageMeasure for RowAges {
+    const SECTION: &'static str = "table";
+    const FIGURES: &'static [FigureKind] = &[
+        number("frozen_pages", "pages on which nothing is left to freeze"),
+        number(
+            "xid_age",
+            "transactions since the oldest one that a row names",
+        ),
+        number(
+            "multixact_age",
+            "multixacts since the oldest one that a row names",
+        ),
+        number(
+            "xid_age_by_page",
+            "pages by the age of their oldest transaction",
+        ),
+        number(
+            "multixact_age_by_page",
+            "pages by the age of their oldest multixact",
+        ),
+        number(
+            "relfrozenxid_age",
+            "transactions since pg_class.relfrozenxid",
+        ),
+        number("relminmxid_age", "multixacts since pg_class.relminmxid"),
+    ];
 
-    fn fits(&self, fork: &ForkContext<'_>) -> bool {
+    fn fits(fork: &ForkContext<'_>) -> bool {
         fork.method == Some(AccessMethod::Heap)
     }
 
-    fn page(&self, _: Page<'_>, at: &PageAt<'_>, sums: &mut Sums) -> bool {
+    fn add(&mut self, at: &PageAt<'_>) -> bool {
         let Some(look) = at.heap else {
             return true;
         };
-        let (xids, multis) = (look.xid_age, look.multixact_age);
-        sums.add(FROZEN_PAGES, u64::from(xids.is_none() && multis.is_none()));
-        for (slot, age) in [(XID_AGE, xids), (MULTI_AGE, multis)] {
+        let (xid, multi) = (look.xid_age, look.multixact_age);
+        self.frozen_pages += u64::from(xid.is_none() && multi.is_none());
+        for (age, highest, by_page) in [
+            (xid, &mut self.xid, &mut self.xid_by_page),
+            (multi, &mut self.multi, &mut self.multi_by_page),
+        ] {
             if let Some(age) = age {
-                sums.raise(slot, age);
-                sums.note(slot, round_down(age));
+                highest.note(age);
+                by_page.note(round_down(age));
             }
         }
         true
     }
 
-    fn total(&self, sums: &Sums, whole: &Whole<'_>) -> Vec<Option<Figure>> {
+    fn figures(&self, whole: &Whole<'_>) -> Vec<Option<Figure>> {
         let now = Now::of(whole.fork);
         let relation = whole.fork.relation;
-        let highest = |slot| Some(Figure::Count(sums.highest(slot).unwrap_or(0)));
-        let spread = |slot| sums.spread(slot).as_ref().and_then(super::spread);
         let of_class = now.zip(relation).map(|(now, relation)| {
             let xid = Some(relation.relfrozenxid).filter(|xid| xid.is_normal());
             let multi = Some(relation.relminmxid.0).filter(|multi| *multi != 0);
@@ -85,11 +84,11 @@ impl Measure for RowAges {
         });
         let [frozen, minimum] = of_class.unwrap_or([None, None]);
         vec![
-            now.map(|_| Figure::Count(sums.sum(FROZEN_PAGES))),
-            now.and_then(|_| highest(XID_AGE)),
-            now.and_then(|_| highest(MULTI_AGE)),
-            spread(XID_AGE),
-            spread(MULTI_AGE),
+            now.and(count(self.frozen_pages)),
+            now.and(count(self.xid.0.unwrap_or(0))),
+            now.and(count(self.multi.0.unwrap_or(0))),
+            self.xid_by_page.figure(),
+            self.multi_by_page.figure(),
             frozen.map(Figure::Count),
             minimum.map(Figure::Count),
         ]

@@ -9,7 +9,10 @@ use std::convert::Infallible;
 use std::mem::take;
 
 use pgclinic_cluster::wal::ReplaySpace;
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, Trouble, selected};
+use pgclinic_cluster::{
+    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, Trouble,
+    selected,
+};
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{MeasureDocument, NotChecked};
@@ -17,7 +20,7 @@ use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEn
 
 use super::job::Job;
 use super::pass;
-use super::run::{MeasureOptions, self};
+use super::run::{self, MeasureOptions};
 
 /// The part of the memory that recovery may take to find names: one in so many.
 const NAMES_SHARE: u64 = 4;

@@ -1,92 +1,82 @@
 //! What the pages and tuples of an SP-GiST index are used for; the figures that its own VACUUM looks at.
 
 use pgclinic_cluster::ForkContext;
-use pgclinic_format::Page;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::spgist::{SpgistPage, State};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
-use super::percent::percent;
-use super::{Measure, PageAt, Sums, Whole, number, share};
+use super::percent::density;
+use super::{PageAt, PageMeasure, Sums, Whole, count, hole, number, room, share};
 
-/// Measures the pages and tuples of an SP-GiST index.
-pub struct SpgistLayout;
-
-const INNER_PAGES: u8 = 0;
-const LEAF_PAGES: u8 = 1;
-const INNER_TUPLES: u8 = 2;
-const LEAF_TUPLES: u8 = 3;
-const REDIRECTS: u8 = 4;
-const DEAD: u8 = 5;
-const PLACEHOLDERS: u8 = 6;
-const FREE: u8 = 7;
-const ROOM: u8 = 8;
-
-impl Measure for SpgistLayout {
-    fn section(&self) -> &'static str {
-        "spgist"
+sums! {
+    /// Measures the pages and tuples of an SP-GiST index.
+    pub struct SpgistLayout {
+        inner_pages: u64,
+        leaf_pages: u64,
+        inner_tuples: u64,
+        leaf_tuples: u64,
+        redirects: u64,
+        dead: u64,
+        placeholders: u64,
+        /// Bytes of the pages that are left, of those that they have for tuples.
+        free: u64,
+        room: u64,
     }
+}
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                number("inner_pages", "pages of inner tuples"),
-                number("leaf_pages", "pages of rows"),
-                number("inner_tuples", "inner tuples"),
-                number("leaf_tuples", "rows on the leaves"),
-                number("redirect_tuples", "tuples that lead to where one was moved"),
-                number("dead_tuples", "dead tuples to which a node still leads"),
-                number("placeholder_tuples", "tuples that only keep a number"),
-                share("density_percent", "how full the pages are"),
-            ]
-        }
-    }
+impl PageMeasure for SpgistLayout {
+    const SECTION: &'static str = "spgist";
+    const FIGURES: &'static [FigureKind] = &[
+        number("inner_pages", "pages of inner tuples"),
+        number("leaf_pages", "pages of rows"),
+        number("inner_tuples", "inner tuples"),
+        number("leaf_tuples", "rows on the leaves"),
+        number("redirect_tuples", "tuples that lead to where one was moved"),
+        number("dead_tuples", "dead tuples to which a node still leads"),
+        number("placeholder_tuples", "tuples that only keep a number"),
+        share("density_percent", "how full the pages are"),
+    ];
 
-    fn fits(&self, fork: &ForkContext<'_>) -> bool {
+    fn fits(fork: &ForkContext<'_>) -> bool {
         fork.method == Some(AccessMethod::Spgist)
     }
 
-    fn page(&self, page: Page<'_>, _: &PageAt<'_>, sums: &mut Sums) -> bool {
-        let Some(own) = SpgistPage::parse(page) else {
+    fn add(&mut self, at: &PageAt<'_>) -> bool {
+        let Some(own) = SpgistPage::parse(at.page) else {
             return false;
         };
         if own.is_meta() {
             return true;
         }
-        let [pages, live] = match own.is_leaf() {
-            true => [LEAF_PAGES, LEAF_TUPLES],
-            false => [INNER_PAGES, INNER_TUPLES],
+        let (pages, live) = match own.is_leaf() {
+            true => (&mut self.leaf_pages, &mut self.leaf_tuples),
+            false => (&mut self.inner_pages, &mut self.inner_tuples),
         };
-        sums.add(pages, 1);
+        *pages += 1;
         for (_, tuple) in own.tuples() {
-            let slot = match tuple.state() {
-                State::Live => live,
-                State::Redirect => REDIRECTS,
-                State::Dead => DEAD,
-                State::Placeholder => PLACEHOLDERS,
-            };
-            sums.add(slot, 1);
+            match tuple.state() {
+                State::Live => *live += 1,
+                State::Redirect => self.redirects += 1,
+                State::Dead => self.dead += 1,
+                State::Placeholder => self.placeholders += 1,
+            }
         }
-        let hole = page.pd_upper().saturating_sub(page.pd_lower());
-        sums.add(FREE, u64::from(hole));
-        sums.add(ROOM, u64::from(page.pd_special().saturating_sub(24)));
+        self.free += hole(at.page);
+        self.room += room(at.page);
         true
     }
 
-    fn total(&self, sums: &Sums, _: &Whole<'_>) -> Vec<Option<Figure>> {
-        let counts = [
-            INNER_PAGES,
-            LEAF_PAGES,
-            INNER_TUPLES,
-            LEAF_TUPLES,
-            REDIRECTS,
-            DEAD,
-            PLACEHOLDERS,
-        ];
-        let counts = counts.map(|slot| Some(Figure::Count(sums.sum(slot))));
-        let (free, room) = (sums.sum(FREE), sums.sum(ROOM));
-        let density = percent(room.saturating_sub(free) as f64, room as f64);
-        counts.into_iter().chain([density]).collect()
+    fn figures(&self, _: &Whole<'_>) -> Vec<Option<Figure>> {
+        vec![
+            count(self.inner_pages),
+            count(self.leaf_pages),
+            count(self.inner_tuples),
+            count(self.leaf_tuples),
+            count(self.redirects),
+            count(self.dead),
+            count(self.placeholders),
+            density(self.free, self.room),
+        ]
     }
 }

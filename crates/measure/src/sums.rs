@@ -1,14 +1,151 @@
-//! What a measure adds up over the pages of a relation, in any order and on any thread.
+//! What measures add up over the pages of a relation, in any order and on any thread.
 
 use std::collections::BTreeMap;
 
-/// Sums, lowest and highest values and spreads, each by the number that its measure gave it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Sums {
-    sums: Vec<u64>,
-    lowest: Vec<Option<u64>>,
-    highest: Vec<Option<u64>>,
-    spreads: Vec<Counts>,
+use pgclinic_model::document::{Figure, Spread};
+
+/// Sums, highest and lowest values and spreads under names of their own; [`sums!`] declares a
+/// struct of them.
+pub trait Sums: Clone {
+    /// Takes over what another has added up.
+    fn absorb(&mut self, other: &Self);
+    /// As if so many times as much had been seen: sums and spreads grow, lowest and highest values
+    /// stay.
+    fn scale(&mut self, times: f64);
+}
+
+/// Declares a struct whose fields are sums, and which is one itself.
+macro_rules! sums {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $Name:ident {
+            $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $Type:ty,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Default, Debug)]
+        $vis struct $Name {
+            $($(#[$field_meta])* $field_vis $field: $Type,)*
+        }
+
+        impl Sums for $Name {
+            fn absorb(&mut self, other: &Self) {
+                $(self.$field.absorb(&other.$field);)*
+            }
+
+            fn scale(&mut self, times: f64) {
+                $(self.$field.scale(times);)*
+            }
+        }
+    };
+}
+
+sums! {
+    /// Rows or items, and their bytes.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct Items {
+        /// How many.
+        pub count: u64,
+        /// Their bytes.
+        pub bytes: u64,
+    }
+}
+
+impl Items {
+    /// One more.
+    #[inline]
+    pub(super) fn add(&mut self, bytes: u16) {
+        self.count += 1;
+        self.bytes += u64::from(bytes);
+    }
+}
+
+impl Sums for u64 {
+    fn absorb(&mut self, other: &Self) {
+        *self = self.saturating_add(*other);
+    }
+
+    fn scale(&mut self, times: f64) {
+        *self = (*self as f64 * times).round() as u64;
+    }
+}
+
+/// Of what is not measured there is nothing.
+impl<T: Sums> Sums for Option<T> {
+    fn absorb(&mut self, other: &Self) {
+        if let (Some(own), Some(other)) = (self, other) {
+            own.absorb(other);
+        }
+    }
+
+    fn scale(&mut self, times: f64) {
+        self.iter_mut().for_each(|own| own.scale(times));
+    }
+}
+
+impl<T: Sums, const N: usize> Sums for [T; N] {
+    fn absorb(&mut self, other: &Self) {
+        self.iter_mut()
+            .zip(other)
+            .for_each(|(own, other)| own.absorb(other));
+    }
+
+    fn scale(&mut self, times: f64) {
+        self.iter_mut().for_each(|own| own.scale(times));
+    }
+}
+
+/// Both have as many.
+impl<T: Sums> Sums for Vec<T> {
+    fn absorb(&mut self, other: &Self) {
+        self.iter_mut()
+            .zip(other)
+            .for_each(|(own, other)| own.absorb(other));
+    }
+
+    fn scale(&mut self, times: f64) {
+        self.iter_mut().for_each(|own| own.scale(times));
+    }
+}
+
+/// The highest value, if any was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Highest(pub(super) Option<u64>);
+
+impl Highest {
+    pub(super) fn note(&mut self, value: impl Into<u64>) {
+        self.0 = self.0.max(Some(value.into()));
+    }
+
+    pub(super) fn figure(self) -> Option<Figure> {
+        self.0.map(Figure::Count)
+    }
+}
+
+impl Sums for Highest {
+    fn absorb(&mut self, other: &Self) {
+        self.0 = self.0.max(other.0);
+    }
+
+    fn scale(&mut self, _: f64) {}
+}
+
+/// The lowest value, if any was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Lowest(pub(super) Option<u64>);
+
+impl Lowest {
+    pub(super) fn note(&mut self, value: u64) {
+        self.0 = Some(self.0.map_or(value, |known| known.min(value)));
+    }
+}
+
+impl Sums for Lowest {
+    fn absorb(&mut self, other: &Self) {
+        other.0.iter().for_each(|value| self.note(*value));
+    }
+
+    fn scale(&mut self, _: f64) {}
 }
 
 /// Values below this are counted in an array.
@@ -16,7 +153,7 @@ const SMALL: usize = 256;
 
 /// How often each value occurs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     /// Of small values, by the value; empty or of length [`SMALL`].
     small: Vec<u64>,
     large: BTreeMap<u64, u64>,
@@ -24,7 +161,12 @@ struct Counts {
 
 impl Counts {
     #[inline]
-    fn note(&mut self, value: u64, often: u64) {
+    pub(super) fn note(&mut self, value: u64) {
+        self.note_often(value, 1);
+    }
+
+    #[inline]
+    pub(super) fn note_often(&mut self, value: u64, often: u64) {
         if value >= SMALL as u64 {
             *self.large.entry(value).or_default() += often;
             return;
@@ -37,134 +179,91 @@ impl Counts {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (u64, u64)> {
         let small = (0u64..).zip(self.small.iter().copied());
         let large = self.large.iter().map(|(value, often)| (*value, *often));
         small.filter(|(_, often)| *often > 0).chain(large)
     }
-}
 
-impl Sums {
-    /// Adds to a sum.
-    #[inline]
-    pub fn add(&mut self, slot: u8, amount: u64) {
-        let sum = slot_of(&mut self.sums, slot);
-        *sum = sum.saturating_add(amount);
+    /// How many values were counted.
+    pub(super) fn total(&self) -> u64 {
+        self.all().map(|(_, often)| often).sum()
     }
 
-    /// Keeps the lowest value.
-    pub fn lower(&mut self, slot: u8, value: u64) {
-        let lowest = slot_of(&mut self.lowest, slot);
-        *lowest = Some(lowest.map_or(value, |known| known.min(value)));
-    }
-
-    /// Keeps the highest value.
-    pub fn raise(&mut self, slot: u8, value: u64) {
-        let highest = slot_of(&mut self.highest, slot);
-        *highest = (*highest).max(Some(value));
-    }
-
-    /// Counts a value.
-    #[inline]
-    pub fn note(&mut self, slot: u8, value: u64) {
-        self.note_often(slot, value, 1);
-    }
-
-    /// Counts a value so many times.
-    #[inline]
-    pub fn note_often(&mut self, slot: u8, value: u64, often: u64) {
-        slot_of(&mut self.spreads, slot).note(value, often);
-    }
-
-    /// A sum.
-    pub fn sum(&self, slot: u8) -> u64 {
-        self.sums.get(usize::from(slot)).copied().unwrap_or(0)
-    }
-
-    /// The lowest value, if any was given.
-    pub fn lowest(&self, slot: u8) -> Option<u64> {
-        self.lowest.get(usize::from(slot)).copied().flatten()
-    }
-
-    /// The highest value, if any was given.
-    pub fn highest(&self, slot: u8) -> Option<u64> {
-        self.highest.get(usize::from(slot)).copied().flatten()
-    }
-
-    /// How often each value was counted.
-    pub fn spread(&self, slot: u8) -> Option<BTreeMap<u64, u64>> {
-        self.spreads
-            .get(usize::from(slot))
-            .map(|counts| counts.all().collect())
-    }
-
-    /// As if so many times as much had been seen: sums and spreads grow, lowest and highest values stay.
-    pub fn scaled(&self, times: f64) -> Sums {
-        let grown = |amount: u64| (amount as f64 * times).round() as u64;
-        let spread = |counts: &Counts| {
-            let mut all = Counts::default();
-            counts
-                .all()
-                .for_each(|(value, often)| all.note(value, grown(often)));
-            all
-        };
-        Sums {
-            sums: self.sums.iter().copied().map(grown).collect(),
-            lowest: self.lowest.clone(),
-            highest: self.highest.clone(),
-            spreads: self.spreads.iter().map(spread).collect(),
-        }
-    }
-
-    /// Takes over what another has added up.
-    pub fn absorb(&mut self, other: &Sums) {
-        for (slot, amount) in (0u8..).zip(&other.sums) {
-            self.add(slot, *amount);
-        }
-        for (slot, value) in (0u8..).zip(&other.lowest) {
-            value.iter().for_each(|value| self.lower(slot, *value));
-        }
-        for (slot, value) in (0u8..).zip(&other.highest) {
-            value.iter().for_each(|value| self.raise(slot, *value));
-        }
-        for (slot, counts) in (0u8..).zip(&other.spreads) {
-            for (value, often) in counts.all() {
-                self.note_often(slot, value, often);
-            }
-        }
+    pub(super) fn figure(&self) -> Option<Figure> {
+        Spread::of(&self.all().collect()).map(Figure::Spread)
     }
 }
 
-#[inline]
-fn slot_of<T: Clone + Default>(slots: &mut Vec<T>, slot: u8) -> &mut T {
-    let at = usize::from(slot);
-    if slots.len() <= at {
-        slots.resize(at + 1, T::default());
+impl Sums for Counts {
+    fn absorb(&mut self, other: &Self) {
+        other
+            .all()
+            .for_each(|(value, often)| self.note_often(value, often));
     }
-    // Just made long enough.
-    &mut slots[at]
+
+    fn scale(&mut self, times: f64) {
+        let counts = self.small.iter_mut().chain(self.large.values_mut());
+        counts.for_each(|often| often.scale(times));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    sums! {
+        struct Own {
+            sum: u64,
+            lowest: Lowest,
+            highest: Highest,
+            counts: Counts,
+            items: Option<Items>,
+        }
+    }
+
     #[test]
     fn what_two_threads_add_up_is_what_one_would() {
-        let mut one = Sums::default();
-        let mut other = Sums::default();
-        for (sums, value) in [(&mut one, 3), (&mut other, 9)] {
-            sums.add(2, value);
-            sums.lower(0, value);
-            sums.raise(1, value);
-            sums.note(4, 7);
+        let mut one = Own {
+            items: Some(Items::default()),
+            ..Own::default()
+        };
+        let mut other = one.clone();
+        for (own, value) in [(&mut one, 3u16), (&mut other, 900)] {
+            own.sum += u64::from(value);
+            own.lowest.note(value.into());
+            own.highest.note(value);
+            own.counts.note(value.into());
+            own.counts.note(7);
+            own.items.iter_mut().for_each(|items| items.add(value));
         }
         one.absorb(&other);
-        assert_eq!((one.sum(2), one.sum(0), one.sum(99)), (12, 0, 0));
         assert_eq!(
-            (one.lowest(0), one.highest(1), one.highest(0)),
-            (Some(3), Some(9), None)
+            (one.sum, one.lowest.0, one.highest.0),
+            (903, Some(3), Some(900))
         );
-        assert_eq!(one.spread(4), Some(BTreeMap::from([(7, 2)])));
+        let counts: Vec<_> = one.counts.all().collect();
+        assert_eq!(
+            (counts, one.counts.total()),
+            (vec![(3, 1), (7, 2), (900, 1)], 4)
+        );
+        let items = Items {
+            count: 2,
+            bytes: 903,
+        };
+        assert_eq!(one.items, Some(items));
+    }
+
+    #[test]
+    fn a_sample_grows_in_what_is_counted() {
+        let mut own = Own {
+            sum: 3,
+            highest: Highest(Some(9)),
+            ..Own::default()
+        };
+        own.counts.note_often(300, 5);
+        own.scale(2.5);
+        assert_eq!((own.sum, own.highest.0, own.items), (8, Some(9), None));
+        assert_eq!(own.counts.all().collect::<Vec<_>>(), [(300, 13)]);
     }
 }

@@ -5,10 +5,19 @@
 use pgclinic_model::document::Figure;
 use pgclinic_model::{FigureKind, Unit};
 
-use super::{ColumnAt, ColumnMeasure, StoredValue, Sums, number, of};
+use super::sums::{Counts, Highest, Lowest};
+use super::{ColumnAt, ColumnMeasure, StoredValue, Sums, ValueAt, count, number, of};
 
-/// Measures the versions and times of the UUIDs of a column.
-pub struct UuidVersions;
+sums! {
+    /// Measures the versions and times of the UUIDs of a column.
+    pub struct UuidVersions {
+        /// By version, 1 to 8; of none at 0.
+        versions: [u64; 9],
+        first: Lowest,
+        last: Highest,
+        days: Counts,
+    }
+}
 
 /// `uuid` in `pg_type`.
 const UUID: u32 = 2950;
@@ -16,70 +25,61 @@ const UUID: u32 = 2950;
 const GREGORIAN_MS: u64 = 12_219_292_800_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// Versions 1 to 8 count in slots 1 to 8.
-const NO_VERSION: u8 = 0;
-const TIMES: u8 = 9;
-
 impl ColumnMeasure for UuidVersions {
-    fn section(&self) -> &'static str {
-        "uuid"
-    }
+    const SECTION: &'static str = "uuid";
+    const FIGURES: &'static [FigureKind] = &[
+        number("v1", "of version 1: time and node"),
+        number("v3", "of version 3: hash of a name"),
+        number("v4", "of version 4: random, scattered over an index"),
+        number("v5", "of version 5: hash of a name"),
+        number("v6", "of version 6: time and node, in order of time"),
+        number("v7", "of version 7: in order of time"),
+        number("other", "of another version, or of none"),
+        of(
+            "first_time",
+            Unit::Time,
+            "the earliest time that a value of version 1, 6 or 7 gives away",
+        ),
+        of("last_time", Unit::Time, "the latest"),
+        of("days", Unit::Day, "values by the day that they give away"),
+    ];
 
-    fn figures(&self) -> &'static [FigureKind] {
-        const {
-            &[
-                number("v1", "of version 1: time and node"),
-                number("v3", "of version 3: hash of a name"),
-                number("v4", "of version 4: random, scattered over an index"),
-                number("v5", "of version 5: hash of a name"),
-                number("v6", "of version 6: time and node, in order of time"),
-                number("v7", "of version 7: in order of time"),
-                number("other", "of another version, or of none"),
-                of(
-                    "first_time",
-                    Unit::Time,
-                    "the earliest time that a value of version 1, 6 or 7 gives away",
-                ),
-                of("last_time", Unit::Time, "the latest"),
-                of("days", Unit::Day, "values by the day that they give away"),
-            ]
-        }
-    }
-
-    fn fits(&self, at: &ColumnAt<'_>) -> bool {
+    fn fits(at: &ColumnAt<'_>) -> bool {
         at.column.type_oid == UUID
     }
 
-    fn value(&self, value: StoredValue<'_>, often: u64, _: &ColumnAt<'_>, sums: &mut Sums) {
-        let StoredValue::Fixed(bytes) = value else {
-            return;
+    fn add(&mut self, value: &ValueAt<'_>) -> bool {
+        let StoredValue::Fixed(bytes) = value.value else {
+            return false;
         };
         let Ok(uuid) = <[u8; 16]>::try_from(bytes) else {
-            return;
+            return false;
         };
         let uuid = Uuid(uuid);
-        sums.add(uuid.version(), often);
-        if let Some(time) = uuid.time_ms() {
-            sums.lower(TIMES, time);
-            sums.raise(TIMES, time);
-            sums.note_often(TIMES, time / DAY_MS, often);
+        if let Some(count) = self.versions.get_mut(uuid.version()) {
+            *count += value.often;
         }
+        if let Some(time) = uuid.time_ms() {
+            self.first.note(time);
+            self.last.note(time);
+            self.days.note_often(time / DAY_MS, value.often);
+        }
+        true
     }
 
-    fn total(&self, sums: &Sums, _: &ColumnAt<'_>) -> Vec<Option<Figure>> {
-        let count = |version| Some(Figure::Count(sums.sum(version)));
-        let others = [NO_VERSION, 2, 8].map(|version| sums.sum(version));
+    fn figures(&self, _: &ColumnAt<'_>) -> Vec<Option<Figure>> {
+        let [none, v1, v2, v3, v4, v5, v6, v7, v8] = self.versions;
         vec![
-            count(1),
-            count(3),
-            count(4),
-            count(5),
-            count(6),
-            count(7),
-            Some(Figure::Count(others.iter().sum())),
-            sums.lowest(TIMES).map(Figure::Count),
-            sums.highest(TIMES).map(Figure::Count),
-            sums.spread(TIMES).as_ref().and_then(super::spread),
+            count(v1),
+            count(v3),
+            count(v4),
+            count(v5),
+            count(v6),
+            count(v7),
+            count(none + v2 + v8),
+            self.first.0.map(Figure::Count),
+            self.last.figure(),
+            self.days.figure(),
         ]
     }
 }
@@ -89,12 +89,12 @@ struct Uuid([u8; 16]);
 
 impl Uuid {
     /// 1 to 8; 0 for what is not of the usual variant.
-    fn version(&self) -> u8 {
+    fn version(&self) -> usize {
         let [.., high, _, variant, _, _, _, _, _, _, _] = self.0;
         let version = high >> 4;
         match (variant >> 6, version) {
-            (0b10, 1..=8) => version,
-            _ => NO_VERSION,
+            (0b10, 1..=8) => version.into(),
+            _ => 0,
         }
     }
 

@@ -80,6 +80,22 @@ impl Texts {
         }
     }
 
+    /// Appends the text of a value whose type is a text, where nothing has to be asked of it: ASCII
+    /// without a backslash and without what is not printed, which is the same in every encoding and
+    /// needs no escape in `COPY` text.
+    #[inline]
+    pub(crate) fn print_simple(&self, column: usize, value: &[u8], out: &mut Vec<u8>) -> bool {
+        let is_text = self
+            .printers
+            .get(column)
+            .is_some_and(ColumnPrinter::is_text);
+        let is_simple = is_text && is_simple(value);
+        if is_simple {
+            out.extend_from_slice(value);
+        }
+        is_simple
+    }
+
     /// Appends the binary form of a value. `None` where it has none: that is remembered, and what was appended is of no use.
     pub fn write(&mut self, column: usize, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let ty = self.types.get(column)?;
@@ -103,5 +119,50 @@ impl Texts {
     /// What had no text since the last call.
     pub fn take_faults(&mut self) -> std::vec::Drain<'_, Fault> {
         self.faults.drain(..)
+    }
+}
+
+const fn bytes_of(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+/// No byte is below 14, a backslash, or beyond ASCII. Eight bytes are asked at once: whether one is
+/// below a bound shows in the highest bit of a difference.
+#[inline]
+fn is_simple(text: &[u8]) -> bool {
+    let special = |word: u64| {
+        let backslash = word ^ bytes_of(b'\\');
+        let is_none = backslash.wrapping_sub(bytes_of(1)) & !backslash;
+        let is_low = word.wrapping_sub(bytes_of(14)) & !word;
+        word | is_none | is_low
+    };
+    let (words, rest) = text.as_chunks::<8>();
+    let words = words.iter().map(|word| special(u64::from_le_bytes(*word)));
+    let mut last = bytes_of(b'a').to_le_bytes();
+    for (slot, byte) in last.iter_mut().zip(rest) {
+        *slot = *byte;
+    }
+    let all = words.fold(special(u64::from_le_bytes(last)), |all, word| all | word);
+    all & bytes_of(0x80) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_simple;
+
+    #[test]
+    fn simple_text_has_no_byte_that_is_looked_at() {
+        for byte in 0..=u8::MAX {
+            let is_special = byte < 14 || byte == b'\\' || byte > 127;
+            for at in 0..20 {
+                let mut text = *b"twenty bytes of text";
+                if let Some(slot) = text.get_mut(at) {
+                    *slot = byte;
+                }
+                assert_eq!(is_simple(&text), !is_special, "{byte} at {at}");
+                assert_eq!(text.get(at..=at).map(is_simple), Some(!is_special));
+            }
+        }
+        assert!(is_simple(b""));
     }
 }

@@ -28,7 +28,13 @@ impl Verdict {
     /// On the version that stands at `place`.
     #[inline]
     pub(crate) fn of(visibility: &Visibility<'_>, tuple: HeapTuple<'_>, place: Tid) -> Self {
-        match visibility.state(tuple) {
+        Verdict::of_state(visibility.state(tuple), tuple, place)
+    }
+
+    /// The same where the answer is known.
+    #[inline]
+    pub(crate) fn of_state(state: RowState, tuple: HeapTuple<'_>, place: Tid) -> Self {
+        match state {
             RowState::Visible => Verdict::Live,
             RowState::Dead(Death::Deleted) => Verdict::Deleted,
             RowState::Dead(Death::Aborted | Death::InProgress | Death::Future) => Verdict::Aborted,

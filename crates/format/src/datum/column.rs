@@ -85,6 +85,12 @@ impl ColumnPrinter {
         }
     }
 
+    /// The text is the value as it stands, unless it holds a zero.
+    #[inline]
+    pub fn is_text(&self) -> bool {
+        matches!(self.way, Way::AsItIs)
+    }
+
     /// The text of a value: a fixed one whole, a varlena's payload.
     #[inline]
     pub fn print<'a>(
@@ -151,48 +157,70 @@ fn unsigned(number: u64, out: &mut Vec<u8>) -> Result<(), Undecodable> {
 /// The number with at least `width` digits, zeros in front.
 #[inline]
 pub(super) fn digits(number: u64, width: usize, out: &mut Vec<u8>) {
-    match u16::try_from(number) {
-        Ok(number @ 0..10_000) if width <= 4 => few_digits(number, width, out),
+    match u32::try_from(number) {
+        Ok(number @ 0..EIGHT_END) if width <= 8 => few_digits(number, width, out),
         _ => many_digits(number, width, out),
     }
 }
 
+/// The first number of nine digits.
+const EIGHT_END: u32 = 100_000_000;
+
 #[inline(never)]
 fn many_digits(number: u64, width: usize, out: &mut Vec<u8>) {
-    digits(number / 10_000, width.saturating_sub(4), out);
-    // Below 10,000.
-    few_digits((number % 10_000) as u16, 4, out);
+    let end = u64::from(EIGHT_END);
+    digits(number / end, width.saturating_sub(8), out);
+    // Below the end.
+    few_digits((number % end) as u32, 8, out);
 }
 
-/// Four digits are appended as one word and what is in front of the number is shifted out of it: copying a handful of bytes of
-/// unknown length takes longer than making them.
+/// Eight digits are appended as one word and what is in front of the number is shifted out of it:
+/// copying a handful of bytes of unknown length takes longer than making them.
 #[inline]
-fn few_digits(number: u16, width: usize, out: &mut Vec<u8>) {
-    // Each is one of ten digits.
-    let digit = |unit: u16| b'0' + (number / unit % 10) as u8;
-    let word = u32::from_be_bytes([digit(1000), digit(100), digit(10), digit(1)]);
-    let len = match number {
-        0..10 => 1,
-        10..100 => 2,
-        100..1000 => 3,
-        _ => 4,
-    };
-    let len = len.max(width).min(4);
-    let end = out.len() + len;
-    out.extend_from_slice(&(word << (8 * (4 - len))).to_be_bytes());
+fn few_digits(number: u32, width: usize, out: &mut Vec<u8>) {
+    const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
+    let word = eight_values(number);
+    // At most 8, of zero.
+    let zeros = (word.trailing_zeros() / 8) as usize;
+    let skipped = zeros.min(8 - width.clamp(1, 8));
+    let end = out.len() + 8 - skipped;
+    out.extend_from_slice(&((word | ZEROS) >> (8 * skipped)).to_le_bytes());
     out.truncate(end);
 }
 
+/// The text of a number below 100,000,000, with zeros in front.
+#[inline]
+pub(super) fn eight_digits(number: u32) -> [u8; 8] {
+    eight_values(number).to_le_bytes().map(|value| value | b'0')
+}
+
+/// The values of eight digits, the first in the lowest byte: the number is cut in halves of four
+/// digits, each of them in quarters of two, each of those in bytes of one, all side by side in one
+/// word.
+#[inline]
+fn eight_values(number: u32) -> u64 {
+    let number = u64::from(number);
+    let halves = number / 10_000 | (number % 10_000) << 32;
+    // Of numbers below 10,000 the hundreds are a product without its last 20 bits.
+    let hundreds = (halves * 10_486 >> 20) & 0x0000_007F_0000_007F;
+    let quarters = hundreds | (halves - hundreds * 100) << 16;
+    // Of numbers below 100 the tens are a product without its last 10 bits.
+    let tens = (quarters * 103 >> 10) & 0x000F_000F_000F_000F;
+    tens | (quarters - tens * 10) << 8
+}
+
 fn uuid(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    /// Where the two digits of each byte stand.
+    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let bytes: [u8; 16] = exact(value)?;
-    let digit = |at: u8| DIGITS.get(usize::from(at)).copied().unwrap_or(b'?');
-    for (place, byte) in bytes.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            out.push(b'-');
+    let digit = |value: u8| value + if value < 10 { b'0' } else { b'a' - 10 };
+    let mut text = [b'-'; 36];
+    for (byte, at) in bytes.iter().zip(PLACES) {
+        if let Some(pair) = text.get_mut(at..at + 2) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
         }
-        out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
     }
+    out.extend_from_slice(&text);
     Ok(())
 }
 
@@ -267,6 +295,23 @@ mod tests {
         }
         both_ways(25, b"text\tand\\more");
         both_ways(23, b"abc");
+    }
+
+    #[test]
+    fn numbers_have_their_digits() {
+        let mut numbers: Vec<u64> = (0..12_000).collect();
+        let powers = (4..20).map(|power| 10u64.pow(power));
+        numbers.extend(powers.flat_map(|power| [power - 1, power, power + 1, power / 7 * 3]));
+        numbers.extend((1..64).map(|shift| u64::MAX >> shift));
+        numbers.push(u64::MAX);
+        for number in numbers {
+            for width in [1, 2, 4, 6, 9, 17] {
+                let mut out = b"x".to_vec();
+                digits(number, width, &mut out);
+                assert_eq!(out, format!("x{number:0width$}").into_bytes());
+            }
+        }
+        assert_eq!(eight_digits(1_230_045), *b"01230045");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Dates and times since 2000-01-01 in days and microseconds; truth: `date.c`, `timestamp.c`.
 
-use super::column::digits;
+use super::column::{digits, eight_digits};
 use super::date_style::{append_era, append_offset, append_year, print_day, print_moment};
 use super::printer::Printer;
 use super::reader::{Reader, exact};
@@ -123,12 +123,36 @@ fn append_moment(value: &[u8], zone: &[u8], out: &mut Vec<u8>) -> Result<(), Und
         return Err(Undecodable::damaged("timestamp out of range", 0));
     }
     let day = civil(time.div_euclid(MICROS_PER_DAY));
-    append_day(&day, out);
-    out.push(b' ');
-    append_clock(time.rem_euclid(MICROS_PER_DAY).unsigned_abs(), out);
+    let micros = time.rem_euclid(MICROS_PER_DAY).unsigned_abs();
+    match short_moment(&day, micros / MICROS_PER_SECOND.unsigned_abs()) {
+        Some(text) => {
+            out.extend_from_slice(&text);
+            append_fraction(micros % MICROS_PER_SECOND.unsigned_abs(), out);
+        }
+        None => {
+            append_day(&day, out);
+            out.push(b' ');
+            append_clock(micros, out);
+        }
+    }
     out.extend_from_slice(zone);
     append_era(&day, out);
     Ok(())
+}
+
+/// Day and second of the day, made at once; nothing for a year that has not four digits.
+#[inline]
+fn short_moment(day: &Civil, second: u64) -> Option<[u8; 19]> {
+    let year = u32::try_from(day.year).ok()?;
+    (1..10_000).contains(&year).then_some(())?;
+    let (month, day) = (u32::try_from(day.month).ok()?, u32::try_from(day.day).ok()?);
+    let second = u32::try_from(second).ok()?;
+    let [a, b, c, d, e, f, g, h] = eight_digits(year * 10_000 + month * 100 + day);
+    let clock = second / 3600 * 10_000 + second / 60 % 60 * 100 + second % 60;
+    let [_, _, i, j, k, l, m, n] = eight_digits(clock);
+    Some([
+        a, b, c, d, b'-', e, f, b'-', g, h, b' ', i, j, b':', k, l, b':', m, n,
+    ])
 }
 
 fn append_day(day: &Civil, out: &mut Vec<u8>) {
@@ -150,8 +174,12 @@ pub(super) fn append_clock(micros: u64, out: &mut Vec<u8>) {
 
 fn append_seconds(micros: u64, out: &mut Vec<u8>) {
     let per_second = MICROS_PER_SECOND.unsigned_abs();
-    let (seconds, mut fraction) = (micros / per_second, micros % per_second);
-    digits(seconds, 2, out);
+    digits(micros / per_second, 2, out);
+    append_fraction(micros % per_second, out);
+}
+
+/// A point and millionths of a second without zeros at the end; nothing of none.
+fn append_fraction(mut fraction: u64, out: &mut Vec<u8>) {
     if fraction == 0 {
         return;
     }

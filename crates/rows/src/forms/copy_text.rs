@@ -38,13 +38,17 @@ impl Form for CopyText {
 }
 
 fn value(row: &Row<'_>, column: usize, texts: &mut Texts, out: &mut Vec<u8>) {
-    let printed = row
-        .value(column)
-        .map(|value| texts.print(column, value, out));
-    match printed {
-        Some(Some(Printed::Plain)) => {}
-        Some(Some(Printed::Text(text))) => escape(text, out),
-        Some(None) | None => out.extend_from_slice(b"\\N"),
+    let Some(value) = row.value(column) else {
+        out.extend_from_slice(b"\\N");
+        return;
+    };
+    if texts.print_simple(column, value, out) {
+        return;
+    }
+    match texts.print(column, value, out) {
+        Some(Printed::Plain) => {}
+        Some(Printed::Text(text)) => escape(text, out),
+        None => out.extend_from_slice(b"\\N"),
     }
 }
 

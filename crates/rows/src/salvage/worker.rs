@@ -1,6 +1,6 @@
 //! One thread: finds the rows of the pages that it is given, and prints those that are wanted.
 
-use pgclinic_cluster::{RunGatherer, ToastReader, Visibility};
+use pgclinic_cluster::{RowState, RunGatherer, Stamp, ToastReader, Visibility};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast_chunk::PlainChunk;
@@ -17,7 +17,7 @@ use super::reading::{HELD_ROWS, look, map_marks};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
-use crate::values::{Cells, Taking, chunk_rows, needed_by_row, rank};
+use crate::values::{Cells, Taking, chunk_rows, needed_by_row, rank, writes_all};
 use crate::visible::Verdict;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
@@ -29,9 +29,14 @@ const PREFIX_BYTES: u64 = 64;
 pub(super) struct Worker<'c> {
     crew: &'c Crew<'c>,
     visibility: Visibility<'c>,
+    /// The row that was judged last.
+    judged: Option<(Stamp, Judgement)>,
     cells: Cells,
     bench: Option<Bench<'c>>,
 }
+
+/// What became of a row, and why it may not be what it says.
+type Judgement = (RowState, Option<&'static str>);
 
 /// What is made for a table and used for all its pieces.
 struct Bench<'c> {
@@ -39,6 +44,8 @@ struct Bench<'c> {
     texts: Texts,
     readable: Readable,
     chunks: Option<ToastReader<'c>>,
+    /// As [`writes_all`] says of the table.
+    writes_all: bool,
 }
 
 /// A piece of a table that is being printed.
@@ -57,6 +64,7 @@ impl<'c> Worker<'c> {
         Worker {
             visibility: Visibility::new(crew.cluster),
             crew,
+            judged: None,
             cells: Cells::default(),
             bench: None,
         }
@@ -126,6 +134,7 @@ impl<'c> Worker<'c> {
             texts: Texts::new(&work.table.columns, limits, crew.charset, &crew.style),
             readable: Readable::new(&work.table, limits, crew.charset),
             chunks,
+            writes_all: writes_all(&work.table),
         });
     }
 
@@ -234,12 +243,13 @@ impl<'c> Worker<'c> {
                 covered.rejected += 1;
                 continue;
             }
-            let verdict = match all_visible {
-                true => Verdict::Live,
-                false => Verdict::of(&self.visibility, tuple, place),
+            let (state, doubt) = match all_visible {
+                true => (RowState::Visible, None),
+                false => self.judge(tuple),
             };
+            let verdict = Verdict::of_state(state, tuple, place);
             covered.ask_place(tuple, block);
-            if let Some(why) = self.doubt(tuple, all_visible) {
+            if let Some(why) = doubt {
                 let rows = &mut printing.tally.rows;
                 match verdict.counts() {
                     true => rows.uncertain += 1,
@@ -263,12 +273,17 @@ impl<'c> Worker<'c> {
         }
     }
 
-    /// Why a row may not be what it says.
-    fn doubt(&self, tuple: HeapTuple<'_>, all_visible: bool) -> Option<&'static str> {
-        match all_visible {
-            true => None,
-            false => self.visibility.contradiction(tuple),
+    /// Rows that say the same of their transactions are judged alike.
+    #[inline]
+    fn judge(&mut self, tuple: HeapTuple<'_>) -> Judgement {
+        let stamp = Stamp::of(tuple);
+        if let Some((_, judgement)) = self.judged.filter(|(known, _)| *known == stamp) {
+            return judgement;
         }
+        let visibility = &self.visibility;
+        let judgement = (visibility.state(tuple), visibility.contradiction(tuple));
+        self.judged = Some((stamp, judgement));
+        judgement
     }
 
     /// The page as it was before its content was moved, if it was.
@@ -366,6 +381,7 @@ impl<'c> Worker<'c> {
             partial: crew.options.partial,
             chunk_bytes: crew.cluster.build.toast_chunk,
             value_bytes_max: crew.value_bytes_max(),
+            writes_all: bench.writes_all,
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
         let row = self.cells.row(tuple);

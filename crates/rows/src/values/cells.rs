@@ -62,6 +62,37 @@ fn step(walk: &mut Attributes<'_>, skipped: usize) -> Option<Result<Attribute, A
     walk.next()
 }
 
+#[inline]
+fn is_null(bitmap: &[u8], index: usize) -> bool {
+    let byte = bitmap.get(index / 8);
+    byte.is_none_or(|byte| byte >> (index % 8) & 1 == 0)
+}
+
+/// Where the next value stands without its header, if it is whole, as it is, and where it is
+/// expected.
+#[inline]
+fn plain_value(bytes: &[u8], at: usize, layout: ColumnLayout) -> Option<(usize, usize)> {
+    // 1, 2, 4 or 8.
+    let mask = usize::from(layout.attalign.max(1)) - 1;
+    let aligned = (at + mask) & !mask;
+    if layout.attlen != -1 {
+        let end = aligned + usize::try_from(layout.attlen).ok()?;
+        return (end <= bytes.len()).then_some((aligned, end));
+    }
+    let first = *bytes.get(at)?;
+    if first & 1 == 1 {
+        let end = at + usize::from(first >> 1);
+        // A length of 0 is a pointer to a value elsewhere.
+        return (end > at && end <= bytes.len()).then_some((at + 1, end));
+    }
+    // Padding is zeros; what is not counts as the value's header, wherever it stands.
+    (first == 0 || at == aligned).then_some(())?;
+    let word = u32::from_le_bytes(*bytes.get(aligned..)?.first_chunk()?);
+    let len = usize::try_from(word >> 2).ok()?;
+    let is_plain = word & 3 == 0 && len >= 4 && len <= bytes.len() - aligned;
+    is_plain.then_some((aligned + 4, aligned + len))
+}
+
 /// What is done with a value of which only a part is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -98,6 +129,14 @@ pub(crate) struct Taking<'a, 'b> {
     pub(crate) chunk_bytes: u32,
     /// What the values of a row that are put together may need, in bytes.
     pub(crate) value_bytes_max: u64,
+    /// The short walk is tried first: [`writes_all`] says so of the table.
+    pub(crate) writes_all: bool,
+}
+
+/// The columns that are written are those of the table's rows, one by one.
+pub(crate) fn writes_all(table: &Table) -> bool {
+    let is_own = |(index, column): (usize, &Column)| matches!(column.origin, Origin::Attribute(own) if own == index);
+    table.columns.len() == table.layouts.len() && table.columns.iter().enumerate().all(is_own)
 }
 
 /// A row with its values.
@@ -170,6 +209,11 @@ impl Cells {
         self.used = 0;
         self.forget_large();
         self.has_rest = false;
+        let may_be_plain = taking.writes_all && !tuple.has(HEAP_HASEXTERNAL);
+        if may_be_plain && self.take_plain(tuple, &taking.table.layouts).is_some() {
+            return;
+        }
+        self.slots.clear();
         let mut behind: Option<std::vec::IntoIter<Attribute>> = None;
         let mut walk = Attributes::new(tuple, &taking.table.layouts);
         let mut next_attribute = 0;
@@ -218,6 +262,25 @@ impl Cells {
             let is_whole = walk.by_ref().take(left).all(|attribute| attribute.is_ok());
             self.has_rest = is_whole && walk.end() != tuple.bytes().len();
         }
+    }
+
+    /// The short walk: all values are nulls or stand in the row as they are, and they end where the
+    /// row does. Nothing where there is anything else to a row.
+    #[inline]
+    fn take_plain(&mut self, tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> Option<()> {
+        (usize::from(tuple.attribute_count()) == layouts.len()).then_some(())?;
+        let (bytes, nulls) = (tuple.bytes(), tuple.null_bitmap());
+        let mut at = usize::from(tuple.t_hoff());
+        for (index, layout) in layouts.iter().enumerate() {
+            if nulls.is_some_and(|nulls| is_null(nulls, index)) {
+                self.slots.push(Slot::Null);
+                continue;
+            }
+            let (start, end) = plain_value(bytes, at, *layout)?;
+            self.slots.push(Slot::Tuple(start..end));
+            at = end;
+        }
+        (at == bytes.len()).then_some(())
     }
 
     /// The columns end before the row does, and no one change of its header explains that.

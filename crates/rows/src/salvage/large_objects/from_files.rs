@@ -128,6 +128,7 @@ fn each_row(
                     partial: Partial::Null,
                     chunk_bytes: cluster.build.toast_chunk,
                     value_bytes_max: u64::from(cluster.build.block_size),
+                    writes_all: false,
                 };
                 cells.fill(tuple, place, Verdict::Live, &mut taking);
                 let row = cells.row(tuple);
