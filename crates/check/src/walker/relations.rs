@@ -178,7 +178,10 @@ fn bytes_of(task: &Task<'_>) -> u64 {
 
 fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: &mut Books) {
     let recovering = task.fork.replay_is_due();
-    let partial = task.fork.cluster.is_some_and(pgclinic_cluster::Cluster::is_partial);
+    let partial = task
+        .fork
+        .cluster
+        .is_some_and(pgclinic_cluster::Cluster::is_partial);
     for mut draft in findings.take_drafts() {
         draft.links.compared = true;
         if partial {
