@@ -30,4 +30,4 @@ pub use pool::{Panicked, WorkerPool, guarded};
 pub use run::{Scan, ScanReport, Writes};
 pub use task::{FileRange, ForkTask};
 pub use units::{Unit, UnitSize};
-pub use window::{WINDOW_BYTES, Window};
+pub use window::{WINDOW_BYTES, Window, lease_of_windows};

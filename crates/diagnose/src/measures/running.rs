@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgclinic_spill::Part;
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation, selected};
 use pgclinic_format::Oid;
@@ -20,8 +21,6 @@ use crate::walker::fork_cx;
 
 /// Looks at what moved while it was read, the first one included.
 const LOOKS_MAX: usize = 5;
-/// The part of the memory that recovery may take to find names: one in so many.
-const NAMES_SHARE: u64 = 4;
 
 const NOTE: &str = "a server is at work: figures are as the files had them, each relation at the moment in which it was read; what only the server's memory has is not in them";
 
@@ -35,7 +34,7 @@ impl Look {
     /// Nothing where the cluster cannot be opened any more.
     fn take(cluster: &Cluster, options: &MeasureOptions) -> Result<Self, String> {
         let space = ReplaySpace {
-            memory_bytes: options.memory_bytes / NAMES_SHARE,
+            memory: options.memory.part(Part::ReplayedNames),
             spill_folder: None,
         };
         let look = cluster.steady_with(|view| view.replayed_catalogs(&space));

@@ -17,7 +17,7 @@ use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
 use pgclinic_source::Presence;
-use pgclinic_spill::Budget;
+use pgclinic_spill::Part;
 
 use crate::check::{DatabaseCx, ForkCx};
 use crate::unreachable::tell_relations;
@@ -26,8 +26,8 @@ use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::{
-    CheckOptions, Course, FACES_SHARE, carry, catalogs, catalogs_at_once, check_against_files,
-    check_whole, document, forks_of, pass, system_identifier,
+    CheckOptions, Course, carry, catalogs, catalogs_at_once, check_against_files, check_whole,
+    document, forks_of, pass, system_identifier,
 };
 
 /// How often what was made or grew meanwhile is looked for.
@@ -317,7 +317,7 @@ impl Run<'_> {
 
     fn pages(&mut self, view: &Cluster, jobs: &[ForkCx<'_>]) {
         let options = self.options;
-        let budget = Budget::new(options.memory_bytes / FACES_SHARE);
+        let budget = options.memory.part(Part::LeafSummaries);
         let before = self.books.coverage.bytes_seen;
         self.progress.expect(pass::bytes(jobs, &self.books));
         pass::run(
