@@ -5,6 +5,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use pgclinic_spill::MemoryPlan;
 use libfuzzer_sys::fuzz_target;
 use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, check_cluster};
@@ -73,7 +74,7 @@ fuzz_target!(|bytes: &[u8]| {
         evidence: 1,
         selection: Selection::default(),
         spec: String::new(),
-        memory_bytes: 1 << 20,
+        memory: MemoryPlan::new(1 << 20),
         spill_folder: std::env::temp_dir(),
         since: None,
     };

@@ -4,6 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use pgclinic_spill::MemoryPlan;
 use clap::{Args, ValueEnum};
 use pgclinic_format::Fork;
 use pgclinic_model::{Glob, Selection};
@@ -149,6 +150,11 @@ impl LoadArgs {
     pub(crate) fn threads(&self) -> NonZeroUsize {
         let machine = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.jobs.unwrap_or_else(machine)
+    }
+
+    /// What `--memory` allows, and who holds how much of it.
+    pub(crate) fn memory_plan(&self) -> MemoryPlan {
+        MemoryPlan::new(self.memory.get())
     }
 
     /// Where to sort what does not fit in memory.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::toast_chunk::PlainChunk;
-use pgclinic_spill::{Lookup, LookupBlock, LookupWriter, SortedRuns};
+use pgclinic_spill::{Budget, Lease, Lookup, LookupBlock, LookupWriter, SortedRuns};
 
 /// Chunks of one value that follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -98,17 +98,19 @@ pub struct RunCollector {
     runs: Vec<ChunkRun>,
     sorter: Option<SortedRuns>,
     folder: PathBuf,
-    memory_bytes: usize,
+    memory: Budget,
+    lease: Lease,
 }
 
 impl RunCollector {
-    /// With about so many bytes of memory.
-    pub fn new(memory_bytes: usize, folder: &Path) -> Self {
+    /// With what this part of the plan has left when it is needed.
+    pub fn new(memory: &Budget, folder: &Path) -> Self {
         RunCollector {
             runs: Vec::new(),
             sorter: None,
             folder: folder.to_owned(),
-            memory_bytes,
+            memory: memory.clone(),
+            lease: memory.take(0),
         }
     }
 
@@ -121,16 +123,25 @@ impl RunCollector {
         self.runs.extend(runs);
         // A vector that grows holds up to twice its bytes.
         let held = self.runs.len() * size_of::<ChunkRun>() * 2;
-        if self.sorter.is_some() || held > self.memory_bytes {
+        if self.sorter.is_some() || !self.has_room(held as u64) {
             self.sort_away()?;
         }
         Ok(())
     }
 
+    fn has_room(&mut self, held: u64) -> bool {
+        let more = held.saturating_sub(self.lease.bytes());
+        more == 0 || self.lease.try_grow(more)
+    }
+
     fn sort_away(&mut self) -> io::Result<()> {
         let sorter = match &mut self.sorter {
             Some(sorter) => sorter,
-            none => none.insert(SortedRuns::new(self.memory_bytes, &self.folder)?),
+            none => {
+                // The sorter has a lease of its own.
+                drop(std::mem::replace(&mut self.lease, self.memory.take(0)));
+                none.insert(SortedRuns::within(&self.memory, &self.folder)?)
+            }
         };
         for run in std::mem::take(&mut self.runs) {
             sorter.push(&run.to_bytes(), &[])?;
@@ -145,7 +156,8 @@ impl RunCollector {
     /// What the spill folder says.
     pub fn finish(mut self) -> io::Result<ChunkIndex> {
         let Some(sorter) = self.sorter.take() else {
-            return Ok(ChunkIndex::new(self.runs));
+            self.runs.sort_unstable();
+            return Ok(ChunkIndex::Memory(self.runs, Some(self.lease)));
         };
         let mut writer = LookupWriter::create(&self.folder, RUN_BYTES, 4)?;
         for record in sorter.finish()? {
@@ -158,8 +170,8 @@ impl RunCollector {
 /// All runs of a TOAST relation, by value and number.
 #[derive(Debug)]
 pub enum ChunkIndex {
-    /// They fit.
-    Memory(Vec<ChunkRun>),
+    /// They fit, on this lease.
+    Memory(Vec<ChunkRun>, Option<Lease>),
     /// They do not.
     Spilled(Lookup),
 }
@@ -175,13 +187,13 @@ impl ChunkIndex {
     /// Of runs in any order.
     pub fn new(mut runs: Vec<ChunkRun>) -> Self {
         runs.sort_unstable();
-        ChunkIndex::Memory(runs)
+        ChunkIndex::Memory(runs, None)
     }
 
     /// The runs of a value, by number, the better ones first.
     pub(crate) fn runs<'a>(&'a self, value: u32, kept: &'a mut KeptRuns) -> &'a [ChunkRun] {
         let runs = match self {
-            ChunkIndex::Memory(runs) => runs,
+            ChunkIndex::Memory(runs, _) => runs,
             ChunkIndex::Spilled(lookup) => {
                 let KeptRuns { block, runs } = kept;
                 runs.clear();
@@ -231,7 +243,7 @@ mod tests {
         let runs = gatherer.finish();
         let folder = std::env::temp_dir();
         let spilled = |memory_bytes| {
-            let mut collector = RunCollector::new(memory_bytes, &folder);
+            let mut collector = RunCollector::new(&Budget::new(memory_bytes), &folder);
             collector.add(runs.clone()).expect("taken");
             collector.finish().expect("an index")
         };

@@ -43,17 +43,19 @@ impl Words {
 
     /// The text; where some bytes stand for nothing, what is UTF-8 with escapes for the others.
     pub fn readable(self, bytes: &[u8]) -> String {
-        self.text(bytes).unwrap_or_else(|| with_escapes(bytes))
+        self.text(bytes)
+            .unwrap_or_else(|| Words::with_escapes(bytes))
     }
-}
 
-fn with_escapes(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().escape_ascii().map(char::from));
+    /// What of the bytes is UTF-8, with escapes for the others.
+    pub fn with_escapes(bytes: &[u8]) -> String {
+        let mut text = String::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            text.push_str(chunk.valid());
+            text.extend(chunk.invalid().escape_ascii().map(char::from));
+        }
+        text
     }
-    text
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{Coverage, NotChecked};
 use pgclinic_scan::{
     Consumer, Cursor, Fault, ForkTask, InternalFault, LegOf, Scan, UnitSize, Window, Writes,
+    lease_of_windows,
 };
 use pgclinic_source::Source;
 use pgclinic_spill::{Budget, Lease};
@@ -50,7 +51,7 @@ pub(super) fn run(
 ) {
     let is_running = jobs.iter().any(|job| job.fork.is_running());
     let pass = MeasurePass {
-        room: Budget::new(options.memory_bytes),
+        room: options.memory.part(pgclinic_spill::Part::RowPlaces),
         has_room: jobs.iter().map(|_| AtomicBool::new(true)).collect(),
         merged: Mutex::default(),
         jobs,
@@ -65,6 +66,7 @@ pub(super) fn run(
             false => Writes::Nobody,
         },
     };
+    let _windows = lease_of_windows(&options.memory, options.threads);
     progress.expect(scan.bytes());
     let report = scan.run(&pass);
     coverage.pages += report.ledger.pages;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use pgclinic_spill::{Limit, MemoryPlan, Part};
 use pgclinic_cluster::inventory::Inventory;
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::{
@@ -34,8 +35,8 @@ pub struct MeasureOptions {
     pub spec: String,
     /// The share of each large relation that is read; all of it without.
     pub sample_percent: Option<f64>,
-    /// Memory for where rows stand.
-    pub memory_bytes: u64,
+    /// Who holds how much memory.
+    pub memory: MemoryPlan,
     /// Long values are tried with each way to pack them, by this clock.
     pub trial_clock: Option<fn() -> std::time::Duration>,
 }
@@ -274,7 +275,10 @@ fn key_sections(
     progress: &dyn Progress,
     coverage: &mut Coverage,
 ) -> Vec<Option<Sections>> {
-    let memory_bytes = options.memory_bytes / options.threads.get() as u64;
+    // What is on lease now are the places of rows, and those depend on the files alone.
+    let left = options.memory.part(Part::RowPlaces).free() / options.threads.get() as u64;
+    let most = options.memory.limit(Limit::KeyRanks, options.threads);
+    let memory_bytes = most.min(left);
     let sections = WorkerPool::new(options.threads).each(jobs, |_, job| {
         let goes_on = !progress.is_interrupted();
         goes_on

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::mem::take;
 
+use pgclinic_spill::Part;
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
     Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, Trouble,
@@ -22,15 +23,13 @@ use super::job::Job;
 use super::pass;
 use super::run::{self, MeasureOptions};
 
-/// The part of the memory that recovery may take to find names: one in so many.
-const NAMES_SHARE: u64 = 4;
 
 const NOTE: &str = "a server is at work: figures are as the files had them, each relation at the moment in which it was read; what only the server's memory has is not in them";
 
 /// The files as they are now, and the same with catalogs and status files as WAL tells them.
 fn view_of<'v>(cluster: &Cluster, options: &MeasureOptions) -> Result<FreshView<'v>, OpenError> {
     let space = ReplaySpace {
-        memory_bytes: options.memory_bytes / NAMES_SHARE,
+        memory: options.memory.part(Part::ReplayedNames),
         spill_folder: None,
     };
     // A round takes longer than the server needs for any page: nobody waits.

@@ -38,4 +38,4 @@ pub use stream::{
 };
 pub use task::{FileRange, ForkTask};
 pub use units::{Unit, UnitSize};
-pub use window::{WINDOW_BYTES, Window};
+pub use window::{WINDOW_BYTES, Window, lease_of_windows};

@@ -1,6 +1,9 @@
 //! What a consumer is given at once.
 
+use std::num::NonZeroUsize;
+
 use pgclinic_format::BlockNo;
+use pgclinic_spill::{Lease, MemoryPlan, Part};
 
 use crate::task::{FileRange, ForkTask};
 
@@ -56,4 +59,11 @@ impl<'w> Window<'w> {
     fn block_bytes(&self) -> usize {
         usize::try_from(self.fork.block_bytes()).unwrap_or(usize::MAX)
     }
+}
+
+/// What the windows of a pass take, for as long as it runs. They are needed in any case.
+pub fn lease_of_windows(memory: &MemoryPlan, threads: NonZeroUsize) -> Lease {
+    let windows = u64::try_from(threads.get()).unwrap_or(u64::MAX);
+    let bytes = windows.saturating_mul(WINDOW_BYTES);
+    memory.part(Part::Windows).take(bytes)
 }

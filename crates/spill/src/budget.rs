@@ -14,6 +14,8 @@ struct Account {
     limit: u64,
     used: AtomicU64,
     peak: AtomicU64,
+    /// What is on lease here is on lease there too.
+    whole: Option<Arc<Account>>,
 }
 
 /// Bytes taken from a budget, given back on drop.
@@ -27,10 +29,20 @@ pub struct Lease {
 impl Budget {
     /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
+        Self::within(bytes, None)
+    }
+
+    /// A part of this budget: what is taken of it is taken of the whole, and fits only if it fits in both.
+    pub fn child(&self, bytes: u64) -> Self {
+        Self::within(bytes, Some(Arc::clone(&self.account)))
+    }
+
+    fn within(bytes: u64, whole: Option<Arc<Account>>) -> Self {
         let account = Account {
             limit: bytes,
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
+            whole,
         };
         Self {
             account: Arc::new(account),
@@ -74,7 +86,7 @@ impl Budget {
 
     /// Bytes that can be taken now.
     pub fn free(&self) -> u64 {
-        self.limit().saturating_sub(self.used())
+        self.account.free()
     }
 
     /// Bytes on lease beyond the limit.
@@ -107,10 +119,35 @@ impl Lease {
 impl Account {
     fn add(&self, bytes: u64) {
         self.change(|used| Some(used.saturating_add(bytes)));
+        if let Some(whole) = &self.whole {
+            whole.add(bytes);
+        }
     }
 
+    /// The whole is asked first: what it refuses was never on lease here.
     fn try_add(&self, bytes: u64) -> bool {
-        self.change(|used| used.checked_add(bytes).filter(|sum| *sum <= self.limit))
+        if !self.whole.as_ref().is_none_or(|whole| whole.try_add(bytes)) {
+            return false;
+        }
+        let fits = self.change(|used| used.checked_add(bytes).filter(|sum| *sum <= self.limit));
+        if let Some(whole) = self.whole.as_ref().filter(|_| !fits) {
+            whole.give_back(bytes);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.change(|used| Some(used.saturating_sub(bytes)));
+        if let Some(whole) = &self.whole {
+            whole.give_back(bytes);
+        }
+    }
+
+    fn free(&self) -> u64 {
+        let own = self.limit.saturating_sub(self.used.load(Ordering::Acquire));
+        self.whole
+            .as_ref()
+            .map_or(own, |whole| own.min(whole.free()))
     }
 
     fn change(&self, change: impl Fn(u64) -> Option<u64>) -> bool {
@@ -125,8 +162,7 @@ impl Account {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.account
-            .change(|used| Some(used.saturating_sub(self.bytes)));
+        self.account.give_back(self.bytes);
     }
 }
 
@@ -140,6 +176,23 @@ mod tests {
         let taken = [60, 60, 60, 60].map(|wanted| budget.take_some(wanted, 10));
         assert_eq!(taken.each_ref().map(Lease::bytes), [60, 30, 10, 10]);
         assert_eq!(budget.over(), 10);
+    }
+
+    #[test]
+    fn a_part_fits_only_where_it_fits_in_the_whole() {
+        let whole = Budget::new(100);
+        let (first, second) = (whole.child(80), whole.child(80));
+        let held = first.try_take(60).expect("it fits in both");
+        assert!(first.try_take(30).is_none(), "beyond the part");
+        assert!(second.try_take(60).is_none(), "beyond the whole");
+        assert_eq!((second.used(), second.free()), (0, 40));
+        let mut rest = second.try_take(20).expect("it fits in both");
+        assert!(rest.try_grow(20) && !rest.try_grow(1));
+        let needed = second.take(10);
+        assert_eq!((whole.used(), whole.over(), second.over()), (110, 10, 0));
+        drop((held, rest, needed));
+        assert_eq!((whole.used(), first.used(), second.used()), (0, 0, 0));
+        assert_eq!((whole.peak(), second.peak()), (110, 50));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::budget::{Budget, Lease};
 use crate::folder;
 use crate::merge::Merge;
 use crate::record::{self, Record};
@@ -23,6 +24,8 @@ pub struct SortedRuns {
     records: Vec<u8>,
     starts: Vec<usize>,
     spilled: Option<RunFile>,
+    /// Given back when the records are gone.
+    lease: Option<Lease>,
 }
 
 impl SortedRuns {
@@ -36,7 +39,21 @@ impl SortedRuns {
             records: Vec::new(),
             starts: Vec::new(),
             spilled: None,
+            lease: None,
         })
+    }
+
+    /// The same with what this part of the plan has left, at least a sixteenth of it.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be used.
+    pub fn within(part: &Budget, folder: &Path) -> io::Result<Self> {
+        let lease = part.take_some(part.limit(), part.limit() / 16);
+        let budget_bytes = usize::try_from(lease.bytes()).unwrap_or(usize::MAX);
+        let mut runs = Self::new(budget_bytes, folder)?;
+        runs.lease = Some(lease);
+        Ok(runs)
     }
 
     /// Adds a record. An error (a full disk, say) leaves what was added before as it is, and the record out.
@@ -77,7 +94,10 @@ impl SortedRuns {
                 }
             }
         };
-        Ok(SortedRecords { origin })
+        Ok(SortedRecords {
+            origin,
+            _lease: self.lease,
+        })
     }
 
     /// A vector that grows by itself holds up to twice the bytes in it.
@@ -159,6 +179,7 @@ fn merge(file: &RunFile, first: usize, count: usize, budget_bytes: usize) -> io:
 /// Records in order of their keys. After an error nothing more comes.
 pub struct SortedRecords {
     origin: Origin,
+    _lease: Option<Lease>,
 }
 
 enum Origin {

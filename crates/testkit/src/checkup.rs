@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_model::{CheckDocument, Level, Progress, Selection};
@@ -43,7 +44,7 @@ pub fn checked_only(cluster: &Cluster, level: Level, selection: Selection) -> Ch
         evidence: 0,
         selection,
         spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
+        memory: MemoryPlan::default(),
         spill_folder: std::env::temp_dir(),
         since: None,
     };

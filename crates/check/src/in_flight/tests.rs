@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pgclinic_format::tar::build_header;
 use pgclinic_model::Selection;
+use pgclinic_spill::MemoryPlan;
 use pgclinic_source::{Clock, Memory, Result as Read, Source};
 
 use super::*;
@@ -316,11 +317,11 @@ fn what_failed_on_its_way_leaves_the_document_incomplete() {
         evidence: 0,
         selection: Selection::default(),
         spec: "a backup".into(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
+        memory: MemoryPlan::default(),
         spill_folder: std::env::temp_dir(),
         since: None,
     };
-    let judged = flight.judge(passed, &options, &Until::bytes(u64::MAX), |_| {});
+    let judged = flight.judge(passed, &options, &Until::bytes(u64::MAX), |opening| opening);
     let document = judged.expect("a cluster").expect("the right sizes");
     assert!(document.coverage.is_balanced(), "{:?}", document.coverage);
     let told = internal(&document.coverage.not_checked);

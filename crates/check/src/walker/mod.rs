@@ -44,7 +44,7 @@ use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
 use pgclinic_model::{Progress, Rule, Selection};
 use pgclinic_scan::{Panicked, guarded};
-use pgclinic_spill::Budget;
+use pgclinic_spill::{MemoryPlan, Part};
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
@@ -69,11 +69,6 @@ pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;
 pub(crate) use suspects::Spot;
 
-/// The part of the memory that the faces of leaves may have; the rest is for what is compared.
-const FACES_SHARE: u64 = 4;
-/// The part of the memory that recovery may take to find names: one in so many.
-const NAMES_SHARE: u64 = 4;
-
 /// What a run is asked to do.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
@@ -87,8 +82,8 @@ pub struct CheckOptions {
     pub selection: Selection,
     /// How the person named the target.
     pub spec: String,
-    /// Memory for what is compared, in bytes; what does not fit is sorted on disk.
-    pub memory_bytes: u64,
+    /// Who holds how much memory; what does not fit is sorted on disk.
+    pub memory: MemoryPlan,
     /// The folder for what does not fit in memory; it lies in no cluster.
     pub spill_folder: PathBuf,
     /// Only pages that changed since another run.
@@ -96,13 +91,10 @@ pub struct CheckOptions {
 }
 
 impl CheckOptions {
-    /// Memory for comparisons when nobody says otherwise: 256 MiB.
-    pub const MEMORY_BYTES: u64 = 256 << 20;
-
     /// What a recovery that only looks for names may take.
     pub(crate) fn names_space(&self) -> ReplaySpace<'_> {
         ReplaySpace {
-            memory_bytes: self.memory_bytes / NAMES_SHARE,
+            memory: self.memory.part(Part::ReplayedNames),
             spill_folder: Some(&self.spill_folder),
         }
     }
@@ -417,8 +409,7 @@ fn check_relations(
     progress: &dyn Progress,
     books: &mut Books,
 ) {
-    let for_faces = options.memory_bytes / FACES_SHARE;
-    let budget = Budget::new(options.memory_bytes - for_faces);
+    let budget = options.memory.part(Part::Comparisons);
     let _catalog = budget.take(bytes_of(catalog));
     if !books.is_foreseen {
         progress.expect(pass::bytes(jobs, books));
@@ -428,7 +419,7 @@ fn check_relations(
         cluster.source().as_ref(),
         system_identifier(cluster),
         options,
-        &Budget::new(for_faces),
+        &options.memory.part(Part::LeafSummaries),
         progress,
         books,
     );

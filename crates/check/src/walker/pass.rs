@@ -11,10 +11,10 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, NotChecked, Target};
 use pgclinic_scan::{
     Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, LegOf, Scan, Unit, UnitEnd,
-    UnitSize, WINDOW_BYTES, Window, Writes,
+    UnitSize, WINDOW_BYTES, Window, Writes, lease_of_windows,
 };
 use pgclinic_source::Source;
-use pgclinic_spill::Budget;
+use pgclinic_spill::{Budget, Part};
 
 use crate::btree::Faces;
 use crate::check::ForkCx;
@@ -76,6 +76,7 @@ pub(crate) fn run(
         named: &named,
         merged: Mutex::new((&mut *books, PassRecords::default())),
     };
+    let _windows = lease_of_windows(&options.memory, options.threads);
     let report = scan.run(&pass);
     let merged = pass.merged.into_inner();
     let (_, mut records) = merged.unwrap_or_else(PoisonError::into_inner);
@@ -435,7 +436,7 @@ pub fn check_file(
             inherent: false,
         });
     }
-    let budget = Budget::new(options.memory_bytes);
+    let budget = options.memory.part(Part::LeafSummaries);
     progress.expect(bytes(forks, &books));
     run(forks, source, 0, options, &budget, progress, &mut books);
     books.settle_damage(forks);

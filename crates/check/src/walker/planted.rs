@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_format::Page;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::document::{Level, Target, Verdict};
@@ -92,7 +93,7 @@ fn a_page_on_which_a_check_fails_ends_neither_the_run_nor_the_report() {
             evidence: 0,
             selection: Selection::default(),
             spec: "base/5/16384".into(),
-            memory_bytes: CheckOptions::MEMORY_BYTES,
+            memory: MemoryPlan::default(),
             spill_folder: std::path::PathBuf::new(),
             since: None,
         };

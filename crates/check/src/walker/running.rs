@@ -22,7 +22,7 @@ use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
 use pgclinic_scan::LIVE_LIMITS;
 use pgclinic_scan::live::{CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook, SuspectOf, ViewPosition, look_again, rounds};
 use pgclinic_source::Presence;
-use pgclinic_spill::Budget;
+use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::walker::again::{Again, Newer, print_of, tell_unseen};
@@ -30,7 +30,7 @@ use crate::walker::books::Books;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::running_losses::SuspiciousTables;
-use crate::walker::{CheckOptions, Course, FACES_SHARE, Spot, carry, catalogs, catalogs_at_once, check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier};
+use crate::walker::{CheckOptions, Course, Spot, carry, catalogs, catalogs_at_once, check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier};
 
 /// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running). `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
@@ -310,7 +310,7 @@ impl Run<'_> {
 
     fn pages(&mut self, view: &Cluster, jobs: &[ForkCx<'_>]) {
         let options = self.options;
-        let budget = Budget::new(options.memory_bytes / FACES_SHARE);
+        let budget = options.memory.part(Part::LeafSummaries);
         let before = self.books.coverage.bytes_seen;
         self.progress.expect(pass::bytes(jobs, &self.books));
         let records = pass::run(

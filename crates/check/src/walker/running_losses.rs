@@ -19,7 +19,7 @@ use pgclinic_format::{BlockNo, Fork, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Finding, Kind, NotChecked};
 use pgclinic_scan::live::{FreshView, ViewPosition};
-use pgclinic_spill::Budget;
+use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::consequences;
@@ -124,7 +124,8 @@ impl SuspiciousTables {
             .map(|files| fork_cx(cx, files, options.level))
             .collect();
         let source = cx.cluster.source().as_ref();
-        let budget = Budget::new(options.memory_bytes);
+        let budget = options.memory.part(Part::Comparisons);
+        let summaries = options.memory.part(Part::LeafSummaries);
         // Bytes and findings of these pages were told by the pass that met them first.
         let mut told_already = Books::new();
         let quiet = Quiet(progress);
@@ -134,7 +135,7 @@ impl SuspiciousTables {
             source,
             sender,
             options,
-            &budget,
+            &summaries,
             &quiet,
             &mut told_already,
         );

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, Course, RunState, Since, StateKeeper, check_cluster_on};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
@@ -148,7 +149,7 @@ fn run(source: Arc<dyn Source>, since: Option<&RunState>) -> (CheckDocument, Run
         evidence: 0,
         selection: Selection::default(),
         spec: "a cluster".into(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
+        memory: MemoryPlan::default(),
         spill_folder: std::env::temp_dir(),
         since: None,
     };

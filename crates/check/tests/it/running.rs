@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_check::{CheckOptions, Course, LiveServer, check_running};
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::build::{put_u32, seal_page};
@@ -92,7 +93,7 @@ fn check_reading(
         evidence: 3,
         selection: Selection::default(),
         spec: String::new(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
+        memory: MemoryPlan::default(),
         spill_folder: std::env::temp_dir(),
         since: None,
     };

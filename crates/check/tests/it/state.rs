@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_check::{CheckOptions, Course, LiveServer, RunState, Since, StateKeeper, check_cluster, check_cluster_on, check_running};
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::Lsn;
@@ -37,7 +38,7 @@ fn options() -> CheckOptions {
         evidence: 3,
         selection: Selection::default(),
         spec: "a cluster".into(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
+        memory: MemoryPlan::default(),
         spill_folder: std::env::temp_dir(),
         since: None,
     }

@@ -425,7 +425,7 @@ fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
         evidence: arguments.evidence,
         selection: arguments.selection.selection(),
         spec: target::spec_of_chain(&arguments.target, &arguments.chain),
-        memory_bytes: arguments.load.memory.get(),
+        memory: arguments.load.memory_plan(),
         spill_folder: arguments.load.spill_folder(temp_folder),
         since: None,
     }

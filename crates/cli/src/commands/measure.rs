@@ -156,7 +156,7 @@ impl Arguments {
             selection: self.selection.selection(),
             spec: target::spec_of_chain(&self.target, &self.chain),
             sample_percent: self.sample,
-            memory_bytes: self.load.memory.get(),
+            memory: self.load.memory_plan(),
             trial_clock: self.try_compression.then_some(clock),
         };
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);

@@ -503,7 +503,7 @@ fn options(
         },
         resume: arguments.resume,
         threads: arguments.load.threads(),
-        memory_bytes: arguments.load.memory.get(),
+        memory: arguments.load.memory_plan(),
         selection: arguments.selection.selection(),
         spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         spill_folder: arguments.load.spill_folder(&world.temp_folder),

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
 use pgclinic_check::walker::CheckOptions;
 use pgclinic_check::{check_cluster, level_of};
@@ -105,7 +106,7 @@ pub(crate) fn check_at(
         evidence,
         selection: Selection::default(),
         spec: "drill".into(),
-        memory_bytes: CheckOptions::MEMORY_BYTES,
+        memory: MemoryPlan::default(),
         spill_folder: pgdata.parent().unwrap_or(pgdata).to_owned(),
         since: None,
     };

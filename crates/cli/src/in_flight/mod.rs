@@ -7,13 +7,11 @@ pub(crate) use archives::check_archives;
 pub(crate) use server::check_server;
 
 use pgclinic_check::CheckOptions;
-
-/// Pages that looked wrong may take this part of the memory: one in so many.
-const SUSPECTS_SHARE: u64 = 4;
+use pgclinic_spill::Limit;
 
 /// How many pages that looked wrong are kept.
 fn suspects_max(options: &CheckOptions, block_bytes: u32) -> usize {
-    let bytes = options.memory_bytes / SUSPECTS_SHARE;
+    let bytes = options.memory.limit(Limit::StreamSuspects, options.threads);
     usize::try_from(bytes / u64::from(block_bytes.max(1)))
         .unwrap_or(usize::MAX)
         .max(1)

@@ -2,6 +2,7 @@
 
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, SalvageReport};
+use pgclinic_spill::MemoryPlan;
 
 use crate::common;
 use crate::reading;
@@ -231,7 +232,7 @@ fn columns_fall_back_as_a_whole() {
         let destination = folder.path().join("out");
         let mut options = options(&destination, form);
         // So little that there are many row groups.
-        options.memory_bytes = 8 << 20;
+        options.memory = MemoryPlan::new(8 << 20);
         // The other one has values that do not fit in that.
         options.selection.databases = vec![Glob::new("postgres"), Glob::new("bytes")];
         let account = salvaged(&copy.pgdata, &options);

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_measure::{MeasureOptions, measure_cluster};
 use pgclinic_model::document::{MeasureDocument, MeasuredRelation};
@@ -55,7 +56,7 @@ fn measured(pgdata: &Path, session: Session, deeds: &[&'static str]) -> MeasureD
         },
         spec: String::new(),
         sample_percent: None,
-        memory_bytes: 64 << 20,
+        memory: MemoryPlan::new(64 << 20),
         trial_clock: None,
     };
     let meanwhile = Meanwhile {

@@ -34,7 +34,7 @@ use crate::salvage::{
     Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions, new_account,
     not_salvaged, sequences::script, write_text,
 };
-use crate::schema::SchemaFile;
+use crate::schema::{CatalogRoom, SchemaFile};
 use crate::text_settings::TextStyle;
 use files::Files;
 use rows_out::RowsOut;
@@ -334,7 +334,8 @@ impl<'a> Live<'a> {
         };
         let written = self.files.with(|cluster, catalog| {
             let mut schema = SchemaFile::default();
-            schema.add(cluster, catalog.database);
+            let room = CatalogRoom::of(&self.options.memory, &self.options.spill_folder);
+            schema.add(cluster, catalog.database, &room);
             schema
         });
         match written {

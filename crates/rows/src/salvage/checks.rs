@@ -19,7 +19,7 @@ use pgclinic_columnar::cells;
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckAccount, KEYS_MAX, TableAccount};
-use pgclinic_spill::{SortedRecords, SortedRuns};
+use pgclinic_spill::{Part, SortedRecords, SortedRuns};
 
 use super::crew::Crew;
 use super::error::SalvageError;
@@ -237,8 +237,8 @@ impl Checks<'_> {
         options.rows = Rows::Live;
         // No two values may become alike.
         options.text = TextStyle::default();
-        let budget = usize::try_from(options.memory_bytes / 8).unwrap_or(usize::MAX);
-        let runs = SortedRuns::new(budget, &options.spill_folder);
+        let memory = options.memory.part(Part::KeySort);
+        let runs = SortedRuns::within(&memory, &options.spill_folder);
         let sorter = KeySorter::new(runs.map_err(|error| self.spill(error))?);
         for mut table in tables {
             let order = in_order_of_attributes(&mut table);

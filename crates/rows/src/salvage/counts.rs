@@ -20,6 +20,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CountAccount, TableAccount};
+use pgclinic_spill::Part;
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use super::error::SalvageError;
@@ -134,8 +135,8 @@ impl Counts<'_> {
         if files.segments.is_empty() {
             return Ok(None);
         }
-        let budget = usize::try_from(self.options.memory_bytes / 8).unwrap_or(usize::MAX);
-        let runs = SortedRuns::new(budget, &self.options.spill_folder);
+        let memory = self.options.memory.part(Part::KeySort);
+        let runs = SortedRuns::within(&memory, &self.options.spill_folder);
         let mut runs = runs.map_err(|error| self.spill(error))?;
         let mut failure = None;
         let seen = each_leaf(self.cluster, &files, Leaves::All, &mut |_, leaf| {

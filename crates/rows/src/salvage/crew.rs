@@ -11,6 +11,7 @@ use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{TableAccount, Tally};
+use pgclinic_spill::{Limit, Part};
 
 use super::finished_tables::FinishedTables;
 use super::outlet::{Finished, Outlet};
@@ -219,7 +220,8 @@ impl<'a> Crew<'a> {
     /// What the long values of a row may need: they are there as they are stored, put together, and
     /// printed.
     pub(super) fn value_bytes_max(&self) -> u64 {
-        self.options.memory_bytes / 3
+        let (memory, threads) = (&self.options.memory, self.options.threads);
+        memory.limit(Limit::ValueBytes, threads)
     }
 
     /// Rows that need more are held by one thread at a time.
@@ -245,7 +247,7 @@ impl TableWork {
                     // Tables come one after the other, and the end of one overlaps with the
                     // beginning of the next.
                     collector: Some(RunCollector::new(
-                        usize::try_from(options.memory_bytes / 8).unwrap_or(usize::MAX),
+                        &options.memory.part(Part::ToastRuns),
                         &options.spill_folder,
                     )),
                     left,

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::SalvageError;
 use super::finished_tables;
+use crate::schema::Statement;
+
+/// Bytes of a text that are written at once.
+const GATHERED_BYTES: usize = 64 << 10;
 
 /// What a file that is not whole has behind its name.
 const PART: &str = ".part";
@@ -134,7 +138,7 @@ impl Folder {
 /// Writes a file that stands by itself and is not there yet; never inside a cluster.
 pub(crate) fn write_text(
     path: &Path,
-    text: &str,
+    text: &Statement,
     durability: Durability,
 ) -> Result<(), SalvageError> {
     let error = |source| SalvageError::destination(path, "make", source);
@@ -160,7 +164,7 @@ pub(crate) fn write_text(
         durability,
     };
     let mut file = folder.begin(&name.to_string_lossy())?;
-    file.write(text.as_bytes())?;
+    file.write_all_of(text)?;
     file.finish().map(|_| ())
 }
 
@@ -210,6 +214,23 @@ impl PartFile {
         written.map_err(|source| SalvageError::destination(&self.part, "write", source))?;
         self.bytes += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Adds a text that need not be in memory as a whole.
+    pub(crate) fn write_all_of(&mut self, text: &Statement) -> Result<(), SalvageError> {
+        let mut failure = None;
+        let mut gathered = Vec::with_capacity(GATHERED_BYTES);
+        let read = text.each(&mut |piece| {
+            gathered.extend_from_slice(piece);
+            if gathered.len() >= GATHERED_BYTES && failure.is_none() {
+                failure = self.write(&gathered).err();
+                gathered.clear();
+            }
+            Ok(())
+        });
+        failure.map_or(Ok(()), Err)?;
+        read.map_err(|source| self.cannot_read(source))?;
+        self.write(&gathered)
     }
 
     /// The same file from its beginning, to be read.

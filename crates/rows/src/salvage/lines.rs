@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_columnar::{ColumnarError, Packer, PackerPlan};
+use pgclinic_spill::{Budget, Lease};
 
 use super::error::SalvageError;
 use super::folder::{Folder, PartFile};
@@ -15,7 +16,7 @@ use super::stream::{Stream, StreamFile};
 #[derive(Default)]
 struct Line {
     next: u64,
-    waiting: BTreeMap<u64, Vec<u8>>,
+    waiting: BTreeMap<u64, (Vec<u8>, Lease)>,
     file: Option<OpenFile>,
     is_writing: bool,
     finished: Option<u64>,
@@ -128,13 +129,20 @@ pub(crate) struct Lines<'a> {
     names: Vec<String>,
     files: Vec<LineOf>,
     waiting_max: usize,
+    /// For pieces that wait: while it is used up, nobody begins another one but who has the next.
+    ahead: Budget,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl<'a> Lines<'a> {
     /// A file for each table.
-    pub(crate) fn new(to: To<'a>, files: impl Iterator<Item = LineOf>, threads: usize) -> Self {
+    pub(crate) fn new(
+        to: To<'a>,
+        files: impl Iterator<Item = LineOf>,
+        threads: usize,
+        ahead: Budget,
+    ) -> Self {
         let files: Vec<LineOf> = files.collect();
         let lines = files.iter().map(|_| Line::default()).collect();
         Lines {
@@ -142,6 +150,7 @@ impl<'a> Lines<'a> {
             names: files.iter().map(|file| file.name.clone()).collect(),
             files,
             waiting_max: threads * 2,
+            ahead,
             state: Mutex::new(State {
                 lines,
                 failure: None,
@@ -205,7 +214,8 @@ impl<'a> Lines<'a> {
     pub(crate) fn hand_in(&self, table: usize, piece: u64, bytes: Vec<u8>) {
         let mut state = self.lock();
         if let Some(line) = state.lines.get_mut(table) {
-            line.waiting.insert(piece, bytes);
+            let lease = self.ahead.take(bytes.len() as u64);
+            line.waiting.insert(piece, (bytes, lease));
         }
         state = self.drain(state, table);
         while !state.is_stopped && self.is_too_far(&state, table, piece) {
@@ -215,7 +225,11 @@ impl<'a> Lines<'a> {
 
     fn is_too_far(&self, state: &State, table: usize, piece: u64) -> bool {
         let line = state.lines.get(table);
-        line.is_some_and(|line| piece > line.next && line.waiting.len() > self.waiting_max)
+        let is_full = |line: &Line| {
+            let is_used_up = self.ahead.free() == 0 && !line.waiting.is_empty();
+            is_used_up || line.waiting.len() > self.waiting_max
+        };
+        line.is_some_and(|line| piece > line.next && is_full(line))
     }
 
     /// Writes what a piece has so far, when it is its turn, and empties it.
@@ -248,10 +262,11 @@ impl<'a> Lines<'a> {
             if line.is_writing || is_stopped {
                 return state;
             }
-            let Some(bytes) = line.waiting.remove(&line.next) else {
+            let Some((bytes, lease)) = line.waiting.remove(&line.next) else {
                 return state;
             };
             state = self.write(state, table, &bytes);
+            drop((bytes, lease));
             let Some(line) = state.lines.get_mut(table) else {
                 return state;
             };

@@ -13,10 +13,12 @@ use pgclinic_model::document::{SalvageReport, SequenceAccount, TableAccount};
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
-use super::{Encoding, Rows, SalvageOptions, choice_of, databases, encoding_of, sequences};
+use super::{
+    Encoding, Rows, SalvageOptions, choice_of, databases, encoding_of, room_of, sequences,
+};
 use crate::schema::{
-    Catalogs, Ddl, ExtensionTable, SESSION, connected_to, dollar_quoted, encoding_name,
-    extension_table, in_its_database, literal,
+    CatalogRoom, Catalogs, Ddl, ExtensionTable, SESSION, Statement, connected_to, dollar_quoted,
+    encoding_name, extension_table, in_its_database, literal,
 };
 use crate::shape::{MainForks, Origin, Table, database_name};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
@@ -54,20 +56,19 @@ pub(super) fn write(
         .into_iter()
         .filter_map(part)
         .collect();
-    let text: String = match parts.as_slice() {
+    let mut text = Statement::from(HEAD.to_owned());
+    match parts.as_slice() {
         [] => return Ok(()),
-        [(_, _, text)] => text.clone(),
+        [(_, _, only)] => text.append(only),
         several => several
             .iter()
-            .map(|(name, encoding, text)| match &options.ddl {
-                Some(_) => in_its_database(name, *encoding, text),
-                None => connected_to(name, text),
-            })
-            .collect(),
-    };
+            .for_each(|(name, encoding, own)| match &options.ddl {
+                Some(_) => in_its_database(name, *encoding, own, &mut text),
+                None => connected_to(name, own, &mut text),
+            }),
+    }
     let mut file = folder.begin(NAME)?;
-    file.write(HEAD.as_bytes())?;
-    file.write(text.as_bytes())?;
+    file.write_all_of(&text)?;
     file.finish().map(|_| ())
 }
 
@@ -84,7 +85,7 @@ fn of_database(
     (database, name): (Oid, &str),
     options: &SalvageOptions,
     account: &SalvageReport,
-) -> Option<String> {
+) -> Option<Statement> {
     let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
     if catalog.is_blind() {
         return None;
@@ -96,7 +97,11 @@ fn of_database(
     if tables.is_empty() && options.ddl.is_none() {
         return None;
     }
-    let catalogs = Catalogs::read(cluster, &catalog, &shared);
+    let room = match &options.ddl {
+        Some(_) => room_of(options),
+        None => CatalogRoom::brief(),
+    };
+    let catalogs = Catalogs::read(cluster, &catalog, &shared, &room);
     let own = account.sequences.iter();
     let own = own.filter(|sequence| sequence.database == name);
     let script = Script {
@@ -116,15 +121,17 @@ fn of_database(
             if tables.is_empty() && ddl.is_bare() {
                 return None;
             }
-            let (before, after) = (&ddl.before_data, &ddl.after_data);
-            format!("{before}\n{settings}{rows}{values}\n{after}")
+            let mut text = ddl.before_data.clone();
+            text.push(&format!("\n{settings}{rows}{values}\n"));
+            text.append(&ddl.after_data);
+            text
         }
-        None => format!(
+        None => Statement::from(format!(
             "{SESSION}{settings}\
              -- Triggers and foreign keys rest while rows come; this takes a superuser.\n\
              SET session_replication_role = replica;\n\
              {rows}{values}SET session_replication_role = origin;\n"
-        ),
+        )),
     })
 }
 

@@ -22,6 +22,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, varlena};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LostKeys, TableAccount};
+use pgclinic_spill::Limit;
 
 use super::blocks::blocks_of_table;
 use super::error::SalvageError;
@@ -228,7 +229,8 @@ impl Search<'_> {
     fn entries(&self, index: &UniqueIndex<'_>, damaged: &Damaged<'_>) -> Keys {
         let mut keys = Keys::default();
         // The rest is for reading the damaged pages again.
-        let bytes_max = self.options.memory_bytes / 4;
+        let (memory, threads) = (&self.options.memory, self.options.threads);
+        let bytes_max = memory.limit(Limit::LostKeys, threads);
         let takes = |block: BlockNo| self.options.selection.takes_block(block.into());
         let is_whole = self.each_entry(index, &mut |tid, key, line| {
             if damaged.holds(tid.block) && takes(tid.block) {

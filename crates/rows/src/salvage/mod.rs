@@ -70,8 +70,9 @@ use pgclinic_model::document::{
     LargeObjectsAccount, NotChecked, SalvageReport, SequenceAccount, TableAccount,
 };
 use pgclinic_servers::Target;
+use pgclinic_spill::{Limit, Part};
 
-use crate::schema::SchemaFile;
+use crate::schema::{CatalogRoom, SchemaFile};
 use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
 use crew::Crew;
@@ -161,9 +162,14 @@ pub fn salvage(
 /// Half of the memory is left for reading.
 pub(super) fn replay_space(options: &SalvageOptions) -> ReplaySpace<'_> {
     ReplaySpace {
-        memory_bytes: options.memory_bytes / 2,
+        memory: options.memory.part(Part::ReplayedPages),
         spill_folder: Some(&options.spill_folder),
     }
+}
+
+/// Where the catalogs of a database may stand.
+pub(super) fn room_of(options: &SalvageOptions) -> CatalogRoom {
+    CatalogRoom::of(&options.memory, &options.spill_folder)
 }
 
 /// Writes the schema where somebody asks for it.
@@ -177,7 +183,7 @@ fn write_schema(
     };
     let mut schema = SchemaFile::default();
     for (database, _) in databases(cluster, &options.selection) {
-        schema.add(cluster, database);
+        schema.add(cluster, database, &room_of(options));
     }
     folder::write_text(path, &schema.text(), options.durability)?;
     let own = schema.not_written.into_iter();
@@ -705,7 +711,8 @@ impl FolderWork<'_> {
                     pieces,
                     packer,
                 });
-                Outlet::Files(Lines::new(self.to, files, threads))
+                let ahead = self.options.memory.part(Part::OutputAhead);
+                Outlet::Files(Lines::new(self.to, files, threads, ahead))
             },
         )
     }
@@ -716,7 +723,8 @@ impl FolderWork<'_> {
     fn packer_of(&self, table: &Table, charset: Charset) -> Option<PackerPlan> {
         let layout = self.options.form.layout()?;
         // Files of two tables more than there are threads may be open.
-        let share = self.options.memory_bytes / 4 / (self.options.threads.get() as u64 + 2);
+        let (memory, threads) = (&self.options.memory, self.options.threads);
+        let share = memory.limit(Limit::ColumnBatches, threads);
         Some(PackerPlan {
             layout,
             fields: fields_of(&table.columns, charset),

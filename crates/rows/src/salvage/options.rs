@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pgclinic_model::Selection;
 use pgclinic_servers::Target;
+use pgclinic_spill::MemoryPlan;
 use serde::Serialize;
 use serde_json::json;
 
@@ -73,8 +74,8 @@ pub struct SalvageOptions {
     pub resume: bool,
     /// Threads.
     pub threads: NonZeroUsize,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
+    /// Who holds how much memory.
+    pub memory: MemoryPlan,
     /// A file for the schema, as SQL that `psql` takes.
     pub ddl: Option<PathBuf>,
     /// Tables whose columns the catalogs may not give.

@@ -7,7 +7,7 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, Tally};
 use pgclinic_scan::{
     Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, Leg, LegOf, Scan, Unit, UnitEnd,
-    UnitSize, Window, Writes,
+    UnitSize, Window, Writes, lease_of_windows,
 };
 
 use super::crew::{Crew, TableWork};
@@ -34,6 +34,7 @@ pub(super) fn run(crew: &Crew<'_>) {
         // What a running server took away is a loss until a newer view finds the table without it.
         writes: Writes::Nobody,
     };
+    let _windows = lease_of_windows(&crew.options.memory, crew.options.threads);
     scan.run(&TablesPass { crew });
 }
 

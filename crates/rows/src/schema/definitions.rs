@@ -7,6 +7,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 
 use super::catalog::Catalogs;
 use super::ddl;
+use super::long_text::CatalogRoom;
 use super::refusal::Written;
 
 /// Which function of the server prints it.
@@ -40,7 +41,7 @@ pub struct Definition {
 /// All definitions of things that users or `initdb` made, in the order of kind and OID.
 pub fn definitions(cluster: &Cluster, database: Oid) -> Vec<Definition> {
     let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
-    let catalogs = Catalogs::read(cluster, &catalog, &shared);
+    let catalogs = Catalogs::read(cluster, &catalog, &shared, &CatalogRoom::unlimited());
     let mut found = Vec::new();
     let mut add = |kind, oid, text: Written<String>| {
         let text = text.map_err(|refusal| refusal.to_string());

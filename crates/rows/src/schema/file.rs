@@ -6,6 +6,7 @@ use pgclinic_model::document::NotChecked;
 
 use super::ddl::Ddl;
 use super::identifier::{Quoting, literal};
+use super::long_text::{CatalogRoom, Statement};
 
 /// Databases that every cluster has; one that nobody changed is left out.
 const FROM_INITDB: [&str; 3] = ["postgres", "template0", "template1"];
@@ -26,12 +27,12 @@ struct Part {
 
 impl SchemaFile {
     /// Adds the schema of a database.
-    pub(crate) fn add(&mut self, cluster: &Cluster, oid: Oid) {
+    pub(crate) fn add(&mut self, cluster: &Cluster, oid: Oid, room: &CatalogRoom) {
         let Some(database) = cluster.databases.get(&oid) else {
             return;
         };
         let name = display_name(database);
-        let ddl = Ddl::of_database(cluster, oid);
+        let ddl = Ddl::within(cluster, oid, room);
         if FROM_INITDB.contains(&name.as_str()) && ddl.is_bare() {
             return;
         }
@@ -55,42 +56,48 @@ impl SchemaFile {
     }
 
     /// The file. Of one database it holds the schema alone; of several it makes each and goes there.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> Statement {
         if let [part] = self.parts.as_slice() {
-            return part.ddl.whole();
+            return part.ddl.file();
         }
-        self.parts.iter().map(Part::section).collect()
-    }
-}
-
-impl Part {
-    fn section(&self) -> String {
-        in_its_database(&self.name, self.encoding, &self.ddl.whole())
+        let mut file = Statement::default();
+        for part in &self.parts {
+            in_its_database(&part.name, part.encoding, &part.ddl.file(), &mut file);
+        }
+        file
     }
 }
 
 /// Makes a database, goes there, and goes on with this.
-pub(crate) fn in_its_database(name: &str, encoding: Option<i32>, text: &str) -> String {
-    let connected = connected_to(name, text);
+pub(crate) fn in_its_database(
+    name: &str,
+    encoding: Option<i32>,
+    text: &Statement,
+    file: &mut Statement,
+) {
     // psql reads a command to the end of its line.
-    if FROM_INITDB.contains(&name) || name.contains(['\n', '\r']) {
-        return connected;
+    if !FROM_INITDB.contains(&name) && !name.contains(['\n', '\r']) {
+        let quoted = Quoting { major: 18 }.name(name);
+        let encoding = encoding_clause(encoding);
+        file.push(&format!(
+            "\nCREATE DATABASE {quoted} TEMPLATE template0{encoding};"
+        ));
     }
-    let quoted = Quoting { major: 18 }.name(name);
-    let encoding = encoding_clause(encoding);
-    format!("\nCREATE DATABASE {quoted} TEMPLATE template0{encoding};{connected}")
+    connected_to(name, text, file);
 }
 
 /// Goes to a database, and goes on with this.
-pub(crate) fn connected_to(name: &str, text: &str) -> String {
+pub(crate) fn connected_to(name: &str, text: &Statement, file: &mut Statement) {
     if name.contains(['\n', '\r']) {
-        return format!(
+        file.push(&format!(
             "-- A database whose name has several lines: {}\n",
             name.escape_default()
-        );
+        ));
+        return;
     }
     let quoted = Quoting { major: 18 }.name(name);
-    format!("\n\\connect {quoted}\n\n{text}")
+    file.push(&format!("\n\\connect {quoted}\n\n"));
+    file.append(text);
 }
 
 /// Every server takes UTF-8; the text of the file is UTF-8 in any case.

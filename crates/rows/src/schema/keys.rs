@@ -6,6 +6,7 @@ use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::Oid;
 
 use super::catalog::{Catalogs, Row};
+use super::long_text::CatalogRoom;
 
 /// A key of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,7 +45,7 @@ pub(crate) enum KeyKind {
 /// All keys, by table and name.
 pub(crate) fn keys_of(cluster: &Cluster, catalog: &Catalog) -> Vec<Key> {
     let shared = cluster.catalog(0);
-    let catalogs = Catalogs::read(cluster, catalog, &shared);
+    let catalogs = Catalogs::read(cluster, catalog, &shared, &CatalogRoom::brief());
     let rows = catalogs.table("pg_constraint").iter();
     let mut keys: Vec<Key> = rows.filter_map(|row| key(&catalogs, row)).collect();
     keys.sort_by(|a, b| (a.table, &a.name).cmp(&(b.table, &b.name)));

@@ -14,6 +14,7 @@ pub mod given;
 pub mod guess;
 mod identifier;
 pub(crate) mod keys;
+mod long_text;
 mod names;
 mod object_names;
 mod refusal;
@@ -27,4 +28,5 @@ pub(crate) use ddl::{
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::{SchemaFile, connected_to, in_its_database};
 pub(crate) use identifier::{Quoting, dollar_quoted, literal};
+pub(crate) use long_text::{CatalogRoom, Statement};
 pub(crate) use object_names::object_names;

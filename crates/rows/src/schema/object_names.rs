@@ -10,6 +10,7 @@ use pgclinic_format::Oid;
 use pgclinic_format::datum::ObjectNames;
 
 use super::catalog::{Catalogs, PG_CATALOG, Row};
+use super::long_text::CatalogRoom;
 use super::names::sql_type;
 
 const REGPROC: Oid = 24;
@@ -40,7 +41,7 @@ pub(crate) fn object_names(
     types: &BTreeSet<Oid>,
 ) -> ObjectNames {
     let shared = cluster.catalog(0);
-    let catalogs = Catalogs::read(cluster, catalog, &shared);
+    let catalogs = Catalogs::read(cluster, catalog, &shared, &CatalogRoom::brief());
     let namer = Namer::new(&catalogs, path);
     let names = |ty: &Oid| {
         let mut names = namer.names(*ty)?;

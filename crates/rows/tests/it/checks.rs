@@ -2,6 +2,7 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{CheckAccount, CountAccount, Outcome, SalvageReport};
+use pgclinic_spill::MemoryPlan;
 
 use crate::common;
 
@@ -55,7 +56,7 @@ fn whole_tables_hold_their_keys_and_hurt_ones_do_not() {
     let mut options = options(&folder.path().join("whole"), "csv");
     options.verify = true;
     // So that keys are sorted on disk.
-    options.memory_bytes = 1 << 20;
+    options.memory = MemoryPlan::new(1 << 20);
     let account = salvage(&open(&copy.pgdata), &options, &Quiet);
     let account = account.expect("a destination");
     assert_eq!(account.outcome, Outcome::Whole);

@@ -3,6 +3,7 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, SalvageReport};
+use pgclinic_spill::MemoryPlan;
 
 use crate::common;
 
@@ -58,7 +59,7 @@ fn values_beyond_memory_stand_beside_the_table() {
     for form in ["copy", "parquet"] {
         let destination = folder.path().join(form);
         let mut options = options(&destination, form);
-        options.memory_bytes = MEMORY_BYTES;
+        options.memory = MemoryPlan::new(MEMORY_BYTES);
         let account = salvage(&cluster, &options, &Quiet).expect("a destination");
         assert_eq!(account.outcome, Outcome::Damaged);
         for ((table, ..), values) in TABLES.iter().zip(&expected) {
@@ -209,7 +210,7 @@ fn values_beyond_memory_go_into_a_server() {
         let mut options = options(std::path::Path::new("/nowhere"), "copy");
         options.destination = Destination::Server(Box::new(Target::of(&running, &name)));
         options.selection.databases = vec![Glob::new("big")];
-        options.memory_bytes = MEMORY_BYTES;
+        options.memory = MemoryPlan::new(MEMORY_BYTES);
         options.partial = partial;
         let account = salvage(&cluster, &options, &Quiet).expect("loaded");
         for (table, expected) in names.iter().zip(&expected) {
@@ -265,7 +266,7 @@ fn files_of_values_have_names_that_disks_take() {
 
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = options(&folder.path().join("out"), "copy");
-    options.memory_bytes = MEMORY_BYTES;
+    options.memory = MemoryPlan::new(MEMORY_BYTES);
     let account = salvage(&open(&copy.pgdata), &options, &Quiet).expect("a destination");
     let hurt = account.tables.iter().find(|one| one.table == table);
     let places = &hurt.expect("the table").places;

@@ -1,6 +1,7 @@
 //! Keys of rows that are lost, told by the indexes that survived.
 
 use pgclinic_model::Glob;
+use pgclinic_spill::MemoryPlan;
 
 use crate::common;
 
@@ -86,7 +87,7 @@ fn keys_of_lost_rows_are_listed() {
     // Where memory has no room for all keys, the account says how many are not on the list.
     let destination = folder.path().join("small");
     let mut options = options(&destination, "csv");
-    options.memory_bytes = 16 << 10;
+    options.memory = MemoryPlan::new(16 << 10);
     options.selection.relations = vec![Glob::new("public.shop")];
     let account = salvaged(&copy.pgdata, &options);
     let [shop] = account.tables.as_slice() else {

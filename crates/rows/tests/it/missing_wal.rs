@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_model::document::{LossPlace, Outcome, SalvageReport};
 
 use crate::common;
@@ -259,7 +260,7 @@ fn what_does_not_fit_into_memory_goes_to_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let destination = folder.path().join("out");
     let mut small = options(&destination, "copy");
-    small.memory_bytes = 1 << 20;
+    small.memory = MemoryPlan::new(1 << 20);
     let account = salvaged(&copy.pgdata, &small);
     let replay = account.replay.as_ref().expect("a recovery in memory");
     assert!(replay.is_complete, "{replay:?}");

@@ -179,13 +179,17 @@ fn schemas_of(major: u16) {
             "{database}"
         );
         // What a server marks columns with is its own, and another may not know it.
-        assert!(!ddl.whole().contains("pg_attver"), "{database}");
+        assert!(
+            !ddl.whole().expect("text").contains("pg_attver"),
+            "{database}"
+        );
         let mut session = session(&running, "postgres");
         session
             .execute("CREATE DATABASE again TEMPLATE template0")
             .expect("a database");
-        let loaded = self::session(&running, "again").execute(&ddl.whole());
-        loaded.unwrap_or_else(|error| panic!("{database}: {error}\n{}", ddl.whole()));
+        let loaded = self::session(&running, "again").execute(&ddl.whole().expect("text"));
+        loaded
+            .unwrap_or_else(|error| panic!("{database}: {error}\n{}", ddl.whole().expect("text")));
         let (first, second) = (described(&running, database), described(&running, "again"));
         for (first, second) in first.iter().zip(&second) {
             assert_eq!(first, second, "{database}");
@@ -299,7 +303,7 @@ fn columns_that_are_given_stand_in_for_lost_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let destination = folder.path().join("out");
     let mut options = common::options(&destination, "copy");
-    options.given = tables_in(&ddl.whole()).expect("tables");
+    options.given = tables_in(&ddl.whole().expect("text")).expect("tables");
     options.ddl = Some(folder.path().join("schema.sql"));
     let account = common::salvaged(&copy.pgdata, &options);
     common::compare(&destination, "copy", &expected);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use pgclinic_spill::MemoryPlan;
 use clap::Args;
 use pgclinic_lab::statements;
 use pgclinic_measure::{MeasureOptions, measure_cluster};
@@ -254,7 +255,7 @@ fn rows_per_page_of(
         },
         spec: target::spec_of(path),
         sample_percent: None,
-        memory_bytes: 0,
+        memory: MemoryPlan::new(0),
         trial_clock: None,
     };
     let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);

@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{LossCell, NotRun, SalvageReport, Verdict};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity};
@@ -339,7 +340,7 @@ fn rescued(pgdata: &Path, folder: &Path) -> Result<SalvageReport, Failure> {
         durability: Durability::Buffered,
         resume: false,
         threads: NonZeroUsize::MIN,
-        memory_bytes: 256 << 20,
+        memory: MemoryPlan::default(),
         selection: Selection::default(),
         spec: "drill".into(),
         spill_folder: pgdata.parent().unwrap_or(pgdata).to_owned(),

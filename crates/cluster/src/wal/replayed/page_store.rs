@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_spill::{Budget, Lease};
 
 /// Frames that there are in any case.
 const FRAMES_MIN: usize = 16;
@@ -24,10 +25,10 @@ const INDEX_SHARE: u64 = 32;
 pub(crate) struct PageNumber(u32);
 
 /// What a store may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReplaySpace<'a> {
-    /// Bytes of memory.
-    pub memory_bytes: u64,
+    /// Memory, on lease as long as the pages are there.
+    pub memory: Budget,
     /// For a temporary file without a name, which takes what does not fit; never inside a cluster. Without one it is not kept.
     pub spill_folder: Option<&'a Path>,
 }
@@ -47,6 +48,9 @@ pub(crate) struct PageStore {
     spill_folder: Option<PathBuf>,
     file: Option<File>,
     has_checksums: bool,
+    /// For frames, until no page changes any more.
+    lease: Lease,
+    memory: Budget,
 }
 
 #[derive(Debug)]
@@ -67,12 +71,15 @@ pub(crate) struct KeptPages {
     resident: HashMap<PageNumber, Vec<u8>>,
     file: Option<File>,
     page_bytes: usize,
+    /// Of the resident pages.
+    _lease: Lease,
 }
 
 impl PageStore {
     /// Pages of relations get a true checksum when they leave for the file, and in the end.
     pub(crate) fn new(page_bytes: usize, space: &ReplaySpace<'_>, has_checksums: bool) -> Self {
-        let for_frames = space.memory_bytes - space.memory_bytes / INDEX_SHARE;
+        let memory_bytes = space.memory.limit();
+        let for_frames = memory_bytes - memory_bytes / INDEX_SHARE;
         let frames = for_frames / (page_bytes as u64).max(1);
         PageStore {
             page_bytes,
@@ -88,6 +95,8 @@ impl PageStore {
             spill_folder: space.spill_folder.map(Path::to_owned),
             file: None,
             has_checksums,
+            lease: space.memory.take(memory_bytes),
+            memory: space.memory.clone(),
         }
     }
 
@@ -172,8 +181,12 @@ impl PageStore {
             frame.seal(has_checksums);
             (frame.number, std::mem::take(&mut frame.bytes))
         });
+        let resident: HashMap<PageNumber, Vec<u8>> = pages.collect();
+        // What was foreseen for changes is given back.
+        drop(self.lease);
         KeptPages {
-            resident: pages.collect(),
+            _lease: self.memory.take((resident.len() * self.page_bytes) as u64),
+            resident,
             file: self.file,
             page_bytes: self.page_bytes,
         }
@@ -291,7 +304,7 @@ mod tests {
     fn store(frames: usize) -> PageStore {
         let folder = std::env::temp_dir();
         let space = ReplaySpace {
-            memory_bytes: (frames * PAGE) as u64,
+            memory: Budget::new((frames * PAGE) as u64),
             spill_folder: Some(&folder),
         };
         PageStore::new(PAGE, &space, false)
@@ -338,7 +351,7 @@ mod tests {
     #[test]
     fn without_a_place_for_the_file_nothing_is_lost_that_was_there() {
         let space = ReplaySpace {
-            memory_bytes: 0,
+            memory: Budget::new(0),
             spill_folder: Some(Path::new("/nowhere")),
         };
         let mut pages = PageStore::new(PAGE, &space, false);

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use pgclinic_format::Oid;
 use pgclinic_format::oid::PG_LARGEOBJECT;
 use pgclinic_model::document::{DoubtfulObject, LargeObjectsAccount, LossPlace, PLACES_MAX};
+use pgclinic_spill::Part;
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use super::SalvageOptions;
@@ -54,7 +55,8 @@ pub(crate) fn write(
                 layout,
                 folder,
                 name: &file,
-                memory_bytes: usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX),
+                memory_bytes: usize::try_from(options.memory.part_bytes(Part::LargeObjects))
+                    .unwrap_or(usize::MAX),
             };
             to.write(&sizes, &mut pages)?
         }
@@ -83,8 +85,8 @@ pub(crate) struct Objects {
 impl Objects {
     /// None yet, of a cluster with blocks of this size.
     pub(crate) fn new(options: &SalvageOptions, block_size: u32) -> Result<Self, SalvageError> {
-        let budget = usize::try_from(options.memory_bytes / 4).unwrap_or(usize::MAX);
-        let pages = SortedRuns::new(budget, &options.spill_folder);
+        let memory = options.memory.part(Part::LargeObjects);
+        let pages = SortedRuns::within(&memory, &options.spill_folder);
         let pages = pages.map_err(|source| cannot_sort(&options.spill_folder, source))?;
         Ok(Objects {
             sizes: BTreeMap::new(),

@@ -10,6 +10,7 @@ mod objects;
 mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use pgclinic_cluster::{Catalog, Cluster};
@@ -25,7 +26,7 @@ use super::plan::{Planned, not_salvaged};
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
     Beside, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search, plan_of,
-    sequences, style_of,
+    room_of, sequences, style_of,
 };
 use crate::forms::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
@@ -58,7 +59,7 @@ pub(super) fn load(
     options.form = form_named("copy").expect("a form of the register");
     options.text = TextStyle::for_a_server();
     let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
-    let catalogs = Catalogs::read(cluster, &catalog, &shared);
+    let catalogs = Catalogs::read(cluster, &catalog, &shared, &room_of(&options));
     let ddl = Ddl::of_catalogs(&catalogs);
     let refused = ddl.refused.iter();
     account
@@ -88,7 +89,7 @@ pub(super) fn load(
     if stage == Stage::Schema {
         let known = account.not_salvaged.len();
         let steps = ddl.steps.iter().filter(|step| !step.is_after_data);
-        run_steps(&mut session, steps, account)?;
+        run_steps(&mut session, steps, &options.spill_folder, account)?;
         let told = Told {
             not_salvaged: since(known, account),
             ..Told::default()
@@ -156,7 +157,7 @@ pub(super) fn load(
     account.not_salvaged.extend(refused);
     set_sequences(cluster, &catalog, &options, &mut session, account)?;
     let steps = ddl.steps.iter().filter(|step| step.is_after_data);
-    run_steps(&mut session, steps, account)
+    run_steps(&mut session, steps, &options.spill_folder, account)
 }
 
 /// Asks the indexes of the source for rows that were not there.
@@ -232,7 +233,8 @@ fn load_objects(
         account.interrupted = true;
         return Ok(());
     };
-    objects::describe(cluster, catalog.database, &left, session, account)
+    let of = (cluster, catalog.database);
+    objects::describe(of, &room_of(options), &left, session, account)
 }
 
 /// A session that reads what the salvage prints.
@@ -327,12 +329,17 @@ fn schemas_of(catalog: &Catalog, ddl: &Ddl) -> BTreeSet<String> {
 fn run_steps<'s>(
     session: &mut Session,
     steps: impl Iterator<Item = &'s Step>,
+    spill_folder: &Path,
     account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let prepared = session.execute(SESSION);
     prepared.map_err(|source| SalvageError::server("prepare the session", source))?;
     for step in steps {
-        let Err(error) = run_step(session, &step.sql, account) else {
+        let sql = step
+            .sql
+            .text()
+            .map_err(|source| SalvageError::destination(spill_folder, "read", source))?;
+        let Err(error) = run_step(session, &sql, account) else {
             continue;
         };
         let Some(message) = error.message().filter(|_| !session.is_over()) else {

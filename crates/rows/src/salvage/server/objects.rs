@@ -14,7 +14,7 @@ use super::super::error::SalvageError;
 use super::super::large_objects::{InOrder, Objects};
 use super::super::plan::not_salvaged;
 use super::{IS_THERE, is_of_the_server, ledger};
-use crate::schema::each_object_detail;
+use crate::schema::{CatalogRoom, each_object_detail};
 
 /// Bytes of objects that go in one statement, and about as many in one transaction.
 const BATCH_BYTES: usize = 1 << 20;
@@ -203,8 +203,8 @@ fn digit(half: u8) -> char {
 /// Gives the objects their owners, rights and comments, but for those that were `left`; what the
 /// server refuses is told.
 pub(super) fn describe(
-    cluster: &Cluster,
-    database: Oid,
+    (cluster, database): (&Cluster, Oid),
+    room: &CatalogRoom,
     left: &BTreeSet<Oid>,
     session: &mut Session,
     account: &mut SalvageReport,
@@ -227,7 +227,7 @@ pub(super) fn describe(
             false => run(session, &mut waiting, account),
         }
     };
-    each_object_detail(cluster, database, &mut each)?;
+    each_object_detail(cluster, database, room, &mut each)?;
     run(session, &mut waiting, account)
 }
 

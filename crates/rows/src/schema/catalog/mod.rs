@@ -10,6 +10,8 @@ mod table;
 
 pub(crate) use table::{Row, Table};
 
+use super::long_text::TextStore;
+
 use std::collections::HashMap;
 
 use pgclinic_cluster::{Catalog, Words};
@@ -28,6 +30,8 @@ pub(crate) struct Catalogs<'a> {
     pub(crate) words: Words,
     tables: HashMap<&'static str, Table>,
     empty: Table,
+    /// Keeps their long values, and the statements made of them.
+    pub(crate) store: TextStore,
     /// What could not be read, in words.
     pub(crate) troubles: Vec<String>,
 }

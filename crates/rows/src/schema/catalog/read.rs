@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, HeapScan, RawRow, RelKind, Relation, Words};
+use pgclinic_cluster::{
+    Catalog, Cluster, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation, Words,
+};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 
+use super::super::long_text::{CatalogRoom, TextStore};
 use super::Catalogs;
 use super::long_values::LongValues;
 use super::table::{Table, Taken};
@@ -76,16 +79,25 @@ const WANTED: &[(&str, &[&str])] = &[
 
 /// Columns that are not kept: long, and of no use here.
 const UNWANTED: &[&str] = &["attmissingval"];
+/// What else is not kept where only names and types are asked for: code, comments and stored trees.
+const PG_NODE_TREE: Oid = 194;
+const LONG: &[&str] = &["prosrc", "probin", "description"];
 
 impl<'a> Catalogs<'a> {
     /// Reads what `catalog` (of one database) and `shared` (of the cluster) know of.
-    pub(crate) fn read(cluster: &Cluster, catalog: &'a Catalog, shared: &Catalog) -> Self {
+    pub(crate) fn read(
+        cluster: &Cluster,
+        catalog: &'a Catalog,
+        shared: &Catalog,
+        room: &CatalogRoom,
+    ) -> Self {
         let mut catalogs = Catalogs {
             catalog,
             major: cluster.layout.major,
             words: cluster.words(catalog.database),
             tables: HashMap::new(),
             empty: Table::default(),
+            store: TextStore::new(room),
             troubles: Vec::new(),
         };
         for part in [catalog, shared] {
@@ -94,18 +106,21 @@ impl<'a> Catalogs<'a> {
                 cluster,
                 catalog: part,
                 files: &files,
+                room,
+                store: &catalogs.store,
                 words: match part.database {
                     0 => catalogs.words.shared(),
                     _ => catalogs.words,
                 },
                 troubles: Vec::new(),
             };
-            for (name, keys) in WANTED {
-                if let Some(table) = reader.table(name, keys) {
-                    catalogs.tables.insert(name, table);
-                }
-            }
-            catalogs.troubles.append(&mut reader.troubles);
+            let wanted = WANTED.iter();
+            let read: Vec<_> = wanted
+                .filter_map(|(name, keys)| Some((*name, reader.table(name, keys)?)))
+                .collect();
+            let troubles = reader.troubles;
+            catalogs.tables.extend(read);
+            catalogs.troubles.extend(troubles);
         }
         catalogs
     }
@@ -127,6 +142,8 @@ struct Reader<'a> {
     cluster: &'a Cluster,
     catalog: &'a Catalog,
     files: &'a HashMap<(Oid, Oid), ForkFiles>,
+    room: &'a CatalogRoom,
+    store: &'a TextStore,
     words: Words,
     troubles: Vec<String>,
 }
@@ -148,22 +165,24 @@ impl Reader<'_> {
             self.troubles.push(format!("{name}: its file is missing"));
             return None;
         };
-        let mut table = Table::new(columns.iter().map(|column| column.name.clone()), self.words);
+        let names = columns.iter().map(|column| column.name.clone());
+        let mut table = Table::new(names, self.words, self.store);
+        let is_wanted = |column: &Column| {
+            let name = column.name.as_str();
+            let is_long = column.type_oid == PG_NODE_TREE || LONG.contains(&name);
+            !UNWANTED.contains(&name) && !(self.room.is_brief && is_long)
+        };
         let toast = self.catalog.relations.get(&relation.toast);
         let toast = toast.and_then(|toast| self.files_of(toast));
-        let mut values = LongValues::new(self.cluster, toast);
+        let mut values = LongValues::new(self.cluster, toast, self.room, self.store);
         let mut lost = Vec::new();
         self.each_row(relation, files, |row| {
             let mut taken = Vec::with_capacity(columns.len());
             for (index, column) in columns.iter().enumerate() {
-                let bytes = row
-                    .bytes(index)
-                    .filter(|_| !UNWANTED.contains(&column.name.as_str()));
+                let bytes = row.bytes(index).filter(|_| is_wanted(column));
                 let value = match bytes {
                     None => Ok(Taken::Null),
-                    Some(bytes) if column.layout.attlen == -1 => {
-                        values.payload(bytes).map(Taken::Payload)
-                    }
+                    Some(bytes) if column.layout.attlen == -1 => values.payload(bytes),
                     Some(bytes) => Ok(Taken::Payload(bytes.to_vec())),
                 };
                 taken.push(value.unwrap_or_else(|why| {
@@ -171,7 +190,9 @@ impl Reader<'_> {
                     Taken::Lost
                 }));
             }
-            table.push(&taken);
+            if let Err(error) = table.push(taken) {
+                lost.push(format!("{name}: {error}"));
+            }
         });
         self.troubles.append(&mut lost);
         for key in keys {

@@ -1,12 +1,18 @@
 //! One catalog in memory: rows of raw attributes in one piece, found by OID or by a key column.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 
 use pgclinic_cluster::Words;
 use pgclinic_format::Oid;
 
+use super::super::long_text::{Kept, LongText, TextStore};
 use super::super::refusal::{Refusal, Written};
 use super::array;
+
+/// Longer values are kept by the store.
+const SHORT_BYTES: usize = 128;
 
 /// Where an attribute stands in the table's bytes.
 #[derive(Clone, Copy)]
@@ -15,6 +21,8 @@ enum Cell {
     /// It is there, but cannot be read.
     Lost,
     At(u32, u32),
+    /// Its number among those that the store keeps.
+    Long(u32),
 }
 
 /// A value that goes into a table.
@@ -23,6 +31,8 @@ pub(super) enum Taken {
     Lost,
     /// Without a header.
     Payload(Vec<u8>),
+    /// The same, kept by the store.
+    Kept(Kept),
 }
 
 /// A catalog.
@@ -33,31 +43,59 @@ pub(crate) struct Table {
     words: Words,
     bytes: Vec<u8>,
     cells: Vec<Cell>,
+    long: Vec<Kept>,
+    store: TextStore,
     keys: HashMap<&'static str, HashMap<Oid, Vec<usize>>>,
 }
 
 impl Table {
-    /// An empty table with these columns, whose words are read so.
-    pub(super) fn new(columns: impl Iterator<Item = String>, words: Words) -> Self {
+    /// An empty table with these columns, whose words are read so, and whose long values this store keeps.
+    pub(super) fn new(
+        columns: impl Iterator<Item = String>,
+        words: Words,
+        store: &TextStore,
+    ) -> Self {
         let columns: HashMap<String, usize> = columns.zip(0..).collect();
         Table {
             width: columns.len(),
             columns,
             words,
+            store: store.clone(),
             ..Table::default()
         }
     }
 
-    /// Adds a row. A table that outgrows 4 GiB loses the values of its last rows.
-    pub(super) fn push(&mut self, values: &[Taken]) {
-        for index in 0..self.width {
-            let cell = match values.get(index) {
-                None | Some(Taken::Null) => Cell::Null,
-                Some(Taken::Lost) => Cell::Lost,
-                Some(Taken::Payload(value)) => self.keep(value).unwrap_or(Cell::Lost),
+    /// Adds a row; the error is that of the first value that could not be kept. A table that outgrows 4 GiB loses
+    /// the values of its last rows.
+    pub(super) fn push(&mut self, values: Vec<Taken>) -> io::Result<()> {
+        let mut failure = None;
+        let end = self.cells.len() + self.width;
+        for value in values.into_iter().take(self.width) {
+            let cell = match value {
+                Taken::Null => Cell::Null,
+                Taken::Lost => Cell::Lost,
+                Taken::Kept(kept) => self.refer(kept).unwrap_or(Cell::Lost),
+                Taken::Payload(value) if value.len() > SHORT_BYTES => {
+                    match self.store.keep(&value) {
+                        Ok(kept) => self.refer(kept).unwrap_or(Cell::Lost),
+                        Err(error) => {
+                            failure = failure.or(Some(error));
+                            Cell::Lost
+                        }
+                    }
+                }
+                Taken::Payload(value) => self.keep(&value).unwrap_or(Cell::Lost),
             };
             self.cells.push(cell);
         }
+        self.cells.resize(end, Cell::Null);
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn refer(&mut self, kept: Kept) -> Option<Cell> {
+        let number = u32::try_from(self.long.len()).ok()?;
+        self.long.push(kept);
+        Some(Cell::Long(number))
     }
 
     fn keep(&mut self, value: &[u8]) -> Option<Cell> {
@@ -118,13 +156,77 @@ pub(crate) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// The payload of a column; nothing for null and for columns that this major does not have.
-    pub(crate) fn bytes(&self, column: &str) -> Option<&'a [u8]> {
-        let Cell::At(start, len) = *self.cells.get(*self.table.columns.get(column)?)? else {
-            return None;
-        };
+    pub(crate) fn bytes(&self, column: &str) -> Option<Cow<'a, [u8]>> {
+        match *self.cells.get(*self.table.columns.get(column)?)? {
+            Cell::Null | Cell::Lost => None,
+            Cell::At(start, len) => self.short(start, len).map(Cow::Borrowed),
+            Cell::Long(number) => {
+                let kept = self.table.long.get(usize::try_from(number).ok()?)?;
+                self.table.store.bytes(kept)
+            }
+        }
+    }
+
+    fn short(&self, start: u32, len: u32) -> Option<&'a [u8]> {
         let start = usize::try_from(start).ok()?;
         let end = start.checked_add(usize::try_from(len).ok()?)?;
         self.table.bytes.get(start..end)
+    }
+
+    /// The first bytes of a short value, which all numbers are.
+    fn first<const N: usize>(&self, column: &str) -> Option<[u8; N]> {
+        match *self.cells.get(*self.table.columns.get(column)?)? {
+            Cell::At(start, len) => self.short(start, len)?.first_chunk().copied(),
+            _ => None,
+        }
+    }
+
+    fn kept(&self, column: &str) -> Option<&'a Kept> {
+        match *self.cells.get(*self.table.columns.get(column)?)? {
+            Cell::Long(number) => self.table.long.get(usize::try_from(number).ok()?),
+            _ => None,
+        }
+    }
+
+    /// The column holds something; it need not be read for that.
+    pub(crate) fn has(&self, column: &str) -> bool {
+        let at = self.table.columns.get(column);
+        let cell = at.and_then(|at| self.cells.get(*at));
+        matches!(cell, Some(Cell::At(..) | Cell::Long(_)))
+    }
+
+    /// A text that is written between dollar signs piece by piece; nothing where it is short or null.
+    pub(crate) fn long_text(&self, column: &str) -> Written<Option<LongText>> {
+        let Some(kept) = self.kept(column) else {
+            return Ok(None);
+        };
+        let text = LongText::of(&self.table.store, kept, self.table.words);
+        text.map(Some)
+            .map_err(|error| Refusal(format!("its {column} cannot be read: {error}")))
+    }
+
+    /// Parts that a tree of this table may have.
+    pub(crate) fn tree_parts_max(&self) -> usize {
+        self.table.store.tree_parts_max()
+    }
+
+    /// An error if the value of some column, but for that one, is longer than may be held in memory.
+    pub(crate) fn fits_but_for(&self, exempt: &str) -> Written {
+        let mut columns: Vec<&String> = self.table.columns.keys().collect();
+        columns.sort_unstable();
+        let max = self.table.store.value_bytes_max();
+        for column in columns.into_iter().filter(|column| *column != exempt) {
+            if let Some(bytes) = self
+                .kept(column)
+                .map(Kept::len)
+                .filter(|bytes| *bytes > max)
+            {
+                return Err(Refusal(format!(
+                    "its {column} has {bytes} bytes, more than --memory allows"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The column is there, but cannot be read: it is not null.
@@ -145,8 +247,7 @@ impl<'a> Row<'a> {
 
     /// An OID; 0 for null.
     pub(crate) fn oid(&self, column: &str) -> Oid {
-        let bytes = self.bytes(column).and_then(|bytes| bytes.first_chunk());
-        bytes.map_or(0, |bytes| Oid::from_le_bytes(*bytes))
+        self.first(column).map_or(0, Oid::from_le_bytes)
     }
 
     /// The row's own OID.
@@ -161,7 +262,7 @@ impl<'a> Row<'a> {
 
     /// A number, nothing for null.
     pub(crate) fn number(&self, column: &str) -> Option<i64> {
-        match *self.bytes(column)? {
+        match *self.bytes(column)?.as_ref() {
             [a] => Some(i64::from(a)),
             [a, b] => Some(i64::from(i16::from_le_bytes([a, b]))),
             [a, b, c, d] => Some(i64::from(i32::from_le_bytes([a, b, c, d]))),
@@ -172,8 +273,7 @@ impl<'a> Row<'a> {
 
     /// A `float4`.
     pub(crate) fn float(&self, column: &str) -> f32 {
-        let bytes = self.bytes(column).and_then(|bytes| bytes.first_chunk());
-        bytes.map_or(0.0, |bytes| f32::from_le_bytes(*bytes))
+        self.first(column).map_or(0.0, f32::from_le_bytes)
     }
 
     /// A `bool`; false for null.
@@ -183,21 +283,25 @@ impl<'a> Row<'a> {
 
     /// A `"char"`; a blank for null.
     pub(crate) fn letter(&self, column: &str) -> char {
-        let byte = self.bytes(column).and_then(<[u8]>::first);
-        byte.map_or(' ', |byte| char::from(*byte))
+        self.first(column).map_or(' ', |[byte]| char::from(byte))
     }
 
     /// The bytes of a `text`, or of a `name` up to its first zero, as they are stored.
-    pub(crate) fn text_bytes(&self, column: &str) -> Option<&'a [u8]> {
-        let bytes = self.bytes(column)?;
-        let end = bytes.iter().position(|byte| *byte == 0);
-        bytes.get(..end.unwrap_or(bytes.len()))
+    pub(crate) fn text_bytes(&self, column: &str) -> Option<Cow<'a, [u8]>> {
+        let mut bytes = self.bytes(column)?;
+        if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
+            match &mut bytes {
+                Cow::Borrowed(bytes) => *bytes = bytes.get(..end).unwrap_or_default(),
+                Cow::Owned(bytes) => bytes.truncate(end),
+            }
+        }
+        Some(bytes)
     }
 
     /// A `text` or `name`. Bytes that are no text are shown as escapes.
     pub(crate) fn text(&self, column: &str) -> Option<String> {
         let bytes = self.text_bytes(column)?;
-        Some(self.table.words.readable(bytes))
+        Some(self.table.words.readable(&bytes))
     }
 
     /// The same, empty for null.
@@ -207,44 +311,38 @@ impl<'a> Row<'a> {
 
     /// The elements of an `oid[]` or `oidvector`.
     pub(crate) fn oids(&self, column: &str) -> Vec<Oid> {
-        let raw = self.elements(column).into_iter();
-        raw.map(|element| {
+        self.elements(column, |element| {
             let bytes = element.and_then(<[u8]>::first_chunk);
             bytes.map_or(0, |bytes| Oid::from_le_bytes(*bytes))
         })
-        .collect()
     }
 
     /// The elements of an `int2[]` or `int2vector`.
     pub(crate) fn shorts(&self, column: &str) -> Vec<i64> {
-        let raw = self.elements(column).into_iter();
-        raw.map(|element| {
+        self.elements(column, |element| {
             let bytes = element.and_then(<[u8]>::first_chunk);
             bytes.map_or(0, |bytes| i64::from(i16::from_le_bytes(*bytes)))
         })
-        .collect()
     }
 
     /// The elements of a `text[]`.
     pub(crate) fn texts(&self, column: &str) -> Vec<String> {
-        let raw = self.elements(column).into_iter();
         let words = self.table.words;
-        raw.map(|element| element.map_or(String::new(), |bytes| words.readable(bytes)))
-            .collect()
+        self.elements(column, |element| {
+            element.map_or(String::new(), |bytes| words.readable(bytes))
+        })
     }
 
     /// The elements of a `"char"[]`.
     pub(crate) fn letters(&self, column: &str) -> Vec<char> {
-        let raw = self.elements(column).into_iter().flatten();
-        raw.filter_map(<[u8]>::first)
-            .map(|byte| char::from(*byte))
-            .collect()
+        let letters = self.elements(column, |element| element.and_then(<[u8]>::first).copied());
+        letters.into_iter().flatten().map(char::from).collect()
     }
 
-    /// The elements of any one-dimensional array of built-in elements, without their headers.
-    pub(crate) fn elements(&self, column: &str) -> Vec<Option<&'a [u8]>> {
-        self.bytes(column)
-            .and_then(array::elements)
-            .unwrap_or_default()
+    /// What is read of the elements of any one-dimensional array of built-in elements, without their headers.
+    pub(crate) fn elements<T>(&self, column: &str, read: impl FnMut(Option<&[u8]>) -> T) -> Vec<T> {
+        let bytes = self.bytes(column).unwrap_or_default();
+        let elements = array::elements(&bytes).unwrap_or_default();
+        elements.into_iter().map(read).collect()
     }
 }

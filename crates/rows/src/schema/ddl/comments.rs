@@ -12,13 +12,17 @@ pub(super) fn write(catalogs: &Catalogs<'_>, item: &mut Item) {
         rows.retain(|row| row.oid("classoid") == key.0);
         rows.sort_by_key(|row| row.int("objsubid"));
         for row in rows {
-            let text = literal(&row.name("description"));
+            let fits = row.whole().and_then(|()| row.fits_but_for(""));
+            let text = match &fits {
+                Ok(()) => literal(&row.name("description")),
+                Err(_) => String::new(),
+            };
             let target = match (row.int("objsubid"), at) {
                 (0, 0) if !item.spoken.is_empty() => Ok(item.spoken.clone()),
                 (0, _) => companion(catalogs, item, key),
                 _ => column(catalogs, row),
             };
-            let target = row.whole().and(target);
+            let target = fits.and(target);
             item.details
                 .push(target.map(|target| format!("COMMENT ON {target} IS {text};")));
         }

@@ -5,12 +5,12 @@ use super::super::expression;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::indexes;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 use super::relations;
 use super::relations::{option, tablespace};
 use super::table_parts::is_temporary;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_constraint").iter() {
         let table = row.oid("conrelid");
         if table == 0 || !is_own(catalogs, class::RELATION, table) || is_temporary(catalogs, table)

@@ -6,9 +6,9 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::identifier::literal;
 use super::super::refusal::Written;
 use super::grants::Kind;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_namespace").iter() {
         out.extend(schema(catalogs, row));
     }

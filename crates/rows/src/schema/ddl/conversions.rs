@@ -4,12 +4,12 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
 /// What writes the things of one kind.
 type Write = fn(&Catalogs<'_>, Row<'_>) -> Item;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     let kinds: [(&str, u32, Write); 4] = [
         ("pg_transform", class::TRANSFORM, transform),
         ("pg_conversion", class::CONVERSION, conversion),

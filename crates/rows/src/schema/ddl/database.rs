@@ -4,7 +4,7 @@
 use super::super::catalog::Catalogs;
 use super::super::identifier::literal;
 use super::super::refusal::Written;
-use super::item::{Item, Rank, class};
+use super::item::{Item, Items, Rank, class};
 
 /// Settings that are lists of names, each quoted by itself; truth: `GUC_LIST_QUOTE` in `src/backend/utils/misc/guc_tables.c`.
 const LISTS: [&str; 6] = [
@@ -16,7 +16,7 @@ const LISTS: [&str; 6] = [
     "unix_socket_directories",
 ];
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     let database = catalogs.catalog.database;
     for row in catalogs.rows("pg_db_role_setting", "setdatabase", database) {
         let role = row.oid("setrole");
@@ -54,7 +54,7 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
     }
 }
 
-fn push(what: String, text: Written<String>, role: u32, out: &mut Vec<Item>) {
+fn push(what: String, text: Written<String>, role: u32, out: &mut Items) {
     let key = (class::DATABASE_PROPERTY, role);
     let mut item = Item::new(Rank::Database, key, what, text);
     item.spoken.clear();

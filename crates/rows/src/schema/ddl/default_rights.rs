@@ -8,9 +8,9 @@ use pgclinic_format::Oid;
 use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::Written;
 use super::grants::{self, Change, Kind, Rights};
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_default_acl").iter() {
         out.push(default_rights(catalogs, row));
     }

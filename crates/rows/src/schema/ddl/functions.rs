@@ -4,16 +4,17 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::expression::tree::Value;
 use super::super::identifier::{dollar_quoted, literal};
+use super::super::long_text::Statement;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::Kind;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
 const LANGUAGE_INTERNAL: u32 = 12;
 const LANGUAGE_C: u32 = 13;
 const LANGUAGE_SQL: u32 = 14;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_proc").iter() {
         if is_own(catalogs, class::FUNCTION, row.id()) && !is_made_by_a_type(catalogs, row) {
             out.push(item(catalogs, row));
@@ -38,11 +39,13 @@ fn item(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
         _ => ("FUNCTION", Kind::Function),
     };
     let what = named(word, &signature(catalogs, row));
-    let text = match row.letter("prokind") {
-        'a' => aggregate(catalogs, row),
+    let fits = row
+        .whole()
+        .and_then(|()| row.fits_but_for(expression::BODY));
+    let text = fits.and_then(|()| match row.letter("prokind") {
+        'a' => aggregate(catalogs, row).map(Statement::from),
         _ => function(catalogs, row),
-    };
-    let text = row.whole().and(text);
+    });
     let item = Item::new(Rank::Function, (class::FUNCTION, row.id()), what, text);
     let item = item.owned_by(row.oid("proowner"));
     item.with_rights(kind, row, "proacl")
@@ -123,7 +126,7 @@ fn arguments(row: Row<'_>) -> Vec<Argument> {
         .collect()
 }
 
-fn function(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
+fn function(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<Statement> {
     let name = catalogs.with_schema(row.oid("pronamespace"), &row.name("proname"))?;
     let is_procedure = row.letter("prokind") == 'p';
     let word = if is_procedure {
@@ -152,8 +155,19 @@ fn function(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
         text += &format!(" TRANSFORM {}", types?.join(", "));
     }
     text += &attributes(catalogs, row)?;
-    text += &format!("\n    {}", body(catalogs, row)?);
-    Ok(text + ";")
+    text += "\n    ";
+    let statement = Statement::from(text);
+    let is_written_piecewise =
+        !row.has("prosqlbody") && !matches!(row.oid("prolang"), LANGUAGE_C | LANGUAGE_INTERNAL);
+    let long = match is_written_piecewise {
+        true => row.long_text(expression::BODY)?,
+        false => None,
+    };
+    let statement = match long {
+        Some(long) => statement.with("AS ").with_long(long),
+        None => statement.with(&body(catalogs, row)?),
+    };
+    Ok(statement.with(";"))
 }
 
 /// Arguments with names and defaults, without the columns of RETURNS TABLE.
@@ -306,7 +320,8 @@ fn body(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
     if let Some(tree) = expression::stored(row, "prosqlbody")? {
         return sql_body(catalogs, row, &tree);
     }
-    let source = row.name("prosrc");
+    row.fits_but_for("")?;
+    let source = row.name(expression::BODY);
     match row.oid("prolang") {
         LANGUAGE_C => {
             let file = literal(&row.name("probin"));

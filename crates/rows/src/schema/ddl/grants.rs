@@ -87,9 +87,9 @@ pub(super) struct Rights {
 impl Rights {
     /// From a column of type `aclitem[]`; nothing where it is null and all is as usual.
     pub(super) fn of(kind: Kind, row: Row<'_>, column: &str) -> Option<Rights> {
-        row.bytes(column)?;
-        let items = row.elements(column).into_iter().flatten();
-        let list = items.filter_map(parse).collect();
+        row.has(column).then_some(())?;
+        let list = row.elements(column, |item| item.and_then(parse));
+        let list = list.into_iter().flatten().collect();
         Some(Rights { kind, list })
     }
 }

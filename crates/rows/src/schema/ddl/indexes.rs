@@ -4,11 +4,11 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 use super::relations::{option, options_of_attribute, tablespace};
 use super::table_parts::is_temporary;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_index").iter() {
         let (oid, table) = (row.oid("indexrelid"), row.oid("indrelid"));
         let is_wanted = is_own(catalogs, class::RELATION, oid) && !is_temporary(catalogs, table);

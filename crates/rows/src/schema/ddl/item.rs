@@ -4,7 +4,8 @@ use pgclinic_format::Oid;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 
 use super::super::catalog::{Catalogs, Row};
-use super::super::refusal::Written;
+use super::super::long_text::{Statement, TextStore};
+use super::super::refusal::{Refusal, Written};
 use super::{comments, grants};
 
 /// OIDs of the catalogs that things stand in; truth: `src/include/catalog/pg_*.h`.
@@ -127,12 +128,43 @@ pub(super) struct Item {
     pub(super) owner: Oid,
     /// Kind for GRANT, and the list of rights, where somebody changed them.
     pub(super) rights: Option<grants::Rights>,
-    pub(super) text: Written<String>,
+    pub(super) text: Written<Statement>,
+    /// What follows it, until the store has it.
     pub(super) details: Vec<Written<String>>,
+    pub(super) kept_details: Vec<Written<Statement>>,
+}
+
+/// Things as they are gathered: long statements go to the store at once.
+pub(super) struct Items {
+    pub(super) list: Vec<Item>,
+    store: TextStore,
+}
+
+impl Items {
+    pub(super) fn new(store: &TextStore) -> Self {
+        Items {
+            list: Vec::new(),
+            store: store.clone(),
+        }
+    }
+
+    pub(super) fn push(&mut self, mut item: Item) {
+        item.keep(&self.store);
+        self.list.push(item);
+    }
+
+    pub(super) fn extend(&mut self, items: impl IntoIterator<Item = Item>) {
+        items.into_iter().for_each(|item| self.push(item));
+    }
 }
 
 impl Item {
-    pub(super) fn new(rank: Rank, key: Key, what: String, text: Written<String>) -> Self {
+    pub(super) fn new(
+        rank: Rank,
+        key: Key,
+        what: String,
+        text: Written<impl Into<Statement>>,
+    ) -> Self {
         Item {
             rank,
             stage: rank.stage(),
@@ -142,9 +174,25 @@ impl Item {
             what,
             owner: 0,
             rights: None,
-            text,
+            text: text.map(Into::into),
             details: Vec::new(),
+            kept_details: Vec::new(),
         }
+    }
+
+    /// Hands long texts to the store. What was made of something that could not be read back is not written.
+    pub(super) fn keep(&mut self, store: &TextStore) {
+        let kept = |text: Written<Statement>| {
+            let failure = store.take_failure().map_or(Ok(()), |why| Err(Refusal(why)));
+            let text = failure.and(text)?;
+            let kept = text.kept_in(store);
+            kept.map_err(|error| Refusal(error.to_string()))
+        };
+        let text = std::mem::replace(&mut self.text, Ok(Statement::default()));
+        self.text = kept(text);
+        let details = std::mem::take(&mut self.details).into_iter();
+        let details = details.map(|detail| kept(detail.map(Statement::from)));
+        self.kept_details.extend(details);
     }
 
     /// The same with an owner to be set.

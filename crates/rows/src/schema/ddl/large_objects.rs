@@ -1,11 +1,13 @@
 //! Owners, rights and comments of large objects. They are no part of a schema: they follow the objects themselves.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
 
 use super::super::catalog::{Catalogs, Row};
+use super::super::long_text::CatalogRoom;
 use super::grants::Kind;
 use super::item::{Item, Rank, class};
 use super::roles::missing_roles;
@@ -20,14 +22,15 @@ type EachDetail<'e, E> = &'e mut dyn FnMut(&str, Result<String, String>) -> Resu
 pub(crate) fn each_object_detail<E>(
     cluster: &Cluster,
     database: Oid,
+    room: &CatalogRoom,
     each: EachDetail<'_, E>,
 ) -> Result<(), E> {
     let catalog = cluster.catalog(database);
     let shared = cluster.catalog(0);
-    let catalogs = Catalogs::read(cluster, &catalog, &shared);
-    let roles = roles(&catalogs);
-    if !roles.is_empty() {
-        each("the roles that own large objects", Ok(roles))?;
+    let catalogs = Catalogs::read(cluster, &catalog, &shared, room);
+    let roles = roles(&catalogs).map_err(|error| error.to_string());
+    if roles.as_ref().is_ok_and(|roles| !roles.is_empty()) || roles.is_err() {
+        each("the roles that own large objects", roles)?;
     }
     for row in catalogs.table(METADATA).iter() {
         let item = described(&catalogs, row);
@@ -49,12 +52,14 @@ fn described(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
 }
 
 /// Makes the roles that are named: many objects have the same owner and rights, so that each pair is looked at once.
-fn roles(catalogs: &Catalogs<'_>) -> String {
+fn roles(catalogs: &Catalogs<'_>) -> io::Result<String> {
     let mut seen = BTreeSet::new();
     let mut items = Vec::new();
     for row in catalogs.table(METADATA).iter() {
         if seen.insert((row.oid("lomowner"), row.bytes("lomacl"))) {
-            items.push(described(catalogs, row));
+            let mut item = described(catalogs, row);
+            item.keep(&catalogs.store);
+            items.push(item);
         }
     }
     missing_roles(catalogs, &items)

@@ -30,12 +30,14 @@ mod types;
 mod views;
 
 use std::collections::BTreeSet;
+use std::io;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
 
 use super::catalog::Catalogs;
-use item::{Item, Stage};
+use super::long_text::{CatalogRoom, Statement};
+use item::{Item, Items, Stage};
 
 pub(super) use constraints::definition as constraint_text;
 pub(crate) use conversions::encoding_name;
@@ -57,12 +59,12 @@ pub struct Refused {
 }
 
 /// The schema of one database.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Ddl {
     /// Schemas, types, functions, tables, views, defaults.
-    pub before_data: String,
+    pub(crate) before_data: Statement,
     /// Indexes, constraints, triggers, rules, policies; materialised views are filled.
-    pub after_data: String,
+    pub(crate) after_data: Statement,
     /// Statements of both parts.
     pub statements: usize,
     /// The same one by one, in order, for who runs them here.
@@ -76,11 +78,10 @@ pub struct Ddl {
 }
 
 /// A statement of a schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     /// `TABLE public.t`, for messages.
     pub(crate) what: String,
-    pub(crate) sql: String,
+    pub(crate) sql: Statement,
     pub(crate) is_after_data: bool,
 }
 
@@ -89,11 +90,20 @@ pub(crate) const SESSION: &str = HEAD;
 
 impl Ddl {
     /// Both parts in one file.
-    pub fn whole(&self) -> String {
-        format!(
-            "{}\n-- Here the data belongs.\n\n{}",
-            self.before_data, self.after_data
-        )
+    ///
+    /// # Errors
+    ///
+    /// What the temporary file says that long statements stand in.
+    pub fn whole(&self) -> io::Result<String> {
+        self.file().text()
+    }
+
+    /// The same, in pieces.
+    pub(crate) fn file(&self) -> Statement {
+        let mut file = self.before_data.clone();
+        file.push("\n-- Here the data belongs.\n\n");
+        file.append(&self.after_data);
+        file
     }
 
     /// Nothing is in it that `initdb` does not make.
@@ -101,50 +111,62 @@ impl Ddl {
         self.statements <= 1 && self.refused.is_empty() && self.troubles.is_empty()
     }
 
-    /// Reads the catalogs of a database and writes its schema.
+    /// Reads the catalogs of a database and writes its schema, all of it in memory.
     pub fn of_database(cluster: &Cluster, database: Oid) -> Ddl {
+        Ddl::within(cluster, database, &CatalogRoom::unlimited())
+    }
+
+    /// The same; what is long stands in a temporary file.
+    pub(crate) fn within(cluster: &Cluster, database: Oid, room: &CatalogRoom) -> Ddl {
         let catalog = cluster.catalog(database);
         let shared = cluster.catalog(0);
-        let catalogs = Catalogs::read(cluster, &catalog, &shared);
+        let catalogs = Catalogs::read(cluster, &catalog, &shared, room);
         Ddl::of_catalogs(&catalogs)
     }
 
     pub(crate) fn of_catalogs(catalogs: &Catalogs<'_>) -> Ddl {
-        let mut items = Vec::new();
+        let mut items = Items::new(&catalogs.store);
         for collect in COLLECTORS {
             collect(catalogs, &mut items);
         }
+        let mut items = items.list;
         for item in &mut items {
             item.add_details(catalogs);
+            item.keep(&catalogs.store);
         }
         let mut ddl = Ddl {
             troubles: catalogs.troubles.clone(),
             schemas: schemas::that_hold_something(catalogs),
             ..Ddl::default()
         };
-        ddl.before_data.push_str(HEAD);
-        ddl.after_data.push_str(HEAD);
-        let roles = roles::missing_roles(catalogs, &items);
-        ddl.before_data.push_str(&roles);
-        ddl.step("the roles that own things", &roles, Stage::BeforeData);
+        ddl.before_data.push(HEAD);
+        ddl.after_data.push(HEAD);
+        match roles::missing_roles(catalogs, &items) {
+            Ok(roles) => {
+                ddl.before_data.push(&roles);
+                let what = "the roles that own things";
+                ddl.step(what, &Statement::from(roles), Stage::BeforeData);
+            }
+            Err(error) => ddl.troubles.push(error.to_string()),
+        }
         for item in order::sorted(catalogs, items) {
             ddl.write(&item);
         }
         ddl
     }
 
-    fn step(&mut self, what: &str, sql: &str, stage: Stage) {
+    fn step(&mut self, what: &str, sql: &Statement, stage: Stage) {
         if !sql.is_empty() {
             self.steps.push(Step {
                 what: what.to_owned(),
-                sql: sql.to_owned(),
+                sql: sql.clone(),
                 is_after_data: stage == Stage::AfterData,
             });
         }
     }
 
     fn write(&mut self, item: &Item) {
-        let texts = std::iter::once(&item.text).chain(&item.details);
+        let texts = std::iter::once(&item.text).chain(&item.kept_details);
         for text in texts.flatten() {
             self.step(&item.what, text, item.stage);
         }
@@ -156,23 +178,28 @@ impl Ddl {
         match &item.text {
             Ok(text) => {
                 self.statements += 1;
-                part.push_str(&format!("\n-- {head}\n{text}\n"));
+                part.push(&format!("\n-- {head}\n"));
+                part.append(text);
+                part.push("\n");
             }
             Err(refusal) => {
                 let why = one_line(&refusal.0);
-                part.push_str(&format!("\n-- NOT WRITTEN: {head}: {why}\n"));
+                part.push(&format!("\n-- NOT WRITTEN: {head}: {why}\n"));
                 self.refused.push(Refused {
                     what: item.what.clone(),
                     why: refusal.0.clone(),
                 });
             }
         }
-        for detail in &item.details {
+        for detail in &item.kept_details {
             match detail {
-                Ok(text) => part.push_str(&format!("{text}\n")),
+                Ok(text) => {
+                    part.append(text);
+                    part.push("\n");
+                }
                 Err(refusal) => {
                     let why = one_line(&refusal.0);
-                    part.push_str(&format!("-- NOT WRITTEN: of {head}: {why}\n"));
+                    part.push(&format!("-- NOT WRITTEN: of {head}: {why}\n"));
                     self.refused.push(Refused {
                         what: item.what.clone(),
                         why: refusal.0.clone(),
@@ -199,7 +226,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// What puts the things of one kind on the list.
-type Collector = fn(&Catalogs<'_>, &mut Vec<Item>);
+type Collector = fn(&Catalogs<'_>, &mut Items);
 
 const COLLECTORS: &[Collector] = &[
     containers::collect,

@@ -3,9 +3,9 @@
 use super::super::catalog::{Catalogs, PG_CATALOG, Row};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_cast").iter() {
         if is_own(catalogs, class::CAST, row.id()) && !comes_with_its_type(catalogs, row) {
             out.push(cast(catalogs, row));

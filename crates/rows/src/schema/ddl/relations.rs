@@ -8,9 +8,9 @@ use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::Kind;
-use super::item::{Item, Key, Rank, class, is_own};
+use super::item::{Item, Items, Key, Rank, class, is_own};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_class").iter() {
         let is_table = matches!(row.letter("relkind"), 'r' | 'p' | 'f');
         let is_temporary = row.letter("relpersistence") == 't';

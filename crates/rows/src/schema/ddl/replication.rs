@@ -5,9 +5,9 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_publication").iter() {
         if is_own(catalogs, class::PUBLICATION, row.id()) {
             out.push(publication(catalogs, row));
@@ -71,7 +71,7 @@ fn published_table(catalogs: &Catalogs<'_>, member: Row<'_>) -> Written<String> 
     member.whole()?;
     let relation = member.oid("prrelid");
     let mut text = catalogs.relation_name(relation)?;
-    if member.bytes("prattrs").is_some() {
+    if member.has("prattrs") {
         let column = |number| {
             let column = catalogs.attribute(relation, number);
             let column = column.ok_or_else(|| Refusal::absent("column", 0))?;

@@ -4,11 +4,11 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::Kind;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
 const BIGINT: u32 = 20;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_class").iter() {
         let is_sequence = row.letter("relkind") == 'S' && row.letter("relpersistence") != 't';
         if is_sequence && is_own(catalogs, class::RELATION, row.id()) {
@@ -30,7 +30,7 @@ fn owner(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<(u32, i64, bool)> {
     Some((owner.oid("refobjid"), owner.int("refobjsubid"), is_identity))
 }
 
-fn sequence(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Vec<Item>) {
+fn sequence(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     let name = catalogs.qualified_relation(row);
     let what = named("SEQUENCE", &name);
     let key = (class::RELATION, row.id());

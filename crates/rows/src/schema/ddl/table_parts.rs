@@ -5,10 +5,10 @@ use super::super::expression;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::{Kind, Rights, write_column};
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 use super::relations::is_generated;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_attrdef").iter() {
         let table = row.oid("adrelid");
         let is_wanted = is_own(catalogs, class::RELATION, table) && !is_temporary(catalogs, table);

@@ -4,10 +4,10 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::Kind;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 use super::relations::options;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_ts_dict").iter() {
         if is_own(catalogs, class::DICTIONARY, row.id()) {
             out.push(dictionary(catalogs, row));

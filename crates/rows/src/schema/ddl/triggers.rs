@@ -5,10 +5,10 @@ use super::super::expression;
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 use super::table_parts::is_temporary;
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_trigger").iter() {
         let table = row.oid("tgrelid");
         let is_wanted = is_own(catalogs, class::RELATION, table) && !is_temporary(catalogs, table);

@@ -6,9 +6,9 @@ use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::Kind;
-use super::item::{Item, Rank, class, is_own};
+use super::item::{Item, Items, Rank, class, is_own};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_type").iter() {
         if is_own(catalogs, class::TYPE, row.id()) {
             write(catalogs, row, out);
@@ -16,7 +16,7 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
     }
 }
 
-fn write(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Vec<Item>) {
+fn write(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     let name = catalogs.with_schema(row.oid("typnamespace"), &row.name("typname"));
     let is_domain = row.letter("typtype") == 'd';
     let what = named(if is_domain { "DOMAIN" } else { "TYPE" }, &name);

@@ -8,10 +8,10 @@ use super::super::expression::tree::{Node, Value};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::Kind;
-use super::item::{Item, Key, Rank, class, is_own};
+use super::item::{Item, Items, Key, Rank, class, is_own};
 use super::relations::{reloptions, row_types, settings_of_columns, storage};
 
-pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
+pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_class").iter() {
         let is_permanent = row.letter("relpersistence") != 't';
         let is_view = matches!(row.letter("relkind"), 'v' | 'm');
@@ -28,7 +28,7 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Vec<Item>) {
     }
 }
 
-fn view(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Vec<Item>) {
+fn view(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     let name = catalogs.qualified_relation(row);
     let is_kept = row.letter("relkind") == 'm';
     let word = if is_kept { "MATERIALIZED VIEW" } else { "VIEW" };

@@ -34,14 +34,19 @@ use scope::Scope;
 use tree::{Node, Value};
 use writer::{Casts, Writer};
 
+/// The column of a function's code, which is written without being held in memory.
+pub(crate) const BODY: &str = "prosrc";
+
 /// Reads a `pg_node_tree` column; nothing where it is null.
 pub(crate) fn stored(row: Row<'_>, column: &str) -> Written<Option<Value>> {
     if row.is_lost(column) {
         return Err(Refusal(format!("its {column} cannot be read")));
     }
+    row.fits_but_for(BODY)?;
     let refusal = |why| Refusal(format!("its {column} cannot be read: {why}"));
     let text = row.text(column);
-    text.map(|text| tree::parse(&text).map_err(refusal))
+    let most = row.tree_parts_max();
+    text.map(|text| tree::parse_within(&text, most).map_err(refusal))
         .transpose()
 }
 

@@ -128,11 +128,18 @@ impl Node {
 }
 
 /// Reads the text of a tree; the error says what is wrong with it.
+#[cfg(test)]
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
+    parse_within(text, PARTS_MAX)
+}
+
+/// Reads the text of a tree that has no more parts than memory allows.
+pub(crate) fn parse_within(text: &str, parts_in_memory: usize) -> Result<Value, String> {
     let mut reader = Reader {
         words: Words { rest: text },
         stack: Vec::new(),
         parts: 0,
+        parts_in_memory,
     };
     loop {
         if let Some(done) = reader.step()? {
@@ -151,6 +158,7 @@ struct Reader<'a> {
     words: Words<'a>,
     stack: Vec<Open>,
     parts: usize,
+    parts_in_memory: usize,
 }
 
 impl Reader<'_> {
@@ -160,6 +168,12 @@ impl Reader<'_> {
         self.parts += 1;
         if self.parts > PARTS_MAX {
             return Err(format!("it has more than {PARTS_MAX} parts"));
+        }
+        if self.parts > self.parts_in_memory {
+            let most = self.parts_in_memory;
+            return Err(format!(
+                "it has more than {most} parts, and --memory allows no more"
+            ));
         }
         match word {
             "{" => {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use pgclinic_spill::MemoryPlan;
 use pgclinic_model::Selection;
 use pgclinic_model::document::SalvageReport;
 use pgclinic_rows::forms::form_named;
@@ -35,7 +36,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         durability: Durability::Buffered,
         resume: false,
         threads: NonZeroUsize::new(2).expect("two"),
-        memory_bytes: 256 << 20,
+        memory: MemoryPlan::default(),
         selection: Selection::default(),
         spec: "a test".into(),
         spill_folder: std::env::temp_dir(),
