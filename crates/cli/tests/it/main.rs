@@ -11,6 +11,7 @@ mod bad_input;
 mod bare_file;
 mod base_backup;
 mod catalog_cost;
+mod catalog_memory;
 mod catalogs;
 mod chains;
 mod collate_with;

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod catalog_memory;
 mod checks;
 mod columns_on_request;
 mod crash;
