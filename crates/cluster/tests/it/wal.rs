@@ -159,7 +159,7 @@ fn images_of_every_packing_are_unpacked() {
     }
     assert!(seen.iter().all(|count| *count > 5), "{packings:?} {seen:?}");
     let space = ReplaySpace {
-        memory: Budget::new(256 << 20),
+        memory: pgclinic_spill::Budget::new(256 << 20),
         spill_folder: None,
     };
     let (_, replayed) = cluster.replayed(&space).expect("a recovery in memory");

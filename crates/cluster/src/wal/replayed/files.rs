@@ -407,7 +407,7 @@ mod tests {
     fn changed_files(page_bytes: u32) -> ChangedFiles {
         let folder = std::env::temp_dir();
         let space = ReplaySpace {
-            memory: Budget::new(0),
+            memory: pgclinic_spill::Budget::new(0),
             spill_folder: Some(&folder),
         };
         ChangedFiles::new(page_bytes, false, &space)
