@@ -10,7 +10,7 @@ use pgclinic_model::document::Level;
 
 use crate::btree::KeyOrder;
 use crate::findings::Findings;
-use crate::heap::aids::HeapAids;
+use crate::heap::aids::HeapContext;
 
 /// A check that needs one page and remembers nothing.
 pub trait PageCheck: Sync {
@@ -19,7 +19,7 @@ pub trait PageCheck: Sync {
     /// Which pages it is handed.
     fn wants(&self) -> Wants;
     /// For a screened check: the screen stands in for it only on pages whose rows are all plain,
-    /// [`crate::screen::Glance::Plain`].
+    /// [`crate::screen::FastPathVerdict::Plain`].
     fn passes_plain_rows_only(&self) -> bool {
         false
     }
@@ -163,7 +163,7 @@ pub struct ForkCx<'a> {
     /// Level of this run.
     pub level: Level,
     /// What checks of heap pages may ask beside.
-    pub heap: HeapAids<'a>,
+    pub heap: HeapContext<'a>,
 }
 
 impl<'a> Deref for ForkCx<'a> {
@@ -182,7 +182,7 @@ impl<'a> ForkCx<'a> {
             key_order: None,
             limits: None,
             level,
-            heap: HeapAids::default(),
+            heap: HeapContext::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What follows from findings of a page: what the server says, which rows are at risk, what to do.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::wal::{Fate, Stop};
+use pgclinic_cluster::wal::{ReplayEffect, Stop};
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Fork, LpFlags, Page};
 use pgclinic_model::Severity;
@@ -53,8 +53,8 @@ fn replay_will_mend(page: Page<'_>, cx: &PageCx<'_>) -> bool {
     };
     let (file, lsn) = (fork.file_number(), page.pd_lsn());
     match replay.fate(file, fork.fork(), cx.block) {
-        Fate::Rewritten | Fate::Removed => true,
-        Fate::Unknown => replay.range().contains(&lsn),
+        ReplayEffect::Rewritten | ReplayEffect::Removed => true,
+        ReplayEffect::Unknown => replay.range().contains(&lsn),
         // Nobody has committed what made these files.
         _ if fork.relation.is_none() && replay.creates(file) => true,
         _ if replay.stop == Stop::Elsewhere => replay.range().contains(&lsn),

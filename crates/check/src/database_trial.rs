@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, Home, OpenOptions, Relation, fork_path};
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, DatabaseDirectory, OpenOptions, Relation, fork_path};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
@@ -52,7 +52,7 @@ impl DatabaseTrial {
     /// The path of the first segment of a relation's fork.
     pub(crate) fn path(&self, relation: &Relation, database: Oid, fork: Fork) -> String {
         let is_home =
-            |home: &&Home| home.tablespace == relation.tablespace && home.database == database;
+            |home: &&DatabaseDirectory| home.tablespace == relation.tablespace && home.database == database;
         let home = self
             .cluster
             .homes

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, ForkContext, ForkFiles, Home, Segment};
+use pgclinic_cluster::{Build, ForkContext, ForkFiles, DatabaseDirectory, Segment};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Layout, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::document::Level;
@@ -29,7 +29,7 @@ impl ForkTrial {
     /// These pages of a relation of this access method.
     pub(crate) fn new(method: AccessMethod, pages: &[Vec<u8>]) -> Self {
         let bytes = pages.concat();
-        let home = Home {
+        let home = DatabaseDirectory {
             tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
             database: 5,
             folder: "base/5".into(),

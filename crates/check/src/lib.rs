@@ -48,7 +48,7 @@ pub use check::{
 };
 pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
-pub use heap::aids::HeapAids;
+pub use heap::aids::HeapContext;
 pub use heap::visibility_bits::VisibilityBits;
 pub use pgclinic_scan::live::{AskedPage, LiveServer, ServerSays};
 pub use register::{
@@ -58,6 +58,6 @@ pub use register::{
 pub use relation_check::{RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use walker::{
-    CheckOptions, Course, Since, StateKeeper, account_for_remains, check_cluster, check_cluster_on,
+    CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster, check_cluster_on,
     check_file, check_page, check_running, fork_cx, is_expected,
 };

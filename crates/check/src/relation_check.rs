@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgclinic_cluster::wal::Fate;
+use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid};
@@ -12,10 +12,10 @@ use pgclinic_scan::PageReader;
 use pgclinic_source::Source;
 use pgclinic_spill::Budget;
 
-use crate::btree::AllFaces;
+use crate::btree::AllLeafSummaries;
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
-use crate::walker::neighbours::Neighbours;
+use crate::walker::neighbours::DatabaseRelations;
 
 /// A check that compares the pages of one relation's main fork with each other, or a table with its
 /// indexes. It runs after the pass over the pages, one relation a thread.
@@ -52,7 +52,7 @@ pub struct RelationCx<'a> {
     /// Its database's catalogs.
     pub catalog: &'a Catalog,
     /// The relations of its database that this run looks at.
-    pub neighbours: &'a Neighbours<'a>,
+    pub neighbours: &'a DatabaseRelations<'a>,
     /// Memory that may be used.
     pub budget: &'a Budget,
     /// Where what does not fit in memory is sorted.
@@ -103,7 +103,7 @@ impl<'a> RelationCx<'a> {
     }
 
     /// What the pass over the pages kept of the relation's leaves.
-    pub(crate) fn faces(&self) -> Option<&'a AllFaces> {
+    pub(crate) fn faces(&self) -> Option<&'a AllLeafSummaries> {
         self.neighbours.faces_of(self.fork)
     }
 
@@ -132,7 +132,7 @@ impl<'a> RelationCx<'a> {
         let replay = fork.cluster.and_then(Cluster::replay);
         let file = fork.file_number();
         replay.is_some_and(|replay| {
-            !replay.creates(file) && replay.fate(file, fork.fork(), block) == Fate::Kept
+            !replay.creates(file) && replay.fate(file, fork.fork(), block) == ReplayEffect::Kept
         })
     }
 
@@ -148,7 +148,7 @@ impl<'a> RelationCx<'a> {
             let file = table.file_number();
             replay.is_some_and(|replay| {
                 let fate = replay.fate(file, table.fork(), block);
-                !replay.creates(file) && matches!(fate, Fate::Read | Fate::Unknown)
+                !replay.creates(file) && matches!(fate, ReplayEffect::Read | ReplayEffect::Unknown)
             })
         };
         self.is_lasting(table, block) || (self.believes == Believes::AllPages && is_read())

@@ -1,7 +1,7 @@
 //! Puts one page before one check, for the tests that stand beside each check.
 
 use pgclinic_cluster::{
-    Build, ForkContext, ForkFiles, Home, Persistence, RelKind, Relation, Segment,
+    Build, ForkContext, ForkFiles, DatabaseDirectory, Persistence, RelKind, Relation, Segment,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
@@ -129,7 +129,7 @@ impl Trial {
 
 fn files() -> ForkFiles {
     ForkFiles {
-        home: Home {
+        home: DatabaseDirectory {
             tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
             database: 5,
             folder: "base/5".into(),

@@ -8,7 +8,7 @@ use pgclinic_cluster::LIVE_LIMITS;
 use pgclinic_check::{AskedPage, LiveServer, ServerSays};
 
 use crate::asked_server::AskedServer;
-use crate::world::{World, sleep_unless};
+use crate::world::{Env, sleep_unless};
 
 /// How a run treats the server that runs on the same files.
 pub(crate) struct BesideAServer {
@@ -48,7 +48,7 @@ const NICENESS: i32 = 10;
 ///
 /// What is only nice goes on until its slice ends while a process of the server that has just got its answer waits, and a server waits
 /// for many answers a second. What is idle (`SCHED_IDLE`) stops at once.
-pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut World<'_>) {
+pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut Env<'_>) {
     if !is_wanted || !world.has_own_process {
         return;
     }

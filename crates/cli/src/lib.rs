@@ -24,7 +24,7 @@ mod unseen_server;
 mod world;
 
 pub use exit::{Exit, Failure};
-pub use world::{Terminal, World};
+pub use world::{Terminal, Env};
 
 use clap::Command as ClapCommand;
 
@@ -47,7 +47,7 @@ pub fn command_line() -> ClapCommand {
 }
 
 /// Runs one command line. Everything that a program may see or say comes in through `world`.
-pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut World<'_>) -> Exit {
+pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut Env<'_>) -> Exit {
     let matches = match command_line().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return world.usage(&error),

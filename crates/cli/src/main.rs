@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgclinic_cli::{Terminal, World, run};
+use pgclinic_cli::{Terminal, Env, run};
 use pgclinic_servers::Passwords;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         width: columns(),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
     };
-    let mut world = World {
+    let mut world = Env {
         stdout: &mut stdout(),
         stderr: &mut stderr(),
         terminal,

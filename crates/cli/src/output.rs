@@ -11,7 +11,7 @@ use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 
 use crate::destination::{self, folder_of, is_special, not_written};
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 /// What a document in a file is called.
 pub(crate) const REPORT: &str = "report";
@@ -113,7 +113,7 @@ impl OutputArgs {
 
     /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever waits for a report that cannot be
     /// written learns so from the code, whatever stands in it.
-    pub(crate) fn give(&self, document: &Document, verdict: Exit, world: &mut World<'_>) -> Exit {
+    pub(crate) fn give(&self, document: &Document, verdict: Exit, world: &mut Env<'_>) -> Exit {
         match self.write(document, world) {
             Ok(()) => verdict,
             Err(failure) => world.report_failed(&failure),
@@ -121,7 +121,7 @@ impl OutputArgs {
     }
 
     /// Writes the document where it was asked for.
-    pub(crate) fn write(&self, document: &Document, world: &mut World<'_>) -> Result<(), Failure> {
+    pub(crate) fn write(&self, document: &Document, world: &mut Env<'_>) -> Result<(), Failure> {
         let form = self.form_of(document.schema())?;
         let to_terminal = self.output.is_none() && world.terminal.stdout;
         let color = match self.color {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgclinic_check::check::ForkCx;
-use pgclinic_cluster::{Build, Cluster, ForkContext, ForkFiles, Home, OpenError, OpenOptions, RelationFileName, Segment, Trouble};
+use pgclinic_cluster::{Build, Cluster, ForkContext, ForkFiles, DatabaseDirectory, OpenError, OpenOptions, RelationFileName, Segment, ReadGap};
 use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
@@ -21,27 +21,27 @@ use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
 use crate::in_flight::is_url;
 use crate::server_files;
-use crate::unseen_server::UnseenServer;
-use crate::world::{World, sleep_unless};
+use crate::unseen_server::UndetectedServer;
+use crate::world::{Env, sleep_unless};
 
 /// What was named.
-pub(crate) enum Opened {
+pub(crate) enum OpenTarget {
     /// A data directory.
     Cluster(Box<Cluster>),
     /// One relation file.
     File(BareFile),
     /// A backup in archives that were cut before anything told its version.
-    Remains(Remains),
+    TruncatedArchive(TruncatedArchive),
 }
 
 /// What is left of a backup in archives.
-pub(crate) struct Remains {
+pub(crate) struct TruncatedArchive {
     pub(crate) source: Arc<dyn Source>,
-    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) troubles: Vec<ReadGap>,
     path: PathBuf,
 }
 
-impl Remains {
+impl TruncatedArchive {
     /// For who can do nothing with it.
     pub(crate) fn failure(&self) -> Failure {
         let why = self.troubles.first();
@@ -84,12 +84,12 @@ impl Clock for RealClock {
 }
 
 /// Sleeps no longer once somebody wants the run to end: what is begun then goes on at full speed up to the next place where it can stop.
-struct Hurrying {
+struct InterruptibleClock {
     clock: RealClock,
     interrupted: Arc<AtomicBool>,
 }
 
-impl Clock for Hurrying {
+impl Clock for InterruptibleClock {
     fn now(&self) -> Duration {
         self.clock.now()
     }
@@ -119,13 +119,13 @@ pub(crate) struct Opening<'a> {
     /// Incremental backups that build on what is opened.
     incremental: &'a [PathBuf],
     /// What is known of a server that `postmaster.pid` does not show.
-    unseen: Option<UnseenServer>,
+    unseen: Option<UndetectedServer>,
     /// The server that the target names, where it is a URL.
     named: Option<&'a Named>,
 }
 
 impl<'a> Opening<'a> {
-    pub(crate) fn new(world: &'a World<'_>, load: Option<&'a LoadArgs>) -> Self {
+    pub(crate) fn new(world: &'a Env<'_>, load: Option<&'a LoadArgs>) -> Self {
         Opening {
             load,
             temp_folder: &world.temp_folder,
@@ -162,7 +162,7 @@ impl<'a> Opening<'a> {
     }
 
     /// The same with what is known of a server that cannot be seen from here.
-    pub(crate) fn with_unseen(self, unseen: Option<UnseenServer>) -> Self {
+    pub(crate) fn with_unseen(self, unseen: Option<UndetectedServer>) -> Self {
         Opening { unseen, ..self }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Opening<'a> {
     /// Somebody says that a server is at work, of what can have none.
     fn refuse_server_of(&self, what: &str) -> Result<(), Failure> {
         match self.unseen {
-            Some(UnseenServer::Told) => Err(Failure::new(format!(
+            Some(UndetectedServer::Told) => Err(Failure::new(format!(
                 "--running is for a data directory on which a server is at work, and not for {what}"
             ))),
             _ => Ok(()),
@@ -190,9 +190,9 @@ impl<'a> Opening<'a> {
 }
 
 /// Opens a target for reading. A running cluster is refused, unless the opening allows it.
-pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure> {
+pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<OpenTarget, Failure> {
     if !opening.incremental.is_empty() || opening.named.is_some() {
-        return open_cluster(path, opening).map(|cluster| Opened::Cluster(Box::new(cluster)));
+        return open_cluster(path, opening).map(|cluster| OpenTarget::Cluster(Box::new(cluster)));
     }
     let metadata = path
         .metadata()
@@ -202,7 +202,7 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure>
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
     if metadata.is_file() && !tar::is_archive(&path) {
         opening.refuse_server_of("one relation file")?;
-        return open_file(&path, opening).map(Opened::File);
+        return open_file(&path, opening).map(OpenTarget::File);
     }
     if !metadata.is_dir() && !metadata.is_file() {
         return Err(Failure::new(format!(
@@ -213,11 +213,11 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<Opened, Failure>
     if let Some(archive) = archive_of(&path) {
         opening.refuse_server_of("archives")?;
         return Ok(match open_archives(&archive, opening)? {
-            Ok(cluster) => Opened::Cluster(Box::new(cluster)),
-            Err(remains) => Opened::Remains(remains),
+            Ok(cluster) => OpenTarget::Cluster(Box::new(cluster)),
+            Err(remains) => OpenTarget::TruncatedArchive(remains),
         });
     }
-    open_cluster(&path, opening).map(|cluster| Opened::Cluster(Box::new(cluster)))
+    open_cluster(&path, opening).map(|cluster| OpenTarget::Cluster(Box::new(cluster)))
 }
 
 /// The archives that a path stands for: itself, or `base.tar` in a folder that is no data directory.
@@ -233,7 +233,7 @@ pub(crate) fn archive_of(path: &Path) -> Option<PathBuf> {
 struct Archives {
     source: Arc<dyn Source>,
     /// What is wrong with them.
-    troubles: Vec<Trouble>,
+    troubles: Vec<ReadGap>,
     /// Files may be missing.
     is_cut: bool,
 }
@@ -260,7 +260,7 @@ fn archives(path: &Path, opening: Opening<'_>) -> Result<Archives, Failure> {
 }
 
 /// Opens a backup in archives; of one that was cut what is left, where that does not tell its version.
-fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, Remains>, Failure> {
+fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, TruncatedArchive>, Failure> {
     let Archives {
         source,
         troubles,
@@ -273,7 +273,7 @@ fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, Re
     });
     match opened {
         Ok(cluster) => Ok(Ok(cluster)),
-        Err(OpenError::UnknownMajor) => Ok(Err(Remains {
+        Err(OpenError::UnknownMajor) => Ok(Err(TruncatedArchive {
             source,
             troubles,
             path: path.to_owned(),
@@ -286,8 +286,8 @@ fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, Re
     }
 }
 
-fn of_archives(why: String) -> Trouble {
-    Trouble {
+fn of_archives(why: String) -> ReadGap {
+    ReadGap {
         what: "the archives whole".into(),
         why,
     }
@@ -319,7 +319,7 @@ fn open_chain(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure> {
 }
 
 /// The server that is named, where the target is a URL.
-pub(crate) fn named_server(target: &Path, world: &mut World<'_>) -> Result<Option<Named>, Failure> {
+pub(crate) fn named_server(target: &Path, world: &mut Env<'_>) -> Result<Option<Named>, Failure> {
     let url = target.to_str().filter(|text| is_url(text));
     url.map(|url| world.server(url)).transpose()
 }
@@ -389,10 +389,10 @@ impl Opening<'_> {
     /// A server is at work on the data directory: one that is seen, or one that is known of otherwise.
     fn is_at_work(&self, seen: Option<u32>, path: &Path) -> Result<bool, Failure> {
         match (seen, self.unseen) {
-            (Some(_), _) | (None, Some(UnseenServer::Told)) => Ok(true),
+            (Some(_), _) | (None, Some(UndetectedServer::Told)) => Ok(true),
             (None, None) => Ok(false),
             // It wrote to the files, and may have been shut down since.
-            (None, Some(UnseenServer::ControlFile | UnseenServer::Wal)) => {
+            (None, Some(UndetectedServer::ControlFile | UndetectedServer::Wal)) => {
                 let now = Cluster::open(Arc::new(DataDirectory::open(path)?))?;
                 let control = now.control.trusted();
                 let is_stopped = |control: &ControlFile| {
@@ -404,7 +404,7 @@ impl Opening<'_> {
     }
 
     /// What a report says of a server that works on the opened files and cannot be seen from here.
-    pub(crate) fn unseen_beside(&self, cluster: &Cluster, path: &Path) -> Option<UnseenServer> {
+    pub(crate) fn unseen_beside(&self, cluster: &Cluster, path: &Path) -> Option<UndetectedServer> {
         let is_seen = || running_server(path).is_some();
         self.unseen.filter(|_| cluster.is_running() && !is_seen())
     }
@@ -439,7 +439,7 @@ fn pace(load: Option<&LoadArgs>, interrupted: &Arc<AtomicBool>) -> Option<Pace> 
 }
 
 fn hurrying(interrupted: &Arc<AtomicBool>) -> Arc<dyn Clock> {
-    Arc::new(Hurrying {
+    Arc::new(InterruptibleClock {
         clock: RealClock::starting(Instant::now()),
         interrupted: Arc::clone(interrupted),
     })
@@ -484,7 +484,7 @@ fn open_file(path: &Path, opening: Opening<'_>) -> Result<BareFile, Failure> {
     let name = single.name().to_owned();
     let source = limited(Arc::new(single), opening.load, opening.interrupted);
     let named = RelationFileName::parse(&name);
-    let home = Home {
+    let home = DatabaseDirectory {
         tablespace: 0,
         database: 0,
         folder: String::new(),

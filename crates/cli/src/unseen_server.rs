@@ -5,14 +5,14 @@ use pgclinic_cluster::Cluster;
 use pgclinic_model::document::NotChecked;
 
 use crate::exit::Failure;
-use crate::world::World;
+use crate::world::Env;
 
 /// How often files on which a server turns out to be at work are opened.
 const OPENED_MAX: usize = 3;
 
 /// How it is known that one is at work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum UnseenServer {
+pub(crate) enum UndetectedServer {
     /// The person said so.
     Told,
     /// The control file was written while the files were read.
@@ -21,21 +21,21 @@ pub(crate) enum UnseenServer {
     Wal,
 }
 
-impl UnseenServer {
+impl UndetectedServer {
     /// What `--running` says.
     pub(crate) fn told(is_running: bool) -> Option<Self> {
-        is_running.then_some(UnseenServer::Told)
+        is_running.then_some(UndetectedServer::Told)
     }
 
     fn why(self) -> &'static str {
         match self {
-            UnseenServer::Told => {
+            UndetectedServer::Told => {
                 "no process of it can be seen from here, and --running says that one is at work"
             }
-            UnseenServer::ControlFile => {
+            UndetectedServer::ControlFile => {
                 "no process of it can be seen from here, but the control file moved while the files were read, as only a server at work moves it: it may be in a container, or on another host that shares the disk"
             }
-            UnseenServer::Wal => {
+            UndetectedServer::Wal => {
                 "no process of it can be seen from here, but the write-ahead log grew while the files were read, as only a server at work makes it grow: it may be in a container, or on another host that shares the disk"
             }
         }
@@ -79,14 +79,14 @@ impl Watch {
     }
 
     /// What a server has written since, if one has.
-    pub(crate) fn seen(&self, cluster: &Cluster) -> Option<UnseenServer> {
+    pub(crate) fn seen(&self, cluster: &Cluster) -> Option<UndetectedServer> {
         if cluster.is_running() {
             return None;
         }
         if cluster.control_has_moved() {
-            return Some(UnseenServer::ControlFile);
+            return Some(UndetectedServer::ControlFile);
         }
-        (self.knows_wal && cluster.wal_has_grown()).then_some(UnseenServer::Wal)
+        (self.knows_wal && cluster.wal_has_grown()).then_some(UndetectedServer::Wal)
     }
 }
 
@@ -94,8 +94,8 @@ impl Watch {
 /// what is known so far, and answers with what it found and with what it knows now, where that is news.
 pub(crate) fn look<T, Known: Copy>(
     first: Known,
-    world: &mut World<'_>,
-    mut look: impl FnMut(Known, &mut World<'_>) -> Result<(T, Option<Known>), Failure>,
+    world: &mut Env<'_>,
+    mut look: impl FnMut(Known, &mut Env<'_>) -> Result<(T, Option<Known>), Failure>,
 ) -> Result<T, Failure> {
     let mut known = first;
     for _ in 1..OPENED_MAX {

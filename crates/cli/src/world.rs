@@ -24,7 +24,7 @@ pub struct Terminal {
 }
 
 /// The outside.
-pub struct World<'a> {
+pub struct Env<'a> {
     /// Data.
     pub stdout: &'a mut dyn Write,
     /// Everything else.
@@ -41,7 +41,7 @@ pub struct World<'a> {
     pub has_own_process: bool,
 }
 
-impl World<'_> {
+impl Env<'_> {
     /// Somebody wants it to stop.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
@@ -103,7 +103,7 @@ impl World<'_> {
     }
 }
 
-impl World<'_> {
+impl Env<'_> {
     /// Says that the report of a run could not be written.
     pub(crate) fn report_failed(&mut self, failure: &Failure) -> Exit {
         self.failed(failure);

@@ -18,8 +18,8 @@ use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
-use crate::error::Trouble;
-use crate::files::{ForkFiles, Home};
+use crate::error::ReadGap;
+use crate::files::{ForkFiles, DatabaseDirectory};
 use crate::heap_scan::{HeapScan, RawRow};
 use crate::index::{Index, OpClass};
 use crate::index_rows::equal_image_of_row;
@@ -29,7 +29,7 @@ use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 const BTREE: Oid = 403;
 /// `SelfItemPointerAttributeNumber`: every table has it.
@@ -65,7 +65,7 @@ pub struct Catalog {
     /// Relations by OID.
     pub relations: BTreeMap<Oid, Relation>,
     /// What could not be read.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<ReadGap>,
     /// Some access method of the database makes encrypted relations.
     pub encrypts: bool,
     /// Relations whose rows in `pg_class` are lost, as other witnesses name them. Those with an OID stand among the relations too,
@@ -130,7 +130,7 @@ impl Catalog {
     /// nobody's.
     pub fn names_are_complete(&self) -> bool {
         // A page whose rows are read and met by the indexes names them, though its checksum is wrong.
-        let of_names = |trouble: &Trouble| {
+        let of_names = |trouble: &ReadGap| {
             trouble.what.starts_with("catalog pg_class ") && !trouble.why.starts_with(DENIED)
         };
         !self.is_blind() && !self.troubles.iter().any(of_names)
@@ -162,7 +162,7 @@ impl Catalog {
         let Some(home) = readable_home(cluster, database) else {
             let why = why_without_home(cluster, database);
             let what = format!("catalogs of database {database}");
-            catalog.troubles.push(Trouble::new(what, why));
+            catalog.troubles.push(ReadGap::new(what, why));
             return catalog;
         };
         let mut reader = Reader {
@@ -193,7 +193,7 @@ impl Catalog {
 }
 
 /// Shared relations are described in every database: the first one whose catalogs are there.
-fn readable_home(cluster: &Cluster, database: Oid) -> Option<Home> {
+fn readable_home(cluster: &Cluster, database: Oid) -> Option<DatabaseDirectory> {
     if database != 0 {
         return cluster.catalog_home(database).cloned();
     }
@@ -225,8 +225,8 @@ fn why_without_home(cluster: &Cluster, database: Oid) -> String {
 }
 
 /// The folder of the shared relations.
-fn global() -> Home {
-    Home {
+fn global() -> DatabaseDirectory {
+    DatabaseDirectory {
         tablespace: GLOBAL_TABLESPACE,
         database: 0,
         folder: "global".into(),
@@ -235,9 +235,9 @@ fn global() -> Home {
 
 pub(crate) struct Reader<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) home: &'a Home,
-    pub(crate) words: Words,
-    troubles: Vec<Trouble>,
+    pub(crate) home: &'a DatabaseDirectory,
+    pub(crate) words: CatalogEncoding,
+    troubles: Vec<ReadGap>,
     /// Names of schemas, by their OIDs as text.
     pub(crate) schemas: HashMap<String, String>,
     /// Rows that were taken as live because nobody knows what became of their transactions.
@@ -401,7 +401,7 @@ impl Reader<'_> {
 
     pub(crate) fn trouble(&mut self, name: &str, why: String) {
         let database = self.home.database;
-        self.troubles.push(Trouble::new(
+        self.troubles.push(ReadGap::new(
             format!("catalog {name} of database {database}"),
             why,
         ));

@@ -15,13 +15,13 @@ use crate::collation::MachineCollations;
 use crate::collator::Collator;
 use crate::control_state::{ControlState, read_control};
 use crate::database::{Database, LostDatabase};
-use crate::error::Trouble;
-use crate::files::{ForkFiles, Home, list_folder};
+use crate::error::ReadGap;
+use crate::files::{ForkFiles, DatabaseDirectory, list_folder};
 use crate::multixact::MultiXacts;
 use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
 use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
@@ -45,9 +45,9 @@ pub struct Cluster {
     /// runs.
     pub lost_databases: Vec<LostDatabase>,
     /// Folders with relation files.
-    pub homes: Vec<Home>,
+    pub homes: Vec<DatabaseDirectory>,
     /// What could not be read while opening.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<ReadGap>,
     /// What the libraries of this machine say, for who knows it to fill in.
     pub machine: MachineCollations,
     /// Who can order text under the collations of this machine's libraries, for who has one.
@@ -329,9 +329,9 @@ impl Cluster {
     }
 
     /// The forks in one folder.
-    pub fn files(&self, home: &Home) -> Result<Vec<ForkFiles>, Trouble> {
+    pub fn files(&self, home: &DatabaseDirectory) -> Result<Vec<ForkFiles>, ReadGap> {
         list_folder(self.source.as_ref(), home, self.build.segment_bytes)
-            .map_err(|error| Trouble::new(&home.folder, error))
+            .map_err(|error| ReadGap::new(&home.folder, error))
     }
 
     /// What `postgresql.auto.conf` or `postgresql.conf` says of a setting, in lower case.
@@ -340,15 +340,15 @@ impl Cluster {
     }
 
     /// How the words in the catalogs of a database are read.
-    pub fn words(&self, database: Oid) -> Words {
+    pub fn words(&self, database: Oid) -> CatalogEncoding {
         let known = self.databases.get(&database);
-        Words::of(known.and_then(|database| database.encoding))
+        CatalogEncoding::of(known.and_then(|database| database.encoding))
     }
 
     /// The folder of a database's own catalogs.
-    pub(crate) fn catalog_home(&self, database: Oid) -> Option<&Home> {
+    pub(crate) fn catalog_home(&self, database: Oid) -> Option<&DatabaseDirectory> {
         let mut own = self.homes.iter().filter(|home| home.database == database);
-        let may_have_a_map = |home: &&Home| {
+        let may_have_a_map = |home: &&DatabaseDirectory| {
             let path = format!("{}/pg_filenode.map", home.folder);
             !Presence::of_file(self.source.as_ref(), &path).is_missing()
         };
@@ -356,7 +356,7 @@ impl Cluster {
     }
 
     /// The relation map in a folder.
-    pub fn relation_map(&self, home: &Home) -> Result<RelationMap, String> {
+    pub fn relation_map(&self, home: &DatabaseDirectory) -> Result<RelationMap, String> {
         let path = format!("{}/pg_filenode.map", home.folder);
         let bytes =
             read_all(self.source.as_ref(), &path, 4096).map_err(|error| error.to_string())?;
@@ -364,25 +364,25 @@ impl Cluster {
     }
 
     /// The file of a mapped catalog: by the map, else by the number it was born with.
-    pub(crate) fn mapped_file(&self, home: &Home, catalog: Oid) -> Oid {
+    pub(crate) fn mapped_file(&self, home: &DatabaseDirectory, catalog: Oid) -> Oid {
         let map = self.relation_map(home).ok().filter(RelationMap::is_right);
         map.and_then(|map| map.filenode(catalog)).unwrap_or(catalog)
     }
 
     /// What was asked for so far, is there or may be there, and could not be reached, by path: every run tells it at its end.
-    pub fn unreadable(&self) -> Vec<Trouble> {
+    pub fn unreadable(&self) -> Vec<ReadGap> {
         // Settings may lie outside of the data directory, where a copy of it leads nowhere.
         let lies_elsewhere = |error: &SourceError| {
             error.kind == SourceErrorKind::Dangling && error.path.ends_with(".conf")
         };
         let failures = self.source.unreadable().into_iter();
         let failures = failures.filter(|error| !lies_elsewhere(error));
-        failures.map(|error| Trouble::from(&error)).collect()
+        failures.map(|error| ReadGap::from(&error)).collect()
     }
 
     /// The segments of one fork, asked one by one; empty when the file is not there. At one that is out of reach it ends too,
     /// and [`Cluster::unreadable`] has its name.
-    pub(crate) fn fork_files(&self, home: &Home, filenode: Oid, fork: Fork) -> ForkFiles {
+    pub(crate) fn fork_files(&self, home: &DatabaseDirectory, filenode: Oid, fork: Fork) -> ForkFiles {
         let mut files = ForkFiles {
             home: home.clone(),
             filenode,

@@ -3,7 +3,7 @@
 use pgclinic_format::types::Tid;
 use pgclinic_format::{MultiXactId, Oid, Xid};
 
-use crate::files::Home;
+use crate::files::DatabaseDirectory;
 
 /// A database.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub struct Database {
 
 impl Database {
     /// One of which only a folder is known.
-    pub(crate) fn unnamed(home: &Home) -> Self {
+    pub(crate) fn unnamed(home: &DatabaseDirectory) -> Self {
         Database {
             oid: home.database,
             name: None,

@@ -9,12 +9,12 @@ use crate::cluster::Cluster;
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
 use crate::database::Database;
-use crate::error::Trouble;
-use crate::files::Home;
+use crate::error::ReadGap;
+use crate::files::DatabaseDirectory;
 use crate::heap_scan::HeapScan;
 use crate::row_places::RowPlaces;
 use crate::witness::lost_databases;
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// Reads them, with what could not be read.
 pub(crate) fn read_databases(cluster: &mut Cluster) {
@@ -23,7 +23,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
         let unnamed = || Database::unnamed(home);
         databases.entry(home.database).or_insert_with(unnamed);
     }
-    let global = Home {
+    let global = DatabaseDirectory {
         tablespace: GLOBAL_TABLESPACE,
         database: 0,
         folder: "global".into(),
@@ -46,7 +46,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
         let encoding = row.u32(encoding).map(u32::cast_signed);
         let database = Database {
             oid,
-            name: Some(Words::of(encoding).shared().readable(name)),
+            name: Some(CatalogEncoding::of(encoding).shared().readable(name)),
             encoding,
             tablespace: row.u32(tablespace).unwrap_or(DEFAULT_TABLESPACE),
             invalid: row.u32(limit) == Some((-2i32).cast_unsigned()),
@@ -61,7 +61,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
             rows.unreadable.len(),
             rows.broken_rows
         );
-        Trouble::new("names of databases", why)
+        ReadGap::new("names of databases", why)
     });
     let places = rows.places();
     cluster.troubles.extend(trouble);
@@ -72,7 +72,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
 /// Names those whose rows are lost.
 fn find_lost_databases(
     cluster: &mut Cluster,
-    global: &Home,
+    global: &DatabaseDirectory,
     places: Option<&RowPlaces>,
     databases: &mut BTreeMap<Oid, Database>,
 ) {
@@ -91,6 +91,6 @@ fn find_lost_databases(
         let name = lost.name.clone().unwrap_or_else(|| lost.oid.to_string());
         let why = "its row in pg_database is lost, and with it encoding, owner and settings";
         let what = format!("what pg_database says of database {name}");
-        cluster.troubles.push(Trouble::new(what, why));
+        cluster.troubles.push(ReadGap::new(what, why));
     }
 }

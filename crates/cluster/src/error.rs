@@ -79,26 +79,26 @@ impl From<SourceError> for OpenError {
 
 /// Something that could not be read or understood; the work went on without it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Trouble {
+pub struct ReadGap {
     /// What is missing, for the list of what was not checked.
     pub what: String,
     /// Why.
     pub why: String,
 }
 
-impl From<&SourceError> for Trouble {
+impl From<&SourceError> for ReadGap {
     fn from(error: &SourceError) -> Self {
         let what = match error.path.as_str() {
             "" => "the root directory",
             path => path,
         };
-        Trouble::new(what, error)
+        ReadGap::new(what, error)
     }
 }
 
-impl Trouble {
+impl ReadGap {
     pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
-        Trouble {
+        ReadGap {
             what: what.into(),
             why: why.to_string(),
         }

@@ -8,12 +8,12 @@ use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_source::{EntryKind, Presence, Source, SourceError};
 
 use crate::build::Build;
-use crate::error::Trouble;
+use crate::error::ReadGap;
 use crate::file_name::{RelationFileName, fork_path, segment_path};
 
 /// A folder that holds relation files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Home {
+pub struct DatabaseDirectory {
     /// OID of the tablespace: `pg_default`, `pg_global`, or a link in `pg_tblspc`.
     pub tablespace: Oid,
     /// OID of the database; 0 for shared relations.
@@ -35,7 +35,7 @@ pub struct Segment {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForkFiles {
     /// Where.
-    pub home: Home,
+    pub home: DatabaseDirectory,
     /// Number in the files' names.
     pub filenode: Oid,
     /// Fork.
@@ -113,7 +113,7 @@ struct Listed {
 /// the length of a full one: it is there, and who reads it learns why it cannot be.
 pub(crate) fn list_folder(
     source: &dyn Source,
-    home: &Home,
+    home: &DatabaseDirectory,
     segment_bytes: u64,
 ) -> Result<Vec<ForkFiles>, SourceError> {
     let mut forks: BTreeMap<(Oid, Fork, Option<String>), Listed> = BTreeMap::new();
@@ -155,15 +155,15 @@ pub(crate) fn list_folder(
 pub(crate) fn homes(
     source: &dyn Source,
     version_folder: &str,
-    troubles: &mut Vec<Trouble>,
-) -> Vec<Home> {
-    let mut homes = vec![Home {
+    troubles: &mut Vec<ReadGap>,
+) -> Vec<DatabaseDirectory> {
+    let mut homes = vec![DatabaseDirectory {
         tablespace: GLOBAL_TABLESPACE,
         database: 0,
         folder: "global".into(),
     }];
     for database in numbered_folders(source, "base", troubles) {
-        homes.push(Home {
+        homes.push(DatabaseDirectory {
             tablespace: DEFAULT_TABLESPACE,
             database,
             folder: format!("base/{database}"),
@@ -172,7 +172,7 @@ pub(crate) fn homes(
     for tablespace in numbered_folders(source, "pg_tblspc", troubles) {
         let root = format!("pg_tblspc/{tablespace}/{version_folder}");
         for database in numbered_folders(source, &root, troubles) {
-            homes.push(Home {
+            homes.push(DatabaseDirectory {
                 tablespace,
                 database,
                 folder: format!("{root}/{database}"),
@@ -190,11 +190,11 @@ fn why_no_directory(source: &dyn Source, path: &str) -> String {
     }
 }
 
-fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<Trouble>) -> Vec<Oid> {
+fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<ReadGap>) -> Vec<Oid> {
     let entries = match source.list(folder) {
         Ok(entries) => entries,
         Err(error) => {
-            troubles.push(Trouble::new(folder, error));
+            troubles.push(ReadGap::new(folder, error));
             return Vec::new();
         }
     };
@@ -208,7 +208,7 @@ fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<Troubl
             EntryKind::Other | EntryKind::File => {
                 let path = format!("{folder}/{number}");
                 let why = why_no_directory(source, &path);
-                troubles.push(Trouble::new(path, why));
+                troubles.push(ReadGap::new(path, why));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::row_places::RowPlaces;
 use crate::visibility::{RowState, Visibility};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
@@ -34,7 +34,7 @@ pub struct RawRow<'a> {
     /// What a new transaction makes of it.
     pub state: RowState,
     attributes: &'a [Attribute],
-    words: Words,
+    words: CatalogEncoding,
 }
 
 impl<'a> RawRow<'a> {
@@ -111,7 +111,7 @@ pub struct HeapScan<'a> {
     columns: &'a [ColumnLayout],
     visibility: Visibility<'a>,
     block_size: usize,
-    words: Words,
+    words: CatalogEncoding,
     /// Pages that could not be read or whose header makes no sense, by block.
     pub unreadable: Vec<BlockNo>,
     /// Rows whose attributes do not fit their tuple.
@@ -129,7 +129,7 @@ impl<'a> HeapScan<'a> {
             columns,
             visibility: Visibility::new(cluster),
             block_size: usize::try_from(cluster.build.block_size).unwrap_or(8192),
-            words: Words::default(),
+            words: CatalogEncoding::default(),
             unreadable: Vec::new(),
             broken_rows: 0,
             places: None,
@@ -152,7 +152,7 @@ impl<'a> HeapScan<'a> {
     }
 
     /// The same with words of this kind.
-    pub fn in_words(self, words: Words) -> Self {
+    pub fn in_words(self, words: CatalogEncoding) -> Self {
         HeapScan { words, ..self }
     }
 

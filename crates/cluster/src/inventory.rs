@@ -10,7 +10,7 @@ use pgclinic_source::Presence;
 use crate::cluster::Cluster;
 use crate::comparison::Comparison;
 use crate::context::DatabaseContext;
-use crate::files::{ForkFiles, Home};
+use crate::files::{ForkFiles, DatabaseDirectory};
 use crate::places::fork_place;
 use crate::relation::{Persistence, Relation};
 
@@ -21,7 +21,7 @@ pub fn is_remade(cluster: &Cluster, database: Oid) -> bool {
 }
 
 /// The folder with a database's catalogs, or `global` for 0.
-pub fn default_home(cluster: &Cluster, database: Oid) -> Option<&Home> {
+pub fn default_home(cluster: &Cluster, database: Oid) -> Option<&DatabaseDirectory> {
     let tablespace = cluster
         .databases
         .get(&database)
@@ -34,9 +34,9 @@ pub fn default_home(cluster: &Cluster, database: Oid) -> Option<&Home> {
 }
 
 /// The folder with the database's catalogs, or `global`, if anything of it is left.
-pub fn filled_home<'a>(cx: &DatabaseContext<'a>) -> Option<&'a Home> {
+pub fn filled_home<'a>(cx: &DatabaseContext<'a>) -> Option<&'a DatabaseDirectory> {
     let source = cx.cluster.source();
-    let holds = |home: &Home| {
+    let holds = |home: &DatabaseDirectory| {
         let small = ["PG_VERSION", "pg_filenode.map"];
         // A directory that cannot be reached may hold all of it.
         let may_be_there = |name: &str| {
@@ -100,7 +100,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// The folder that holds a relation's files, if it is there.
-    pub fn home(&self, relation: &Relation) -> Option<&'a Home> {
+    pub fn home(&self, relation: &Relation) -> Option<&'a DatabaseDirectory> {
         let database = self.cx.catalog.database;
         let mut homes = self.cx.cluster.homes.iter();
         homes.find(|home| home.tablespace == relation.tablespace && home.database == database)
@@ -114,12 +114,12 @@ impl<'a> Inventory<'a> {
     }
 
     /// Where a fork of a relation is or should be.
-    pub fn place(&self, relation: &Relation, home: &Home, fork: Fork) -> Place {
+    pub fn place(&self, relation: &Relation, home: &DatabaseDirectory, fork: Fork) -> Place {
         self.place_of(&self.files(relation, home, fork), 0)
     }
 
     /// The names of a fork's files, whether or not they are there.
-    pub fn files(&self, relation: &Relation, home: &Home, fork: Fork) -> ForkFiles {
+    pub fn files(&self, relation: &Relation, home: &DatabaseDirectory, fork: Fork) -> ForkFiles {
         ForkFiles {
             home: home.clone(),
             filenode: relation.filenode,

@@ -2,7 +2,7 @@
 //!
 //! [`Cluster::open`] takes [`OpenOptions`], or a source where nothing else is to be said, and reads version, control file and
 //! databases; [`Cluster::catalog`] reads one database's relations, columns and types; [`Cluster::files`] lists what lies on disk.
-//! What cannot be read becomes a [`Trouble`], and the rest is used. In what [`State`] the files are decides what of them may be
+//! What cannot be read becomes a [`ReadGap`], and the rest is used. In what [`State`] the files are decides what of them may be
 //! compared: [`Cluster::may_compare`].
 #![forbid(unsafe_code)]
 
@@ -75,9 +75,9 @@ pub use comparison::Comparison;
 pub use context::{DatabaseContext, ForkContext};
 pub use control_state::ControlState;
 pub use database::{Database, LostDatabase};
-pub use error::{OpenError, Trouble};
+pub use error::{OpenError, ReadGap};
 pub use file_name::{RelationFileName, fork_path};
-pub use files::{ForkFiles, Home, Segment, read_block};
+pub use files::{ForkFiles, DatabaseDirectory, Segment, read_block};
 pub use heap_scan::{HeapScan, RawRow};
 pub use index::{Index, OpClass};
 pub use live_limits::{LIVE_LIMITS, LiveLimits};
@@ -95,4 +95,4 @@ pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
 pub use witness::{LostColumn, LostRelation};
-pub use words::Words;
+pub use words::CatalogEncoding;

@@ -24,8 +24,8 @@ use crate::control_state::{
 };
 use crate::database::Database;
 use crate::databases::read_databases;
-use crate::error::{OpenError, Trouble};
-use crate::files::{Home, homes};
+use crate::error::{OpenError, ReadGap};
+use crate::files::{DatabaseDirectory, homes};
 use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::state::{State, StreamedFiles};
@@ -38,7 +38,7 @@ pub struct OpenOptions {
     files: Files,
     writer: Writer,
     /// A part of the files that cannot be had, in words.
-    missing: Vec<Trouble>,
+    missing: Vec<ReadGap>,
     end: End,
     streamed: Option<StreamedFiles>,
     backup_wal: BackupWal,
@@ -51,7 +51,7 @@ enum Files {
     /// Backups with their names, the full one first.
     OfChain(Vec<(String, Arc<dyn Source>)>),
     /// Relation files, without anything that makes them a cluster.
-    Alone(Arc<dyn Source>, &'static Layout, Build, Vec<Home>),
+    Alone(Arc<dyn Source>, &'static Layout, Build, Vec<DatabaseDirectory>),
 }
 
 /// Who writes to the files meanwhile.
@@ -116,7 +116,7 @@ impl OpenOptions {
     /// Relation files alone, of which no cluster is known: pages have this layout and size, and these are the directories of databases.
     /// Of transactions only what rows say themselves is known, unless `pg_xact` lies beside the files.
     #[must_use]
-    pub fn without_cluster(self, layout: &'static Layout, build: Build, homes: Vec<Home>) -> Self {
+    pub fn without_cluster(self, layout: &'static Layout, build: Build, homes: Vec<DatabaseDirectory>) -> Self {
         let files = match self.files {
             Files::OfCluster(source) | Files::Alone(source, ..) => {
                 Files::Alone(source, layout, build, homes)
@@ -148,7 +148,7 @@ impl OpenOptions {
 
     /// A part of the files cannot be had, for these reasons; without a reason, all are there.
     #[must_use]
-    pub fn missing(self, missing: Vec<Trouble>) -> Self {
+    pub fn missing(self, missing: Vec<ReadGap>) -> Self {
         OpenOptions { missing, ..self }
     }
 
@@ -252,7 +252,7 @@ fn open_alone(
     source: Arc<dyn Source>,
     layout: &'static Layout,
     build: Build,
-    homes: Vec<Home>,
+    homes: Vec<DatabaseDirectory>,
 ) -> Cluster {
     let control = ControlState::Unreadable("there are relation files only".into());
     let mut cluster = Cluster::unread(source, layout, control, build);

@@ -107,7 +107,7 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Home, Segment};
+    use crate::files::{DatabaseDirectory, Segment};
     use pgclinic_format::Fork;
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         };
         let segments = [(0, 3 << 20), (2, (1 << 20) + 8192 + 100)];
         let files = ForkFiles {
-            home: Home {
+            home: DatabaseDirectory {
                 tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
                 database: 5,
                 folder: "base/5".into(),

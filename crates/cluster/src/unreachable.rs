@@ -7,7 +7,7 @@ use pgclinic_source::{FAILURES_MAX, Presence};
 
 use crate::catalog::Catalog;
 use crate::cluster::Cluster;
-use crate::error::Trouble;
+use crate::error::ReadGap;
 use crate::files::ForkFiles;
 use crate::inventory::directory_of;
 use crate::relation::Persistence;
@@ -47,7 +47,7 @@ impl OutOfReach {
 pub fn tell_relations(
     cluster: &Cluster,
     catalog: &Catalog,
-    unlisted: &[Trouble],
+    unlisted: &[ReadGap],
     coverage: &mut Coverage,
 ) {
     let mut by_directory: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -70,14 +70,14 @@ pub fn tell_relations(
         let bytes = pages.saturating_mul(u64::from(cluster.build.block_size));
         coverage.bytes_seen = coverage.bytes_seen.saturating_add(bytes);
         coverage.bytes_unreadable = coverage.bytes_unreadable.saturating_add(bytes);
-        coverage.not_checked.push(entry(Trouble {
+        coverage.not_checked.push(entry(ReadGap {
             what: format!("{relations} relations in {directory}"),
             why,
         }));
     }
 }
 
-fn why_unlisted(cluster: &Cluster, unlisted: &[Trouble], directory: &str) -> Option<String> {
+fn why_unlisted(cluster: &Cluster, unlisted: &[ReadGap], directory: &str) -> Option<String> {
     let known = unlisted.iter().find(|trouble| trouble.what == directory);
     if let Some(trouble) = known {
         return Some(trouble.why.clone());
@@ -105,7 +105,7 @@ fn is_number(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn entry(trouble: Trouble) -> NotChecked {
+fn entry(trouble: ReadGap) -> NotChecked {
     NotChecked {
         what: trouble.what,
         why: trouble.why,

@@ -4,21 +4,21 @@ use crate::charset::Charset;
 
 /// How the words of a catalog are read.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
+pub struct CatalogEncoding {
     charset: Charset,
     is_shared: bool,
 }
 
-impl Default for Words {
+impl Default for CatalogEncoding {
     fn default() -> Self {
-        Words::of(None)
+        CatalogEncoding::of(None)
     }
 }
 
-impl Words {
+impl CatalogEncoding {
     /// Of a database of this encoding (`pg_database.encoding`); what is unknown is taken for UTF-8.
     pub fn of(encoding: Option<i32>) -> Self {
-        Words {
+        CatalogEncoding {
             charset: Charset::to_utf8(encoding),
             is_shared: false,
         }
@@ -27,7 +27,7 @@ impl Words {
     /// Of a catalog that all databases share, read from one of them: its words have the encodings of the databases in which they were
     /// given, so that what is UTF-8 is taken for that.
     pub fn shared(self) -> Self {
-        Words {
+        CatalogEncoding {
             is_shared: true,
             ..self
         }
@@ -44,7 +44,7 @@ impl Words {
     /// The text; where some bytes stand for nothing, what is UTF-8 with escapes for the others.
     pub fn readable(self, bytes: &[u8]) -> String {
         self.text(bytes)
-            .unwrap_or_else(|| Words::with_escapes(bytes))
+            .unwrap_or_else(|| CatalogEncoding::with_escapes(bytes))
     }
 
     /// What of the bytes is UTF-8, with escapes for the others.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn words_are_read_in_the_encoding_of_their_database() {
-        let read = |encoding, bytes: &[u8]| Words::of(Some(encoding)).readable(bytes);
+        let read = |encoding, bytes: &[u8]| CatalogEncoding::of(Some(encoding)).readable(bytes);
         assert_eq!(read(LATIN1, b"n\xE4ive"), "näive");
         assert_eq!(read(WIN1251, b"\xF6\xE2\xE5\xF2"), "цвет");
         // These two characters of LATIN1 look like one of UTF-8.
@@ -79,17 +79,17 @@ mod tests {
 
     #[test]
     fn what_stands_for_nothing_is_escaped_and_the_rest_kept() {
-        let read = |encoding, bytes: &[u8]| Words::of(Some(encoding)).readable(bytes);
+        let read = |encoding, bytes: &[u8]| CatalogEncoding::of(Some(encoding)).readable(bytes);
         assert_eq!(read(SQL_ASCII, "grün".as_bytes()), "grün");
         let mixed = b"\"gr\xC3\xBCn\"\nn\xE4ive";
         assert_eq!(read(SQL_ASCII, mixed), "\"grün\"\nn\\xe4ive");
         assert_eq!(read(UTF8, mixed), "\"grün\"\nn\\xe4ive");
-        assert_eq!(Words::of(Some(SQL_ASCII)).text(mixed), None);
+        assert_eq!(CatalogEncoding::of(Some(SQL_ASCII)).text(mixed), None);
     }
 
     #[test]
     fn shared_words_come_from_any_database() {
-        let shared = Words::of(Some(LATIN1)).shared();
+        let shared = CatalogEncoding::of(Some(LATIN1)).shared();
         assert_eq!(shared.readable("näive".as_bytes()), "näive");
         assert_eq!(shared.readable(b"n\xE4ive"), "näive");
     }

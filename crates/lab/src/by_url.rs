@@ -81,7 +81,7 @@ struct Setting {
 
 /// The open server, for as long as the laboratory runs.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct ExternalServer {
     target: Target,
     /// Holds the lock.
     keeper: Session,
@@ -98,7 +98,7 @@ fn failed(what: &'static str) -> impl FnOnce(SqlError) -> Error {
     Error::sql(what)
 }
 
-impl Given {
+impl ExternalServer {
     /// Connects, takes the lock, and drops what killed laboratories left in this database.
     pub(crate) fn open(target: &Target) -> Result<Self> {
         let mut keeper = connect(target, &target.database, &[])?;
@@ -289,7 +289,7 @@ impl Given {
     }
 }
 
-impl Drop for Given {
+impl Drop for ExternalServer {
     /// What cannot be dropped now is dropped at the next start.
     fn drop(&mut self) {
         let _ = self.drop_ours();

@@ -62,4 +62,4 @@ pub use runner::{
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
 pub use user_experiment::{OwnExperiment, TEMPLATE};
-pub use yours::Yours;
+pub use yours::UserInput;

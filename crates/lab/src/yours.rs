@@ -9,7 +9,7 @@ use crate::learned::TableShape;
 
 /// What is taken from outside.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Yours {
+pub struct UserInput {
     /// The shape of a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<TableShape>,
@@ -21,7 +21,7 @@ pub struct Yours {
     pub traffic: Vec<(String, u64)>,
 }
 
-impl Yours {
+impl UserInput {
     /// Nothing was brought.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -10,7 +10,7 @@ use super::page_rows::PageRow;
 
 /// What a btree's leaf says to a walk along the leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Face {
+pub(super) struct PlaceSummary {
     pub(super) next: BlockNo,
     pub(super) is_first: bool,
     pub(super) rows: u32,
@@ -55,7 +55,7 @@ impl PagePlaces<'_> {
 #[derive(Default)]
 pub(super) struct Places {
     roots: BTreeMap<BlockNo, Roots>,
-    pub(super) faces: BTreeMap<BlockNo, Face>,
+    pub(super) faces: BTreeMap<BlockNo, PlaceSummary>,
 }
 
 impl Places {
@@ -72,7 +72,7 @@ impl Places {
 
     /// Adds a leaf of a btree.
     pub(super) fn add_leaf(&mut self, block: BlockNo, look: &LeafLook<'_>) {
-        let face = Face {
+        let face = PlaceSummary {
             next: look.tree.next,
             is_first: look.tree.prev == 0,
             rows: u32::try_from(look.rows).unwrap_or(u32::MAX),

@@ -6,7 +6,7 @@ use pgclinic_spill::{Limit, MemoryPlan, Part};
 use pgclinic_cluster::inventory::Inventory;
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::{
-    Cluster, DatabaseContext, ForkContext, ForkFiles, Trouble, selected, target_of, unknown_storage,
+    Cluster, DatabaseContext, ForkContext, ForkFiles, ReadGap, selected, target_of, unknown_storage,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
@@ -186,7 +186,7 @@ fn tell_missing(view: &DatabaseContext<'_>, options: &MeasureOptions, coverage: 
 }
 
 /// The forks in the folders of a database, and what cannot be listed.
-pub(super) fn forks_of(cluster: &Cluster, database: Oid) -> (Vec<ForkFiles>, Vec<Trouble>) {
+pub(super) fn forks_of(cluster: &Cluster, database: Oid) -> (Vec<ForkFiles>, Vec<ReadGap>) {
     let (mut forks, mut troubles) = (Vec::new(), Vec::new());
     let homes = cluster.homes.iter();
     for home in homes.filter(|home| home.database == database) {

@@ -11,7 +11,7 @@ use std::mem::take;
 use pgclinic_spill::Part;
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
-    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, Trouble,
+    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, ReadGap,
     selected,
 };
 use pgclinic_format::Oid;
@@ -297,7 +297,7 @@ fn tell_dropped(wanted: &Wanted, catalog: &Catalog, document: &mut MeasureDocume
 }
 
 /// Once, however many rounds come to the database after its catalogs are taken as they are.
-fn tell_trouble(trouble: &Trouble, document: &mut MeasureDocument) {
+fn tell_trouble(trouble: &ReadGap, document: &mut MeasureDocument) {
     let mut told = document.coverage.not_checked.iter();
     if !told.any(|gap| gap.what == trouble.what && gap.why == trouble.why) {
         let (what, why) = (trouble.what.clone(), trouble.why.clone());

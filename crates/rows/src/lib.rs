@@ -24,8 +24,8 @@ pub use salvage::{
     BareTable, Destination, Durability, Encoding, Rows, SalvageError, SalvageOptions, Stream,
     end_of_load, end_of_work, guess_cluster, guess_columns, salvage, salvage_file,
 };
-pub use shape::{Column, ColumnChoice, Holding, MainForks, Missing, Origin, SystemColumn, Table};
+pub use shape::{Column, ColumnChoice, ColumnEncoding, MainForks, Missing, Origin, SystemColumn, Table};
 pub use text_settings::{TextSettings, TextStyle};
 pub use texts::Texts;
-pub use values::{Cells, Fault, FaultKind, Partial, Row};
+pub use values::{RowValues, Fault, FaultKind, Partial, Row};
 pub use visible::Verdict;

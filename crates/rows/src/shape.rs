@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Generated, Home, RelKind, Relation, Trouble};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Generated, DatabaseDirectory, RelKind, Relation, ReadGap};
 use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
@@ -49,14 +49,14 @@ pub struct Column {
     /// What the type is bound to, as `atttypmod`; -1 for nothing.
     pub typmod: i32,
     /// What a file of columns holds of it.
-    pub holding: Holding,
+    pub holding: ColumnEncoding,
     /// What rows have that were written before the column was added.
     pub missing: Missing,
 }
 
 /// As what the values of a column stand in a file of columns: one kind for all of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub enum Holding {
+pub enum ColumnEncoding {
     /// The kind nearest to their type.
     #[default]
     Nearest,
@@ -222,7 +222,7 @@ impl Table {
                     ty,
                     bytes_of,
                     typmod: -1,
-                    holding: Holding::Nearest,
+                    holding: ColumnEncoding::Nearest,
                     missing: Missing::Null,
                 });
             }
@@ -282,7 +282,7 @@ impl Table {
             ty,
             bytes_of,
             typmod: column.typmod,
-            holding: Holding::Nearest,
+            holding: ColumnEncoding::Nearest,
             missing,
         });
     }
@@ -301,12 +301,12 @@ pub(crate) fn database_name(catalog: &Catalog) -> String {
 
 /// The main forks of a database, as they lie on disk: also those with a segment missing in the middle.
 pub struct MainForks {
-    homes: Vec<Home>,
+    homes: Vec<DatabaseDirectory>,
     /// The folder of this major in a tablespace.
     version_folder: String,
     forks: HashMap<(Oid, Oid), ForkFiles>,
     /// Folders that cannot be listed.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<ReadGap>,
 }
 
 impl MainForks {
@@ -378,9 +378,9 @@ impl MainForks {
         ))
     }
 
-    fn home(&self, catalog: &Catalog, tablespace: Oid) -> Home {
+    fn home(&self, catalog: &Catalog, tablespace: Oid) -> DatabaseDirectory {
         let known = self.homes.iter().find(|home| home.tablespace == tablespace);
-        known.cloned().unwrap_or_else(|| Home {
+        known.cloned().unwrap_or_else(|| DatabaseDirectory {
             tablespace,
             database: catalog.database,
             folder: match tablespace {
@@ -401,7 +401,7 @@ fn system_columns() -> [Column; 4] {
         ty: Arc::new(pgclinic_format::datum::builtin(oid).expect("a type of every server")),
         bytes_of: None,
         typmod: -1,
-        holding: Holding::Nearest,
+        holding: ColumnEncoding::Nearest,
         missing: Missing::Null,
     };
     [

@@ -9,7 +9,7 @@ use pgclinic_format::datum::{BinaryWriter, ColumnPrinter, Limits, Printed, Style
 
 use crate::shape::Column;
 use crate::values::{Fault, FaultKind};
-use packing::Packing;
+use packing::ArrowEncoder;
 pub(crate) use packing::{Refusal, below_domains, fields_of};
 
 /// Prints the values of one table, for one thread.
@@ -20,7 +20,7 @@ pub struct Texts {
     charset: Charset,
     recoded: Vec<u8>,
     faults: Vec<Fault>,
-    packings: Arc<[Packing]>,
+    packings: Arc<[ArrowEncoder]>,
     sent: Vec<u8>,
     refusals: Vec<Refusal>,
 }
@@ -43,7 +43,7 @@ impl Texts {
             faults: Vec::new(),
             packings: columns
                 .iter()
-                .map(|column| Packing::of(column, charset))
+                .map(|column| ArrowEncoder::of(column, charset))
                 .collect(),
             sent: Vec::new(),
             refusals: Vec::new(),

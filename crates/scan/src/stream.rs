@@ -3,7 +3,7 @@
 
 use pgclinic_format::BlockNo;
 use pgclinic_model::Progress;
-use pgclinic_source::tar::{Archives, Passing, TarStream};
+use pgclinic_source::tar::{Archives, StreamEntry, TarStream};
 use pgclinic_source::{EntryKind, Result, SourceError};
 
 use crate::aligned::AlignedBuffer;
@@ -25,13 +25,13 @@ pub trait StreamConsumer {
     fn directory(&mut self, path: &str);
 
     /// Before the bytes of a file: what is at hand of it, and which pages it has, if it has any.
-    fn begin_file(&mut self, file: &Passing) -> (Self::File, Option<StreamPages>);
+    fn begin_file(&mut self, file: &StreamEntry) -> (Self::File, Option<StreamPages>);
 
     /// Bytes of it, once each and in order, whatever becomes of its pages.
     ///
     /// # Errors
     /// Where they cannot be kept; that ends the stream.
-    fn bytes(&mut self, file: &Passing, at_hand: &mut Self::File, bytes: &[u8]) -> Result<()>;
+    fn bytes(&mut self, file: &StreamEntry, at_hand: &mut Self::File, bytes: &[u8]) -> Result<()>;
 
     /// Examines pages. Before each it tells the cursor where it is.
     fn pages(&mut self, window: &StreamWindow<'_>, cursor: &Cursor, at_hand: &mut Self::File);
@@ -43,11 +43,11 @@ pub trait StreamConsumer {
     }
 
     /// After the last byte that came.
-    fn end_file(&mut self, file: &Passing, at_hand: Self::File, end: StreamFileEnd);
+    fn end_file(&mut self, file: &StreamEntry, at_hand: Self::File, end: StreamFileEnd);
 
     /// In the place of `end_file`, where the consumer failed between pages: it has nothing of the
     /// file, and will not get any more.
-    fn abandon(&mut self, file: &Passing);
+    fn abandon(&mut self, file: &StreamEntry);
 }
 
 /// Which pages a file has.
@@ -73,7 +73,7 @@ pub struct StreamFileEnd {
 #[derive(Clone, Copy)]
 pub struct StreamWindow<'w> {
     /// Their file.
-    pub file: &'w Passing,
+    pub file: &'w StreamEntry,
     /// Where they begin in the file.
     pub offset: u64,
     /// The number of the first page in the fork.
@@ -169,7 +169,7 @@ struct StreamPass<'p, C> {
 
 /// The file that passes.
 struct AtHand<'f, F> {
-    file: &'f Passing,
+    file: &'f StreamEntry,
     /// Nothing where the consumer abandoned it.
     own: Option<F>,
     pages: Option<StreamPages>,
@@ -201,7 +201,7 @@ impl<C: StreamConsumer> StreamPass<'_, C> {
     fn file<A: Archives>(
         &mut self,
         stream: &mut TarStream<A>,
-        file: &Passing,
+        file: &StreamEntry,
         buffer: &mut AlignedBuffer,
     ) -> Result<()> {
         let mut at_hand = self.begin(file);
@@ -226,7 +226,7 @@ impl<C: StreamConsumer> StreamPass<'_, C> {
         Ok(())
     }
 
-    fn begin<'f>(&mut self, file: &'f Passing) -> AtHand<'f, C::File> {
+    fn begin<'f>(&mut self, file: &'f StreamEntry) -> AtHand<'f, C::File> {
         let begun = guarded(|| self.consumer.begin_file(file));
         let mut at_hand = AtHand {
             file,
@@ -460,7 +460,7 @@ mod tests {
 
         fn directory(&mut self, _: &str) {}
 
-        fn begin_file(&mut self, file: &Passing) -> (Self::File, Option<StreamPages>) {
+        fn begin_file(&mut self, file: &StreamEntry) -> (Self::File, Option<StreamPages>) {
             assert!(
                 !file.path.starts_with("base/fails"),
                 "it fails from the start"
@@ -473,7 +473,7 @@ mod tests {
             (Default::default(), has_pages.then_some(pages))
         }
 
-        fn bytes(&mut self, _: &Passing, own: &mut Self::File, bytes: &[u8]) -> Result<()> {
+        fn bytes(&mut self, _: &StreamEntry, own: &mut Self::File, bytes: &[u8]) -> Result<()> {
             assert!(!bytes.contains(&b'?'), "it fails between pages");
             own.0 += bytes.len() as u64;
             Ok(())
@@ -494,11 +494,11 @@ mod tests {
             self.goes_on
         }
 
-        fn end_file(&mut self, file: &Passing, own: Self::File, end: StreamFileEnd) {
+        fn end_file(&mut self, file: &StreamEntry, own: Self::File, end: StreamFileEnd) {
             self.files.push((file.path.clone(), own.0, own.1, end));
         }
 
-        fn abandon(&mut self, file: &Passing) {
+        fn abandon(&mut self, file: &StreamEntry) {
             self.abandoned.push(file.path.clone());
         }
     }

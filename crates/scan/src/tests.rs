@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pgclinic_cluster::{Build, ForkFiles, Home, Segment};
+use pgclinic_cluster::{Build, ForkFiles, DatabaseDirectory, Segment};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Progress;
 use pgclinic_source::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec};
@@ -162,7 +162,7 @@ fn build() -> Build {
 
 fn fork(filenode: u32, len: u64) -> ForkFiles {
     ForkFiles {
-        home: Home {
+        home: DatabaseDirectory {
             tablespace: 1663,
             database: 5,
             folder: "base/5".into(),

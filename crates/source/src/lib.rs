@@ -32,7 +32,7 @@ pub use limit::{Clock, Limit, Pace};
 pub use mark::{FileMark, Settled, marks_of};
 pub use memory::Memory;
 pub use overlay::Overlay;
-pub use passed::Passed;
+pub use passed::StreamedBackup;
 pub use path::check as check_path;
 pub use single_file::SingleFile;
 pub use source::{Entry, EntryKind, Range, Source, read_all, read_exact_at};

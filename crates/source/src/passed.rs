@@ -1,7 +1,7 @@
 //! Files that passed by once, as a source: some were kept whole, of the others only pages that somebody wants to see again.
 //!
 //! What was not kept reads as zeros. Whoever reads such a source must know that every page of zeros was looked at when it
-//! passed; [`Passed::is_kept`] tells the files that can be read for what they say.
+//! passed; [`StreamedBackup::is_kept`] tells the files that can be read for what they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::data_directory::read_full;
-use crate::tar::{Place, Room, Tree};
+use crate::tar::{Place, DiskReserve, Tree};
 use crate::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
 
 /// Where the bytes of a file are.
@@ -17,27 +17,27 @@ const KEPT: usize = 0;
 const GONE: usize = 1;
 
 /// A source of files that were read once as they streamed, and were kept whole or in part.
-pub struct Passed {
+pub struct StreamedBackup {
     spec: SourceSpec,
     tree: Tree,
     kept: File,
     kept_bytes: u64,
-    room: Room,
+    room: DiskReserve,
     names: BTreeSet<String>,
     pages: BTreeMap<(String, u64), Vec<u8>>,
 }
 
-impl Passed {
+impl StreamedBackup {
     /// An empty tree; what is kept goes into a nameless file in `spill_folder`. `name` appears in the spec only.
     pub fn new(name: &str, spill_folder: &Path) -> Result<Self> {
         let shown = spill_folder.to_string_lossy();
         let kept = pgclinic_spill::nameless_file(spill_folder);
-        Ok(Passed {
+        Ok(StreamedBackup {
             spec: SourceSpec::Memory { name: name.into() },
             tree: Tree::default(),
             kept: kept.map_err(|error| SourceError::from_io(&shown, &error))?,
             kept_bytes: 0,
-            room: Room::default(),
+            room: DiskReserve::default(),
             names: BTreeSet::new(),
             pages: BTreeMap::new(),
         })
@@ -54,7 +54,7 @@ impl Passed {
         self.names.remove(path);
     }
 
-    /// A file that is kept; its bytes come by [`Passed::append`].
+    /// A file that is kept; its bytes come by [`StreamedBackup::append`].
     pub fn add_kept(&mut self, path: &str) {
         self.add(path, KEPT, self.kept_bytes, 0);
         self.names.insert(path.to_owned());
@@ -80,7 +80,7 @@ impl Passed {
         self.pages.insert((path.to_owned(), offset), bytes.to_vec());
     }
 
-    /// Nothing of what [`Passed::keep_page`] kept stands there any more.
+    /// Nothing of what [`StreamedBackup::keep_page`] kept stands there any more.
     pub fn forget_page(&mut self, path: &str, offset: u64) {
         self.pages.remove(&(path.to_owned(), offset));
     }
@@ -123,7 +123,7 @@ impl Passed {
     }
 }
 
-impl Source for Passed {
+impl Source for StreamedBackup {
     fn spec(&self) -> &SourceSpec {
         &self.spec
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn what_is_kept_whole_is_a_source_like_others() {
         let files = sample_tree();
-        let mut passed = Passed::new("test", &std::env::temp_dir()).expect("a folder");
+        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder");
         for (path, content) in &files {
             passed.add_kept(path);
             for part in content.chunks(7000) {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn of_what_passed_by_only_pages_are_left() {
-        let mut passed = Passed::new("test", &std::env::temp_dir()).expect("a folder");
+        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder");
         passed.add_gone("base/5/1", 300);
         passed.keep_page("base/5/1", 100, &[7; 100]);
         passed.keep_page("base/5/10", 0, &[8; 100]);

@@ -16,7 +16,7 @@ use pgclinic_model::{Rule, document};
 use pgclinic_scan::PageReader;
 
 use crate::btree::walk::{self, Seen, tree_page};
-use crate::btree::{KeyOrder, Sight, Tie};
+use crate::btree::{KeyOrder, PageSummary, Tie};
 use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
 
@@ -305,7 +305,7 @@ fn tuple_of(bytes: Option<&[u8]>) -> Option<BtreeTuple<'_>> {
 
 fn below_lower(
     keys: &KeyOrder,
-    page: Sight<'_>,
+    page: PageSummary<'_>,
     lower: Option<BtreeTuple<'_>>,
     rows_decide: bool,
 ) -> Option<(u16, String)> {
@@ -321,7 +321,7 @@ fn below_lower(
 /// After a split that was not finished the high key is less than the next entry's key.
 fn other_high_key(
     keys: &KeyOrder,
-    page: Sight<'_>,
+    page: PageSummary<'_>,
     upper: Option<BtreeTuple<'_>>,
     rows_decide: bool,
 ) -> Option<(u16, String)> {

@@ -16,7 +16,7 @@ const LEASE_BYTES: u64 = 64 << 10;
 
 /// A page of a tree as those see it who walk along its level.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sight<'a> {
+pub(crate) struct PageSummary<'a> {
     /// Left neighbour.
     pub(crate) prev: BlockNo,
     /// Right neighbour.
@@ -33,11 +33,11 @@ pub(crate) struct Sight<'a> {
     pub(crate) last_of_distinct: Option<BtreeTuple<'a>>,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> PageSummary<'a> {
     /// Of the page itself.
     pub(crate) fn of(page: BtreePage<'a>) -> Self {
         let first = page.first_key();
-        Sight {
+        PageSummary {
             prev: page.prev,
             next: page.next,
             level: page.level,
@@ -61,7 +61,7 @@ impl<'a> Sight<'a> {
 
 /// Where the entries of a face lie in the memory of their kind: first, last, high key.
 #[derive(Clone, Copy, Debug)]
-struct Face {
+struct LeafSummary {
     block: BlockNo,
     prev: BlockNo,
     next: BlockNo,
@@ -70,20 +70,20 @@ struct Face {
     flags: u16,
 }
 
-/// Faces of the leaves of one index.
+/// LeafSummaries of the leaves of one index.
 #[derive(Debug)]
-pub(crate) struct Faces {
+pub(crate) struct LeafSummaries {
     budget: Budget,
-    faces: Vec<Face>,
+    faces: Vec<LeafSummary>,
     entries: Vec<u8>,
     lease: Option<Lease>,
     is_full: bool,
 }
 
-impl Faces {
+impl LeafSummaries {
     /// None yet; their memory is that of the budget.
     pub(crate) fn new(budget: &Budget) -> Self {
-        Faces {
+        LeafSummaries {
             budget: budget.clone(),
             faces: Vec::new(),
             entries: Vec::new(),
@@ -100,7 +100,7 @@ impl Faces {
         last: Option<BtreeTuple<'_>>,
     ) {
         let item = |tuple: Option<BtreeTuple<'_>>| tuple.map_or(0, |tuple| tuple.0.item().len());
-        let sight = Sight::of(page);
+        let sight = PageSummary::of(page);
         let kept = [sight.first.map(|(_, first)| first), last, sight.high_key];
         let bytes: usize = kept.iter().map(|tuple| item(*tuple)).sum();
         let start = u32::try_from(self.entries.len());
@@ -111,7 +111,7 @@ impl Faces {
         for tuple in kept.iter().flatten() {
             self.entries.extend_from_slice(tuple.0.item());
         }
-        self.faces.push(Face {
+        self.faces.push(LeafSummary {
             block,
             prev: page.prev,
             next: page.next,
@@ -123,7 +123,7 @@ impl Faces {
 
     /// Growing vectors hold up to twice what is in them.
     fn has_room(&mut self) -> bool {
-        let held = 2 * (self.faces.len() * size_of::<Face>() + self.entries.len()) as u64;
+        let held = 2 * (self.faces.len() * size_of::<LeafSummary>() + self.entries.len()) as u64;
         let leased = self.lease.as_ref().map_or(0, Lease::bytes);
         if !self.is_full && held + 2 * ENTRIES_BYTES_MAX as u64 > leased {
             self.is_full = !match &mut self.lease {
@@ -140,25 +140,25 @@ impl Faces {
 
 /// The faces that all threads kept of one index, in order of their blocks.
 #[derive(Default, Debug)]
-pub(crate) struct AllFaces {
-    shares: Vec<Faces>,
+pub(crate) struct AllLeafSummaries {
+    shares: Vec<LeafSummaries>,
 }
 
-impl AllFaces {
+impl AllLeafSummaries {
     /// Adds what a thread kept.
-    pub(crate) fn add(&mut self, mut faces: Faces) {
+    pub(crate) fn add(&mut self, mut faces: LeafSummaries) {
         faces.faces.sort_unstable_by_key(|face| face.block);
         self.shares.push(faces);
     }
 
     /// The face of a block, if there is one.
-    pub(crate) fn of(&self, block: BlockNo) -> Option<Sight<'_>> {
+    pub(crate) fn of(&self, block: BlockNo) -> Option<PageSummary<'_>> {
         self.shares.iter().find_map(|share| share.of(block))
     }
 }
 
-impl Faces {
-    fn of(&self, block: BlockNo) -> Option<Sight<'_>> {
+impl LeafSummaries {
+    fn of(&self, block: BlockNo) -> Option<PageSummary<'_>> {
         let place = self.faces.binary_search_by_key(&block, |face| face.block);
         let face = self.faces.get(place.ok()?)?;
         let mut at = usize::try_from(face.start).ok()?;
@@ -170,7 +170,7 @@ impl Faces {
         };
         let [first, last, high_key] = face.lengths.map(&mut next);
         let first_data = 1 + u16::from(high_key.is_some());
-        Some(Sight {
+        Some(PageSummary {
             prev: face.prev,
             next: face.next,
             level: 0,

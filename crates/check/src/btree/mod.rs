@@ -5,7 +5,7 @@ mod fixed_keys;
 mod key_order;
 pub mod walk;
 
-pub(crate) use faces::{AllFaces, Faces, Sight};
+pub(crate) use faces::{AllLeafSummaries, LeafSummaries, PageSummary};
 pub(crate) use fixed_keys::{FixedKeys, image};
 pub(crate) use key_order::payload;
 pub use key_order::{KeyOrder, Tie, Unordered};

@@ -16,7 +16,7 @@ use pgclinic_model::{Rule, document};
 use pgclinic_scan::PageReader;
 
 use crate::btree::walk::{self, Seen, tree_page};
-use crate::btree::{KeyOrder, Sight, Tie, not_in_collation_order};
+use crate::btree::{KeyOrder, PageSummary, Tie, not_in_collation_order};
 use crate::findings::{Draft, Findings};
 use crate::index::words;
 use crate::relation_check::{RelationCheck, RelationCx};
@@ -27,13 +27,13 @@ const UNREACHED_TOLD: usize = 20;
 /// The meta page leads to a page that is no root.
 pub const BTREE_ROOT: Rule = Rule::from_page(include_str!("../../rules/btree-root.md"));
 
-/// Neighbours that do not agree.
+/// DatabaseRelations that do not agree.
 pub const BTREE_SIBLING: Rule = Rule::from_page(include_str!("../../rules/btree-sibling.md"));
 
 /// A page on the wrong level.
 pub const BTREE_LEVEL: Rule = Rule::from_page(include_str!("../../rules/btree-level.md"));
 
-/// Neighbours in the wrong order.
+/// DatabaseRelations in the wrong order.
 pub const BTREE_PAGE_ORDER: Rule = Rule::from_page(include_str!("../../rules/btree-page-order.md"));
 
 /// A page that nothing leads to.
@@ -212,7 +212,7 @@ impl Walk<'_> {
     /// Looks at one page of a chain and says where it goes on.
     fn page(
         &mut self,
-        page: Sight<'_>,
+        page: PageSummary<'_>,
         (left, at): (BlockNo, BlockNo),
         level: u32,
         out: &mut Findings,
@@ -264,7 +264,7 @@ impl Walk<'_> {
     }
 
     /// Holds the page against the high key of its left neighbour, and keeps its own.
-    fn order(&mut self, page: Sight<'_>, (left, at): (BlockNo, BlockNo), out: &mut Findings) {
+    fn order(&mut self, page: PageSummary<'_>, (left, at): (BlockNo, BlockNo), out: &mut Findings) {
         let bound = IndexTuple::parse(&self.high_key).map(BtreeTuple);
         if let (Some(keys), Some(bound)) = (&self.relation.fork.key_order, bound) {
             let high_key = page.high_key.map(|high_key| (1, high_key));

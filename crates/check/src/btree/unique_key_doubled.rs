@@ -15,7 +15,7 @@ use pgclinic_model::document::Level;
 use pgclinic_scan::PageReader;
 
 use crate::btree::walk::{self, Seen, tree_page};
-use crate::btree::{KeyOrder, Sight, Tie};
+use crate::btree::{KeyOrder, PageSummary, Tie};
 use crate::check::ForkCx;
 use crate::entries::heap::HeapItems;
 use crate::findings::Findings;
@@ -123,7 +123,7 @@ impl Leaves<'_> {
     /// the next page. Nothing where the page itself is to be read.
     fn distinct_page(
         &mut self,
-        face: Sight<'_>,
+        face: PageSummary<'_>,
         rows: &mut Rows<'_>,
         out: &mut Findings,
     ) -> Option<BlockNo> {

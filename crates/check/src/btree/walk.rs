@@ -6,7 +6,7 @@ use pgclinic_format::btree::{BTP_DELETED, BtreePage, Meta, NO_PAGE};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_scan::PageReader;
 
-use crate::btree::{AllFaces, Sight};
+use crate::btree::{AllLeafSummaries, PageSummary};
 
 /// More levels than a btree of any size has.
 const LEVELS_MAX: u32 = 64;
@@ -77,12 +77,12 @@ pub fn tree_page<'p>(pages: &'p mut PageReader<'_>, block: BlockNo) -> Option<Bt
 
 /// A page of the tree as its neighbours see it, from its face where one was kept.
 pub(crate) fn sight<'p>(
-    faces: Option<&'p AllFaces>,
+    faces: Option<&'p AllLeafSummaries>,
     pages: &'p mut PageReader<'_>,
     block: BlockNo,
-) -> Option<Sight<'p>> {
+) -> Option<PageSummary<'p>> {
     let kept = faces.and_then(|faces| faces.of(block));
-    kept.or_else(|| tree_page(pages, block).map(Sight::of))
+    kept.or_else(|| tree_page(pages, block).map(PageSummary::of))
 }
 
 /// Which blocks were seen.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_cluster::{Cluster, Comparison, Home, fork_path};
+use pgclinic_cluster::{Cluster, Comparison, DatabaseDirectory, fork_path};
 use pgclinic_format::relation_map::MAGIC;
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_model::Rule;
@@ -102,7 +102,7 @@ impl ClusterCheck for RelationMapSense {
     }
 }
 
-fn nonsense(map: &RelationMap, home: &Home) -> Vec<String> {
+fn nonsense(map: &RelationMap, home: &DatabaseDirectory) -> Vec<String> {
     let mut found = Vec::new();
     let (mut catalogs, mut files) = (BTreeSet::new(), BTreeSet::new());
     for (catalog, file) in &map.mappings {
@@ -127,7 +127,7 @@ fn nonsense(map: &RelationMap, home: &Home) -> Vec<String> {
     found
 }
 
-fn lost_files(cluster: &Cluster, map: &RelationMap, home: &Home) -> Vec<String> {
+fn lost_files(cluster: &Cluster, map: &RelationMap, home: &DatabaseDirectory) -> Vec<String> {
     if !cluster.may_compare(Comparison::FilesWithCatalogs) {
         return Vec::new();
     }

@@ -3,7 +3,7 @@
 //! Truth: `src/backend/utils/cache/relmapper.c`.
 
 use pgclinic_cluster::inventory::default_home;
-use pgclinic_cluster::{Cluster, Home};
+use pgclinic_cluster::{Cluster, DatabaseDirectory};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
 use pgclinic_model::Rule;
@@ -39,7 +39,7 @@ impl ClusterCheck for RelationMapUnreadable {
 }
 
 /// `global` and the folder of every database that has one and is not half dropped.
-pub(crate) fn homes_with_maps(cluster: &Cluster) -> impl Iterator<Item = &Home> {
+pub(crate) fn homes_with_maps(cluster: &Cluster) -> impl Iterator<Item = &DatabaseDirectory> {
     let alive = cluster
         .databases
         .values()
@@ -48,7 +48,7 @@ pub(crate) fn homes_with_maps(cluster: &Cluster) -> impl Iterator<Item = &Home> 
     oids.filter_map(|oid| default_home(cluster, oid))
 }
 
-pub(crate) fn map_place(cluster: &Cluster, home: &Home) -> Place {
+pub(crate) fn map_place(cluster: &Cluster, home: &DatabaseDirectory) -> Place {
     Place {
         path: map_path(home),
         database: cluster
@@ -61,17 +61,17 @@ pub(crate) fn map_place(cluster: &Cluster, home: &Home) -> Place {
     }
 }
 
-fn map_path(home: &Home) -> String {
+fn map_path(home: &DatabaseDirectory) -> String {
     format!("{}/pg_filenode.map", home.folder)
 }
 
 /// The map in this folder, if it has the length of one.
-pub(crate) fn readable_map(cluster: &Cluster, home: &Home) -> Option<RelationMap> {
+pub(crate) fn readable_map(cluster: &Cluster, home: &DatabaseDirectory) -> Option<RelationMap> {
     let bytes = read_all(cluster.source().as_ref(), &map_path(home), 4096).ok()?;
     RelationMap::parse(&bytes).ok()
 }
 
-fn unreadable(cluster: &Cluster, home: &Home) -> Option<Draft> {
+fn unreadable(cluster: &Cluster, home: &DatabaseDirectory) -> Option<Draft> {
     let path = map_path(home);
     let expected = cluster.layout.relation_map_bytes;
     let bytes = match read_all(cluster.source().as_ref(), &path, 4096) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::causes::{CauseOf, facts};
 use crate::check::{Checksum, PageCx};
-use crate::screen::{Glance, Screen};
+use crate::screen::{FastPathVerdict, FastPath};
 
 /// Candidates told.
 const TOLD: usize = 8;
@@ -56,9 +56,9 @@ impl CauseOf for BitFlip {
 }
 
 fn confirmed(page: Page<'_>, cx: &PageCx<'_>, candidates: &[usize]) -> Vec<usize> {
-    let screen = Screen::new(cx.fork);
+    let screen = FastPath::new(cx.fork);
     let before = screen.glance(page, cx.block);
-    if before == Glance::Plain {
+    if before == FastPathVerdict::Plain {
         return Vec::new();
     }
     let mut bytes = page.bytes().to_vec();

@@ -9,7 +9,7 @@ use pgclinic_model::document::{Copy, DiffBlock, Difference};
 
 use crate::diff::clones;
 use crate::diff::mask::are_alike;
-use crate::diff::position::{Brings, Position};
+use crate::diff::position::{WalExplains, Position};
 use crate::diff::timelines::{Kinship, Way, kinship, on_the_way};
 
 /// `GistBuildLSN`.
@@ -230,20 +230,20 @@ impl Judge<'_> {
             return (Difference::Later, why);
         };
         match position.brings(side.cluster, self.file, self.fork, block, lsn) {
-            Brings::Yes => {
+            WalExplains::Yes => {
                 let why =
                     format!("{name} is older, and its WAL changes the block before {lsn} or there");
                 (Difference::Replayed, why)
             }
-            Brings::Later => {
+            WalExplains::Later => {
                 let why = format!("{name} is older, and ends at {}", position.end);
                 (Difference::Later, why)
             }
-            Brings::No => {
+            WalExplains::No => {
                 let why = format!("{name} is older, and its WAL passes {lsn} without the block");
                 (Difference::Stale, why)
             }
-            Brings::TooLate => {
+            WalExplains::TooLate => {
                 let redo = position.redo;
                 let why = format!(
                     "{name} is older, though everything before its redo point {redo} was written: the write was lost, or an older page put back"

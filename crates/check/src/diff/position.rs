@@ -1,7 +1,7 @@
 //! Where a copy stands in the WAL, and what that says of a page that is older there.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::wal::{Fate, Stop};
+use pgclinic_cluster::wal::{ReplayEffect, Stop};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn};
 use pgclinic_model::document::CopyPosition;
@@ -23,7 +23,7 @@ pub(crate) struct Position {
 
 /// What a copy's WAL says of a version of a page that it does not have yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Brings {
+pub(crate) enum WalExplains {
     /// Replay changes the block.
     Yes,
     /// Replay passes the place and leaves the block alone.
@@ -62,19 +62,19 @@ impl Position {
         fork: Fork,
         block: BlockNo,
         lsn: Lsn,
-    ) -> Brings {
+    ) -> WalExplains {
         if lsn <= self.redo {
-            return Brings::TooLate;
+            return WalExplains::TooLate;
         }
         if lsn > self.end {
-            return Brings::Later;
+            return WalExplains::Later;
         }
         let fate = cluster
             .replay()
             .map(|replay| replay.fate(file, fork, block));
         match fate {
-            Some(Fate::Kept) | None => Brings::No,
-            Some(Fate::Rewritten | Fate::Removed | Fate::Read | Fate::Unknown) => Brings::Yes,
+            Some(ReplayEffect::Kept) | None => WalExplains::No,
+            Some(ReplayEffect::Rewritten | ReplayEffect::Removed | ReplayEffect::Read | ReplayEffect::Unknown) => WalExplains::Yes,
         }
     }
 

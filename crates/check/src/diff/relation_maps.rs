@@ -3,7 +3,7 @@
 //!
 //! Truth: `src/backend/utils/cache/relmapper.c`.
 
-use pgclinic_cluster::{Cluster, Home};
+use pgclinic_cluster::{Cluster, DatabaseDirectory};
 use pgclinic_format::{Oid, RelationMap};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Copy, DiffDocument, DiffFile, Difference, Kind};
@@ -83,7 +83,7 @@ pub(crate) fn compare(
     }
 }
 
-fn path_of(home: &Home) -> String {
+fn path_of(home: &DatabaseDirectory) -> String {
     format!("{}/pg_filenode.map", home.folder)
 }
 

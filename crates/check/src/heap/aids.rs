@@ -9,13 +9,13 @@ use crate::heap::visibility_bits::VisibilityBits;
 
 /// Helpers of one fork; those of a fork that is no heap's main fork give nothing.
 #[derive(Default)]
-pub struct HeapAids<'a> {
+pub struct HeapContext<'a> {
     catalog: Option<&'a Catalog>,
     visibility: Option<VisibilityBits<'a>>,
     values: OnceLock<StoredValues>,
 }
 
-impl<'a> HeapAids<'a> {
+impl<'a> HeapContext<'a> {
     /// For the main fork of a heap, with its visibility map if it has one. What compares the two is
     /// left out in a cluster that needs recovery, since they reach the disk apart, and in one that is not whole.
     pub fn new(cluster: &'a Cluster, catalog: &'a Catalog, map: Option<&'a ForkFiles>) -> Self {
@@ -24,7 +24,7 @@ impl<'a> HeapAids<'a> {
             let summed = cluster.checksums() == Some(true);
             VisibilityBits::new(cluster.source().as_ref(), files, cluster.build, summed)
         };
-        HeapAids {
+        HeapContext {
             catalog: Some(catalog),
             visibility: map.filter(|_| settled).map(bits),
             values: OnceLock::new(),

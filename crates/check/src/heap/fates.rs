@@ -8,7 +8,7 @@ use crate::check::{ForkCx, Limits};
 
 /// Commit log and multixacts of a cluster that was shut down in good order. In one that was not,
 /// the log on disk lags behind the rows, and comparing them says nothing.
-pub(crate) struct Fates<'a> {
+pub(crate) struct XactLookup<'a> {
     log: LogReader<'a>,
     transactions: &'a TransactionLog,
     multixacts: &'a MultiXacts,
@@ -26,11 +26,11 @@ pub(crate) enum Updater {
     Unknown,
 }
 
-impl<'a> Fates<'a> {
+impl<'a> XactLookup<'a> {
     /// Nothing where the log is not to be compared with rows.
     pub(crate) fn of(fork: &ForkCx<'a>) -> Option<Self> {
         let (cluster, limits) = (fork.cluster?, fork.limits?);
-        Some(Fates {
+        Some(XactLookup {
             log: cluster.transactions.reader(),
             transactions: &cluster.transactions,
             multixacts: &cluster.multixacts,
@@ -72,7 +72,7 @@ impl<'a> Fates<'a> {
 }
 
 /// Who changed the row; without `fates` a multixact tells nothing.
-pub(crate) fn updater(tuple: HeapTuple<'_>, fates: Option<&Fates<'_>>) -> Updater {
+pub(crate) fn updater(tuple: HeapTuple<'_>, fates: Option<&XactLookup<'_>>) -> Updater {
     let xmax = tuple.t_xmax();
     if tuple.xmax_is_locked_only() || xmax == Xid::INVALID {
         return Updater::Nobody;

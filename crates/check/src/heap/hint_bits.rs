@@ -10,7 +10,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::fates::Fates;
+use crate::heap::fates::XactLookup;
 use crate::heap::tuples::{INFOMASK, StoredTuple, tuples};
 
 /// The rule.
@@ -49,7 +49,7 @@ impl PageCheck for HintBits {
     /// A frozen row keeps the number of any transaction it once had, of which the log tells
     /// nothing.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let Some(fates) = Fates::of(cx.fork) else {
+        let Some(fates) = XactLookup::of(cx.fork) else {
             return;
         };
         for stored in tuples(page) {
@@ -59,7 +59,7 @@ impl PageCheck for HintBits {
     }
 }
 
-fn xmin(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
+fn xmin(stored: StoredTuple<'_>, fates: &XactLookup<'_>, out: &mut Findings) {
     let (mask, xid) = (stored.tuple.t_infomask(), stored.tuple.t_xmin());
     let hint = match mask & HEAP_XMIN_FROZEN {
         _ if mask & HEAP_MOVED != 0 => return,
@@ -76,7 +76,7 @@ fn xmin(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
     out.add(draft.fact("xmin", xid.0).contradicts(xid));
 }
 
-fn xmax(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
+fn xmax(stored: StoredTuple<'_>, fates: &XactLookup<'_>, out: &mut Findings) {
     let (hint, committed) =
         match stored.tuple.t_infomask() & (HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID) {
             HEAP_XMAX_COMMITTED => ("HEAP_XMAX_COMMITTED", true),
@@ -95,7 +95,7 @@ fn xmax(stored: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
 }
 
 /// Who deleted or updated the row, of a multixact also behind the hint that it counts for nothing.
-fn changer(tuple: HeapTuple<'_>, fates: &Fates<'_>) -> Option<Xid> {
+fn changer(tuple: HeapTuple<'_>, fates: &XactLookup<'_>) -> Option<Xid> {
     let xmax = tuple.t_xmax();
     match tuple.has(HEAP_XMAX_IS_MULTI) {
         _ if tuple.xmax_is_locked_only() => None,
@@ -109,7 +109,7 @@ fn changer(tuple: HeapTuple<'_>, fates: &Fates<'_>) -> Option<Xid> {
 }
 
 /// What the log says, if it is not what the hint says.
-fn denial(fates: &Fates<'_>, xid: Xid, committed: bool) -> Option<&'static str> {
+fn denial(fates: &XactLookup<'_>, xid: Xid, committed: bool) -> Option<&'static str> {
     match (fates.status(xid)?, committed) {
         (XactStatus::Committed, false) => Some("committed"),
         (XactStatus::Aborted, true) => Some("was rolled back"),

@@ -9,7 +9,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::fates::Fates;
+use crate::heap::fates::XactLookup;
 use crate::heap::tuples::tuples;
 
 /// The rule.
@@ -57,7 +57,7 @@ impl PageCheck for MovedByUnknownVacuum {
             } else if frozen.is_normal() && xid.precedes(frozen) {
                 format!("is before relfrozenxid {frozen}")
             } else {
-                let fates = fates.get_or_insert_with(|| Fates::of(cx.fork)).as_ref();
+                let fates = fates.get_or_insert_with(|| XactLookup::of(cx.fork)).as_ref();
                 match fates.and_then(|fates| fates.status(xid)) {
                     Some(XactStatus::InProgress) => "never finished".to_owned(),
                     _ => continue,

@@ -7,7 +7,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::fates::Fates;
+use crate::heap::fates::XactLookup;
 use crate::heap::tuples::{INFOMASK, StoredTuple, XMAX, tuples};
 
 /// The rule.
@@ -34,7 +34,7 @@ impl PageCheck for MultixactFlags {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let (Some(fates), Some(limits)) = (Fates::of(cx.fork), cx.fork.limits) else {
+        let (Some(fates), Some(limits)) = (XactLookup::of(cx.fork), cx.fork.limits) else {
             return;
         };
         let minimum = cx.fork.relation.map(|relation| relation.relminmxid);

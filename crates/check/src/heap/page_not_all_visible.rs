@@ -11,7 +11,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::fates::{Fates, Updater, updater};
+use crate::heap::fates::{XactLookup, Updater, updater};
 use crate::heap::tuples::{StoredTuple, XMAX, XMIN, tuples};
 use crate::page::line_pointers::pointer_bytes;
 
@@ -37,7 +37,7 @@ impl PageCheck for PageNotAllVisible {
 
     /// Hints may be missing: setting them is not logged, setting the flag is. A lock is no change.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let Some(fates) = Fates::of(cx.fork).filter(|_| page.pd_flags() & PD_ALL_VISIBLE != 0)
+        let Some(fates) = XactLookup::of(cx.fork).filter(|_| page.pd_flags() & PD_ALL_VISIBLE != 0)
         else {
             return;
         };
@@ -57,7 +57,7 @@ impl PageCheck for PageNotAllVisible {
     }
 }
 
-fn hidden(stored: StoredTuple<'_>, fates: &Fates<'_>) -> Option<Draft> {
+fn hidden(stored: StoredTuple<'_>, fates: &XactLookup<'_>) -> Option<Draft> {
     let (xmin, words) = (stored.tuple.t_xmin(), insertion(stored.tuple, fates));
     if let Some(words) = words {
         let message = format!("the page is marked all-visible, and xmin {xmin} {words}");
@@ -73,7 +73,7 @@ fn hidden(stored: StoredTuple<'_>, fates: &Fates<'_>) -> Option<Draft> {
 }
 
 /// Why nobody may see the insertion. What the hint says counts first, as it does to the server.
-fn insertion(tuple: HeapTuple<'_>, fates: &Fates<'_>) -> Option<&'static str> {
+fn insertion(tuple: HeapTuple<'_>, fates: &XactLookup<'_>) -> Option<&'static str> {
     match tuple.t_infomask() & HEAP_XMIN_FROZEN {
         _ if tuple.xmin_is_frozen() || tuple.t_infomask() & HEAP_MOVED != 0 => None,
         HEAP_XMIN_COMMITTED => None,
@@ -88,7 +88,7 @@ fn insertion(tuple: HeapTuple<'_>, fates: &Fates<'_>) -> Option<&'static str> {
 }
 
 /// Who deleted the row, if it counts.
-fn deletion(tuple: HeapTuple<'_>, fates: &Fates<'_>) -> Option<(Xid, &'static str)> {
+fn deletion(tuple: HeapTuple<'_>, fates: &XactLookup<'_>) -> Option<(Xid, &'static str)> {
     if tuple.has(HEAP_XMAX_INVALID) {
         return None;
     }

@@ -10,7 +10,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::fates::Fates;
+use crate::heap::fates::XactLookup;
 use crate::heap::tuples::{INFOMASK, INFOMASK2, StoredTuple, XMIN};
 use crate::heap::update_chains::Chains;
 
@@ -49,7 +49,7 @@ impl PageCheck for UpdateChainFates {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let fates = Fates::of(cx.fork);
+        let fates = XactLookup::of(cx.fork);
         let chains = Chains::of(page, cx.block, fates.as_ref());
         for (old, new) in chains.updates() {
             match &fates {
@@ -65,7 +65,7 @@ impl PageCheck for UpdateChainFates {
     }
 }
 
-fn outliving(old: StoredTuple<'_>, new: StoredTuple<'_>, fates: &Fates<'_>, out: &mut Findings) {
+fn outliving(old: StoredTuple<'_>, new: StoredTuple<'_>, fates: &XactLookup<'_>, out: &mut Findings) {
     let (before, after) = (fates.insertion(old.tuple), fates.insertion(new.tuple));
     let (xmin, next_xmin) = (old.tuple.t_xmin(), new.tuple.t_xmin());
     let words = match (before, after) {
@@ -131,7 +131,7 @@ fn hint_of_xmin(tuple: HeapTuple<'_>) -> Option<bool> {
 }
 
 /// Rolled back heap-only rows may have lost their predecessor: it was updated again.
-fn adrift(chains: &Chains<'_>, fates: &Fates<'_>, out: &mut Findings) {
+fn adrift(chains: &Chains<'_>, fates: &XactLookup<'_>, out: &mut Findings) {
     let led = chains.is_led_to();
     for stored in chains.tuples() {
         let tuple = stored.tuple;

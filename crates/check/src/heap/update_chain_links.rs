@@ -7,7 +7,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::fates::Fates;
+use crate::heap::fates::XactLookup;
 use crate::heap::tuples::{CTID, INFOMASK2};
 use crate::heap::update_chains::{Chains, Step};
 use crate::page::line_pointers::pointer_bytes;
@@ -47,7 +47,7 @@ impl PageCheck for UpdateChainLinks {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let fates = Fates::of(cx.fork);
+        let fates = XactLookup::of(cx.fork);
         let chains = Chains::of(page, cx.block, fates.as_ref());
         if chains.steps.is_empty() {
             return;

@@ -12,7 +12,7 @@
 
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Xid};
 
-use crate::heap::fates::{Fates, Updater, updater};
+use crate::heap::fates::{XactLookup, Updater, updater};
 use crate::heap::tuples::{StoredTuple, tuples};
 
 /// One step from a line pointer to the next one.
@@ -38,7 +38,7 @@ pub(crate) struct Chains<'a> {
 
 impl<'a> Chains<'a> {
     /// Follows every line pointer of a page.
-    pub(crate) fn of(page: Page<'a>, block: BlockNo, fates: Option<&Fates<'_>>) -> Self {
+    pub(crate) fn of(page: Page<'a>, block: BlockNo, fates: Option<&XactLookup<'_>>) -> Self {
         let mut chains = Chains {
             tuples: vec![None; usize::from(page.line_pointer_count()) + 1],
             steps: Vec::new(),
@@ -97,7 +97,7 @@ impl<'a> Chains<'a> {
         }
     }
 
-    fn update(&mut self, from: u16, block: BlockNo, fates: Option<&Fates<'_>>) {
+    fn update(&mut self, from: u16, block: BlockNo, fates: Option<&XactLookup<'_>>) {
         let Some(stored) = self.tuple(from) else {
             return;
         };

@@ -2,10 +2,10 @@
 
 use pgclinic_cluster::PageWaits;
 use pgclinic_model::document::NotChecked;
-use pgclinic_source::{Clock, Passed, Source, SourceErrorKind};
+use pgclinic_source::{Clock, StreamedBackup, Source, SourceErrorKind};
 
 use crate::in_flight::sieve::is_sound;
-use crate::in_flight::{Flight, Shape, Suspect, relation_file};
+use crate::in_flight::{StreamCheck, Shape, Suspect, relation_file};
 
 /// Suspects that could not be read again and are told by name.
 const TOLD: usize = 20;
@@ -22,8 +22,8 @@ enum Look {
 /// Reads every suspect again from where the files are; what is sound then, or gone, was no damage. What cannot be read
 /// again does not count, and is told. `files` is who can be asked, or why nobody can.
 pub fn look_again(
-    flight: &mut Flight,
-    passed: &mut Passed,
+    flight: &mut StreamCheck,
+    passed: &mut StreamedBackup,
     files: Result<&dyn Source, &str>,
     clock: &dyn Clock,
 ) {
@@ -60,7 +60,7 @@ pub fn look_again(
     tell(flight, &unseen);
 }
 
-fn zero(passed: &mut Passed, flight: &Flight, suspect: &Suspect) {
+fn zero(passed: &mut StreamedBackup, flight: &StreamCheck, suspect: &Suspect) {
     let block_bytes = usize::try_from(flight.shape.build.block_size).unwrap_or(8192);
     passed.keep_page(&suspect.path, suspect.offset, &vec![0; block_bytes]);
 }
@@ -82,7 +82,7 @@ fn look(shape: &Shape, suspect: &Suspect, files: &dyn Source, page: &mut [u8]) -
     }
 }
 
-fn tell(flight: &mut Flight, unseen: &[(Suspect, String)]) {
+fn tell(flight: &mut StreamCheck, unseen: &[(Suspect, String)]) {
     for (suspect, why) in unseen.iter().take(TOLD) {
         flight.not_checked.push(NotChecked {
             what: format!("block {} of {}", suspect.block, suspect.path),
@@ -187,13 +187,13 @@ mod tests {
 
     /// After one suspect page was looked at again there: suspects that are left, bytes that are shown, and gaps.
     fn after(files: Result<&dyn Source, &str>) -> (usize, Vec<u8>, Vec<String>) {
-        let mut flight = Flight::new(Shape {
+        let mut flight = StreamCheck::new(Shape {
             build: Build::USUAL,
             layout: Layout::of_major(18).expect("a layout"),
             sums: PageSums::On,
             suspects_max: 10,
         });
-        let mut passed = Passed::new("test", &std::env::temp_dir()).expect("a folder");
+        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder");
         passed.add_gone(PATH, 8192);
         passed.keep_page(PATH, 0, &[0xEE; 8192]);
         flight.suspects.push(Suspect {

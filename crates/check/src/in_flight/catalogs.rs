@@ -3,9 +3,9 @@
 
 use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
-use pgclinic_source::{EntryKind, Passed, Source, SourceError, read_all};
+use pgclinic_source::{EntryKind, StreamedBackup, Source, SourceError, read_all};
 
-use crate::in_flight::Flight;
+use crate::in_flight::StreamCheck;
 
 /// Catalogs that are found by the map and without which nothing has a name.
 const NEEDED: [Oid; 4] = [
@@ -18,7 +18,7 @@ const NEEDED: [Oid; 4] = [
 const CATALOG_BYTES: u64 = 1 << 30;
 
 /// Fetches from `files`, if there is somebody to ask.
-pub fn fetch_catalogs(flight: &mut Flight, passed: &mut Passed, files: Option<&dyn Source>) {
+pub fn fetch_catalogs(flight: &mut StreamCheck, passed: &mut StreamedBackup, files: Option<&dyn Source>) {
     for path in missing(passed) {
         let fetched = match files {
             Some(files) => read_all(files, &path, CATALOG_BYTES),
@@ -43,7 +43,7 @@ pub fn fetch_catalogs(flight: &mut Flight, passed: &mut Passed, files: Option<&d
 }
 
 /// Files of catalogs that are not kept.
-fn missing(passed: &Passed) -> Vec<String> {
+fn missing(passed: &StreamedBackup) -> Vec<String> {
     let base = passed.list("base").unwrap_or_default().into_iter();
     let databases = base.filter(|entry| entry.kind == EntryKind::Folder);
     let folders = databases.map(|entry| format!("base/{}", entry.name));

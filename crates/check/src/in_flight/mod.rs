@@ -5,7 +5,7 @@
 //! stream ─► sieve: every page, nameless ─┬─ quiet: counted, shown as zeros
 //!             │                          └─ suspect: kept ─► looked at again, where somebody can be asked
 //!             └─ catalogs, maps, status files, WAL, what says what the backup is: kept whole
-//! all of it ─► Passed ─► the walker, which names what was kept and judges it by all its rules
+//! all of it ─► StreamedBackup ─► the walker, which names what was kept and judges it by all its rules
 //! ```
 //!
 //! Names are known only when everything has passed, as files come in the order of folders. What is kept is judged by the
@@ -30,8 +30,8 @@ use pgclinic_scan::{
     Cursor, InternalFault, StreamConsumer, StreamEnd, StreamFileEnd, StreamPages, StreamWindow,
     scan_stream,
 };
-use pgclinic_source::tar::{Archives, Passing, TarStream};
-use pgclinic_source::{Passed, SourceError};
+use pgclinic_source::tar::{Archives, StreamEntry, TarStream};
+use pgclinic_source::{StreamedBackup, SourceError};
 
 use crate::walker::{CheckOptions, check_cluster};
 use sieve::{FileSieve, Tally};
@@ -87,7 +87,7 @@ pub struct Suspect {
 
 /// What was seen on the way.
 #[derive(Debug)]
-pub struct Flight {
+pub struct StreamCheck {
     shape: Shape,
     /// Suspects that are kept.
     pub suspects: Vec<Suspect>,
@@ -126,10 +126,10 @@ impl SmallFiles {
     }
 }
 
-impl Flight {
+impl StreamCheck {
     /// Nothing has passed yet.
     pub fn new(shape: Shape) -> Self {
-        Flight {
+        StreamCheck {
             shape,
             suspects: Vec::new(),
             suspects_lost: 0,
@@ -153,7 +153,7 @@ impl Flight {
         &mut self,
         stream: &mut TarStream<A>,
         sum_of: &dyn Fn(&str) -> Option<Algorithm>,
-        passed: &mut Passed,
+        passed: &mut StreamedBackup,
         progress: &dyn Progress,
     ) -> Result<(), SourceError> {
         let mut watch = Watch {
@@ -174,7 +174,7 @@ impl Flight {
     }
 
     /// The archive, or the wish to see more of it, ended in a file: what is left of it is its length.
-    fn cut(&mut self, file: &Passing, len: u64, is_kept: bool, passed: &mut Passed) {
+    fn cut(&mut self, file: &StreamEntry, len: u64, is_kept: bool, passed: &mut StreamedBackup) {
         if !is_kept {
             passed.add_gone(&file.path, len);
         }
@@ -182,7 +182,7 @@ impl Flight {
         self.gap(&file.path, why);
     }
 
-    fn book(&mut self, path: &str, tally: &mut Tally, is_kept: bool, passed: &mut Passed) {
+    fn book(&mut self, path: &str, tally: &mut Tally, is_kept: bool, passed: &mut StreamedBackup) {
         let tally = std::mem::take(tally);
         self.unsummed_pages += tally.unsummed;
         let mut kept = 0;
@@ -205,7 +205,7 @@ impl Flight {
     }
 
     /// The file must be read for what it says when everything has passed.
-    fn is_kept(&mut self, file: &Passing, relation: Option<RelationFileName>) -> bool {
+    fn is_kept(&mut self, file: &StreamEntry, relation: Option<RelationFileName>) -> bool {
         if let Some(most) = essential(&file.path) {
             return file.len <= most;
         }
@@ -235,7 +235,7 @@ impl Flight {
     /// else is known of the files.
     pub fn judge(
         mut self,
-        passed: Passed,
+        passed: StreamedBackup,
         options: &CheckOptions,
         progress: &dyn Progress,
         adjust: impl FnOnce(OpenOptions) -> OpenOptions,
@@ -363,9 +363,9 @@ fn is_of_history(path: &str) -> bool {
 
 /// What watches a stream for a flight.
 struct Watch<'w> {
-    flight: &'w mut Flight,
+    flight: &'w mut StreamCheck,
     sum_of: &'w dyn Fn(&str) -> Option<Algorithm>,
-    passed: &'w mut Passed,
+    passed: &'w mut StreamedBackup,
 }
 
 /// The file that passes.
@@ -384,7 +384,7 @@ impl StreamConsumer for Watch<'_> {
         self.passed.add_folder(path);
     }
 
-    fn begin_file(&mut self, file: &Passing) -> (Watched, Option<StreamPages>) {
+    fn begin_file(&mut self, file: &StreamEntry) -> (Watched, Option<StreamPages>) {
         let relation = relation_file(&file.path);
         let is_kept = self.flight.is_kept(file, relation);
         match is_kept {
@@ -408,7 +408,7 @@ impl StreamConsumer for Watch<'_> {
 
     fn bytes(
         &mut self,
-        file: &Passing,
+        file: &StreamEntry,
         watched: &mut Watched,
         bytes: &[u8],
     ) -> Result<(), SourceError> {
@@ -440,7 +440,7 @@ impl StreamConsumer for Watch<'_> {
         true
     }
 
-    fn end_file(&mut self, file: &Passing, watched: Watched, end: StreamFileEnd) {
+    fn end_file(&mut self, file: &StreamEntry, watched: Watched, end: StreamFileEnd) {
         if !watched.is_kept {
             self.flight.unexamined_bytes += end.unexamined;
         }
@@ -453,7 +453,7 @@ impl StreamConsumer for Watch<'_> {
         }
     }
 
-    fn abandon(&mut self, file: &Passing) {
+    fn abandon(&mut self, file: &StreamEntry) {
         self.passed.add_gone(&file.path, file.len);
         self.flight.unexamined_bytes += file.len;
     }

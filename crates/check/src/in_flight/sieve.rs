@@ -4,7 +4,7 @@
 //! name: how long the special space must be depends on the access method. A file has one, so pages of a file whose special
 //! space differs from the others' are kept as well.
 
-use pgclinic_cluster::{ForkContext, ForkFiles, Home, RelationFileName};
+use pgclinic_cluster::{ForkContext, ForkFiles, DatabaseDirectory, RelationFileName};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::Level;
@@ -13,7 +13,7 @@ use pgclinic_scan::{Cursor, guarded};
 use crate::check::ForkCx;
 use crate::findings::Findings;
 use crate::in_flight::{PageSums, Shape};
-use crate::walker::{Looker, Notes, Seen};
+use crate::walker::{PageChecker, ThreadFindings, PageOutcome};
 
 /// What came of some bytes.
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct PageSieve {
 
 impl FileSieve {
     pub(super) fn new(name: RelationFileName, shape: &Shape) -> Self {
-        let home = Home {
+        let home = DatabaseDirectory {
             tablespace: 0,
             database: 0,
             folder: String::new(),
@@ -91,7 +91,7 @@ impl PageSieve {
     ) {
         let block_bytes = usize::try_from(self.shape.build.block_size).unwrap_or(8192);
         let fork = nameless(&self.shape, &self.files);
-        let looker = Looker::new(&fork, 0);
+        let looker = PageChecker::new(&fork, 0);
         let pages = bytes.chunks_exact(block_bytes);
         let hashes = self.hashes(pages.clone());
         let first = self.first_block + offset / block_bytes as u64;
@@ -178,13 +178,13 @@ fn special_of(page: &[u8]) -> Option<u16> {
 }
 
 /// Every check of level pages has nothing to say, damage or not.
-fn is_silent(looker: &Looker<'_>, page: &[u8], block: BlockNo) -> bool {
-    let mut notes = Notes {
+fn is_silent(looker: &PageChecker<'_>, page: &[u8], block: BlockNo) -> bool {
+    let mut notes = ThreadFindings {
         findings: Findings::default(),
         causes_left: 0,
         faces: None,
     };
-    looker.look((page, None), block, &mut notes) == Seen::Quiet
+    looker.look((page, None), block, &mut notes) == PageOutcome::Quiet
 }
 
 /// The page, read again, is as sound as it must be.

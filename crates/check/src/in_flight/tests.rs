@@ -84,8 +84,8 @@ impl Archives for Zeros {
     }
 }
 
-fn flight() -> Flight {
-    Flight::new(Shape {
+fn flight() -> StreamCheck {
+    StreamCheck::new(Shape {
         build: Build::USUAL,
         layout: Layout::of_major(18).expect("a layout"),
         sums: PageSums::On,
@@ -93,8 +93,8 @@ fn flight() -> Flight {
     })
 }
 
-fn nothing() -> Passed {
-    Passed::new("test", &std::env::temp_dir()).expect("a folder")
+fn nothing() -> StreamedBackup {
+    StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder")
 }
 
 fn crc(_: &str) -> Option<Algorithm> {
@@ -259,7 +259,7 @@ fn with_a_page_that_asks() -> Vec<u8> {
 }
 
 /// A flight that has seen them, and keeps no small tables.
-fn flown(table: &[u8]) -> (Flight, Passed) {
+fn flown(table: &[u8]) -> (StreamCheck, StreamedBackup) {
     let (mut flight, mut passed) = (flight(), nothing());
     flight.shape.sums = PageSums::Off;
     flight.small_relations.left = 0;
@@ -284,7 +284,7 @@ fn internal(gaps: &[NotChecked]) -> Vec<&NotChecked> {
 fn a_page_on_which_a_check_fails_is_kept_and_the_others_are_examined() {
     let table = with_a_page_that_asks();
     let (mut flight, mut passed) = flown(&table);
-    let blocks = |flight: &Flight| -> Vec<u32> {
+    let blocks = |flight: &StreamCheck| -> Vec<u32> {
         flight
             .suspects
             .iter()

@@ -31,7 +31,7 @@ const INDEX_ITEM_BYTES: usize = 8;
 
 /// What the quick look makes of a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Glance {
+pub enum FastPathVerdict {
     /// Somebody should look.
     Odd,
     /// Right, as far as a row can be right without its transactions and its neighbours.
@@ -42,20 +42,20 @@ pub enum Glance {
     Plain,
 }
 
-impl Glance {
+impl FastPathVerdict {
     /// The check would be silent on a page that looked like this.
     pub fn stands_in_for(self, check: &dyn PageCheck) -> bool {
         check.wants().screened
             && match self {
-                Glance::Odd => false,
-                Glance::Right => !check.passes_plain_rows_only(),
-                Glance::Plain => true,
+                FastPathVerdict::Odd => false,
+                FastPathVerdict::Right => !check.passes_plain_rows_only(),
+                FastPathVerdict::Plain => true,
             }
     }
 }
 
 /// What the quick look needs to know of a fork, worked out once a thread.
-pub struct Screen<'a> {
+pub struct FastPath<'a> {
     special: Option<usize>,
     lines: Lines,
     method: Option<AccessMethod>,
@@ -71,7 +71,7 @@ enum Lines {
     Heap,
 }
 
-impl<'a> Screen<'a> {
+impl<'a> FastPath<'a> {
     /// For the pages of this fork.
     pub fn new(fork: &'a ForkCx<'a>) -> Self {
         let main = fork.fork() == Fork::Main;
@@ -83,7 +83,7 @@ impl<'a> Screen<'a> {
             Some(_) => Lines::Index,
             None => Lines::None,
         };
-        Screen {
+        FastPath {
             special: method.map(|method| page_len - method.special_bytes()),
             lines,
             method,
@@ -96,7 +96,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Which of the screened checks would be silent on this page.
-    pub fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
+    pub fn glance(&self, page: Page<'_>, block: BlockNo) -> FastPathVerdict {
         self.glance_keeping(page, block, &mut |_, _| {})
     }
 
@@ -107,18 +107,18 @@ impl<'a> Screen<'a> {
         page: Page<'_>,
         block: BlockNo,
         keep: &mut dyn FnMut(BtreePage<'_>, Option<BtreeTuple<'_>>),
-    ) -> Glance {
+    ) -> FastPathVerdict {
         if !self.header_is_right(page) {
-            return Glance::Odd;
+            return FastPathVerdict::Odd;
         }
         match self.lines {
-            Lines::None => Glance::Plain,
-            Lines::Index if self.index_page_is_right(page, keep) => Glance::Plain,
-            Lines::Index => Glance::Odd,
+            Lines::None => FastPathVerdict::Plain,
+            Lines::Index if self.index_page_is_right(page, keep) => FastPathVerdict::Plain,
+            Lines::Index => FastPathVerdict::Odd,
             Lines::Heap => self
                 .rows
                 .as_ref()
-                .map_or(Glance::Odd, |rows| rows.glance(page, block)),
+                .map_or(FastPathVerdict::Odd, |rows| rows.glance(page, block)),
         }
     }
 

@@ -19,9 +19,9 @@ use pgclinic_format::{
 use pgclinic_model::document::Kind;
 
 use crate::check::{ForkCx, Limits};
-use crate::heap::fates::Fates;
+use crate::heap::fates::XactLookup;
 use crate::heap::visibility_bits::VisibilityReader;
-use crate::screen::Glance;
+use crate::screen::FastPathVerdict;
 use crate::screen::items::{Bounds, Taken};
 
 /// A heap tuple without columns.
@@ -39,7 +39,7 @@ pub(super) struct Rows<'a> {
     toast: u32,
     method_max: u8,
     chunks: Option<Chunks>,
-    fates: Option<Fates<'a>>,
+    fates: Option<XactLookup<'a>>,
     /// The last transaction that the log called committed: rows come in runs.
     committed: Cell<Xid>,
     map: Option<VisibilityReader<'a>>,
@@ -78,13 +78,13 @@ impl<'a> Rows<'a> {
                 bytes_max: usize::try_from(fork.build.toast_chunk).unwrap_or(0),
                 number_max: MAX_VALUE_BYTES / fork.build.toast_chunk.max(1),
             }),
-            fates: Fates::of(fork),
+            fates: XactLookup::of(fork),
             committed: Cell::new(Xid::INVALID),
             map: fork.heap.visibility().map(|map| map.reader()),
         }
     }
 
-    pub(super) fn glance(&self, page: Page<'_>, block: BlockNo) -> Glance {
+    pub(super) fn glance(&self, page: Page<'_>, block: BlockNo) -> FastPathVerdict {
         let mut taken = Taken::new();
         let bounds = Bounds::of(page, HEAP_ITEM_BYTES);
         let count = page.line_pointer_count();
@@ -110,9 +110,9 @@ impl<'a> Rows<'a> {
                 }
             });
         match (right && taken.is_disjoint(), plain.holds) {
-            (false, _) => Glance::Odd,
-            (true, false) => Glance::Right,
-            (true, true) => Glance::Plain,
+            (false, _) => FastPathVerdict::Odd,
+            (true, false) => FastPathVerdict::Right,
+            (true, true) => FastPathVerdict::Plain,
         }
     }
 

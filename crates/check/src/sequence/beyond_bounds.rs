@@ -44,7 +44,7 @@ impl RelationCheck for SequenceBeyondBounds {
             forks: &[],
         };
         let doubted =
-            |trouble: &pgclinic_cluster::Trouble| trouble.what.starts_with("catalog pg_sequence ");
+            |trouble: &pgclinic_cluster::ReadGap| trouble.what.starts_with("catalog pg_sequence ");
         if !catalogs_are_sure(&cx) || relation.catalog.troubles.iter().any(doubted) {
             return;
         }

@@ -11,7 +11,7 @@ use crate::findings::Draft;
 
 /// Which rule tells a break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Teller {
+pub(crate) enum WalRule {
     /// `wal-segment-missing`.
     Segment,
     /// `wal-page-header`.
@@ -32,12 +32,12 @@ pub(crate) struct Break {
 }
 
 impl Break {
-    pub(crate) fn teller(&self) -> Teller {
+    pub(crate) fn teller(&self) -> WalRule {
         match self.end.why {
-            EndReason::NoPage => Teller::Segment,
-            EndReason::Page(_) => Teller::Page,
-            EndReason::Crc { .. } => Teller::Checksum,
-            _ => Teller::Record,
+            EndReason::NoPage => WalRule::Segment,
+            EndReason::Page(_) => WalRule::Page,
+            EndReason::Crc { .. } => WalRule::Checksum,
+            _ => WalRule::Record,
         }
     }
 

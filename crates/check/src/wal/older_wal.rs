@@ -6,7 +6,7 @@ use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::Findings;
-use crate::wal::breaks::{Teller, in_older};
+use crate::wal::breaks::{WalRule, in_older};
 use crate::wal::page_header::WAL_PAGE_HEADER;
 use crate::wal::record_broken::WAL_RECORD_BROKEN;
 use crate::wal::record_checksum::WAL_RECORD_CHECKSUM;
@@ -42,12 +42,12 @@ impl ClusterCheck for OlderWal {
         for found in in_older(cluster) {
             let at_head = recovery.shape.segment_of(found.end.at) == found.end.at;
             let rule = match found.teller() {
-                Teller::Segment => &WAL_SEGMENT_MISSING,
+                WalRule::Segment => &WAL_SEGMENT_MISSING,
                 // The look at the heads of segments has told it.
-                Teller::Page if at_head => continue,
-                Teller::Page => &WAL_PAGE_HEADER,
-                Teller::Checksum => &WAL_RECORD_CHECKSUM,
-                Teller::Record => &WAL_RECORD_BROKEN,
+                WalRule::Page if at_head => continue,
+                WalRule::Page => &WAL_PAGE_HEADER,
+                WalRule::Checksum => &WAL_RECORD_CHECKSUM,
+                WalRule::Record => &WAL_RECORD_BROKEN,
             };
             out.add(found.draft(rule, recovery));
         }

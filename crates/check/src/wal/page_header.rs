@@ -8,7 +8,7 @@ use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
-use crate::wal::breaks::{Teller, in_recovery, place_of};
+use crate::wal::breaks::{WalRule, in_recovery, place_of};
 
 /// The rule.
 pub static WAL_PAGE_HEADER: Rule = Rule::from_page(include_str!("../../rules/wal-page-header.md"));
@@ -53,7 +53,7 @@ impl ClusterCheck for WalPageHeader {
                 false => draft.severity(Severity::Warning),
             });
         }
-        if let Some(found) = in_recovery(cluster).filter(|found| found.teller() == Teller::Page) {
+        if let Some(found) = in_recovery(cluster).filter(|found| found.teller() == WalRule::Page) {
             let at_head = shape.segment_of(found.end.at) == found.end.at;
             if !at_head || survey.heads.is_empty() {
                 out.add(found.draft(&WAL_PAGE_HEADER, recovery));

@@ -6,7 +6,7 @@ use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::Findings;
-use crate::wal::breaks::{Teller, in_recovery};
+use crate::wal::breaks::{WalRule, in_recovery};
 
 /// The rule.
 pub static WAL_RECORD_CHECKSUM: Rule =
@@ -25,7 +25,7 @@ impl ClusterCheck for WalRecordChecksum {
     }
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
-        let found = in_recovery(cluster).filter(|found| found.teller() == Teller::Checksum);
+        let found = in_recovery(cluster).filter(|found| found.teller() == WalRule::Checksum);
         if let (Some(found), Some(recovery)) = (found, cluster.recovery()) {
             out.add(found.draft(&WAL_RECORD_CHECKSUM, recovery));
         }

@@ -8,7 +8,7 @@ use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
-use crate::wal::breaks::{Teller, in_recovery, place_of};
+use crate::wal::breaks::{WalRule, in_recovery, place_of};
 use crate::wal::checkpoint_record_missing::server_words;
 
 /// The rule.
@@ -53,7 +53,7 @@ impl ClusterCheck for WalSegmentMissing {
             });
         }
         let told = in_recovery(cluster).filter(|_| survey.missing.is_empty());
-        if let Some(found) = told.filter(|found| found.teller() == Teller::Segment) {
+        if let Some(found) = told.filter(|found| found.teller() == WalRule::Segment) {
             out.add(found.draft(&WAL_SEGMENT_MISSING, recovery));
         }
     }

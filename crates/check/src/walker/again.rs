@@ -16,9 +16,9 @@ use pgclinic_scan::{InternalFault, Panicked, guarded};
 use crate::check::ForkCx;
 use crate::consequences::is_of_the_future;
 use crate::findings::Findings;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::job::fork_cx;
-use crate::walker::look::{Looker, Notes, Seen};
+use crate::walker::look::{PageChecker, ThreadFindings, PageOutcome};
 use crate::walker::suspects::Spot;
 use crate::walker::{CheckOptions, catalogs, forks_of, system_identifier};
 
@@ -49,7 +49,7 @@ pub(super) struct Newer<'a> {
 /// A page in which something is wrong still.
 struct Wrong {
     page: Vec<u8>,
-    seen: Seen,
+    seen: PageOutcome,
     findings: Vec<Finding>,
 }
 
@@ -67,7 +67,7 @@ impl Again {
         suspects: Vec<Suspect>,
         newer: Newer<'_>,
         options: &CheckOptions,
-        books: &mut Books,
+        books: &mut RunLedger,
     ) -> Vec<Suspect> {
         let mut by_database: BTreeMap<Oid, Vec<Suspect>> = BTreeMap::new();
         for suspect in suspects {
@@ -97,7 +97,7 @@ impl Again {
         cx: &DatabaseContext<'_>,
         suspects: &mut BTreeMap<(Oid, Oid, Fork), Vec<Suspect>>,
         options: &CheckOptions,
-        books: &mut Books,
+        books: &mut RunLedger,
     ) -> Vec<Suspect> {
         let (mut jobs, mut left): (Vec<ForkCx<'_>>, _) = (Vec::new(), Vec::new());
         for files in cx.forks.iter().filter(|files| files.temporary.is_none()) {
@@ -122,7 +122,7 @@ impl Again {
         (number, job): (usize, &ForkCx<'_>),
         suspect: Suspect,
         options: &CheckOptions,
-        books: &mut Books,
+        books: &mut RunLedger,
     ) -> Option<Suspect> {
         let spot = suspect.place;
         let wrong = self.wrong(newer.view, job, spot);
@@ -169,7 +169,7 @@ impl Again {
         spot: Spot,
         wrong: &mut Wrong,
     ) -> bool {
-        if wrong.seen != Seen::Damaged || self.questions_left == 0 {
+        if wrong.seen != PageOutcome::Damaged || self.questions_left == 0 {
             return true;
         }
         self.questions_left -= 1;
@@ -208,12 +208,12 @@ impl Again {
         let Some(page) = page_of(view, job.files, spot) else {
             return Ok(None);
         };
-        let mut notes = Notes {
+        let mut notes = ThreadFindings {
             findings: Findings::default(),
             causes_left: self.causes_left,
             faces: None,
         };
-        let looker = Looker::new(job, system_identifier(view));
+        let looker = PageChecker::new(job, system_identifier(view));
         let seen = guarded(|| looker.look((&page, None), spot.block, &mut notes))?;
         self.causes_left = notes.causes_left;
         let findings = notes.findings.into_findings();
@@ -227,7 +227,7 @@ impl Again {
 }
 
 /// Tells what stayed open.
-pub(super) fn tell_unseen(suspects: usize, books: &mut Books) {
+pub(super) fn tell_unseen(suspects: usize, books: &mut RunLedger) {
     if suspects > 0 {
         let gap = NotChecked {
             what: format!("{suspects} pages in which something seemed wrong"),
@@ -257,14 +257,14 @@ fn keep(
     spot: Spot,
     wrong: Wrong,
     options: &CheckOptions,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
-    if wrong.seen == Seen::Damaged {
+    if wrong.seen == PageOutcome::Damaged {
         let damaged = books.damaged.entry(number).or_default();
         damaged.add(u64::from(spot.block));
         let path = job.files.path(segment_of(view, spot));
         let (kept, max) = (&mut books.evidence, options.evidence);
-        Books::keep_evidence(kept, max, &path, spot.block, &wrong.page);
+        RunLedger::keep_evidence(kept, max, &path, spot.block, &wrong.page);
     }
     for finding in wrong.findings {
         books.findings.keep(finding);

@@ -13,7 +13,7 @@ use crate::backup::file_changed::other_sum;
 use crate::backup::files::{BackupPlaces, counts};
 use crate::findings::{Draft, Findings};
 use crate::in_flight::relation_file;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::{CheckOptions, keep_drafts};
 
 /// Bytes of one read.
@@ -24,7 +24,7 @@ pub(crate) fn compare(
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     let Some(manifest) = cluster.manifest() else {
         return;
@@ -52,7 +52,7 @@ pub(crate) fn changed(
     (cluster, manifest): (&Cluster, &BackupManifest),
     (whole, places): (&Cluster, &BackupPlaces<'_>),
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) -> Findings {
     let mut findings = Findings::default();
     let mut passed_by: Vec<(&str, Algorithm)> = Vec::new();
@@ -102,7 +102,7 @@ fn sum_now(
     cluster: &Cluster,
     path: &str,
     algorithm: Algorithm,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) -> Result<Vec<u8>, Unsummed> {
     if let Some(sum) = books.sums.remove(path) {
         return Ok(sum);
@@ -121,7 +121,7 @@ fn sum_now(
 }
 
 /// Files that nobody can sum any more, in one line.
-fn tell_passed_by(files: &[(&str, Algorithm)], books: &mut Books) {
+fn tell_passed_by(files: &[(&str, Algorithm)], books: &mut RunLedger) {
     let Some((first, algorithm)) = files.first() else {
         return;
     };

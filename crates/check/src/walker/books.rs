@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Cluster, Trouble};
+use pgclinic_cluster::{Cluster, ReadGap};
 use pgclinic_format::StatusLog;
 use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
 use pgclinic_source::SourceErrorKind;
@@ -110,7 +110,7 @@ impl DamagedBlocks {
 pub(crate) type Pages = BTreeMap<(String, u32), Vec<u8>>;
 
 /// The books.
-pub(crate) struct Books {
+pub(crate) struct RunLedger {
     pub(crate) coverage: Coverage,
     pub(crate) findings: Findings,
     pub(crate) relations: Vec<RelationSummary>,
@@ -148,14 +148,14 @@ pub(crate) struct Books {
 }
 
 /// A server at work removes WAL that it needs no more, also between two looks at it.
-fn is_recycled(cluster: &Cluster, trouble: &Trouble) -> bool {
+fn is_recycled(cluster: &Cluster, trouble: &ReadGap) -> bool {
     let now = cluster.source().len(&trouble.what);
     cluster.is_running() && now.is_err_and(|error| error.kind == SourceErrorKind::NotFound)
 }
 
-impl Books {
+impl RunLedger {
     pub(crate) fn new() -> Self {
-        Books {
+        RunLedger {
             coverage: Coverage::default(),
             findings: Findings::default(),
             relations: Vec::new(),
@@ -179,14 +179,14 @@ impl Books {
     }
 
     /// Tells what could not be read of names and catalogs.
-    pub(crate) fn troubles(&mut self, troubles: &[Trouble]) {
+    pub(crate) fn troubles(&mut self, troubles: &[ReadGap]) {
         for trouble in troubles {
             self.not_checked(super::not_checked(trouble));
         }
     }
 
     /// The same of folders whose files could not be listed.
-    pub(crate) fn unlisted(&mut self, troubles: &[Trouble]) {
+    pub(crate) fn unlisted(&mut self, troubles: &[ReadGap]) {
         self.troubles(troubles);
         let folders = troubles.iter().map(|trouble| trouble.what.clone());
         self.unread.extend(folders);
@@ -232,13 +232,13 @@ impl Books {
         });
     }
 
-    /// Books bytes that nobody looks at.
+    /// RunLedger bytes that nobody looks at.
     pub(crate) fn skip(&mut self, bytes: u64) {
         self.coverage.bytes_seen += bytes;
         self.coverage.bytes_skipped += bytes;
     }
 
-    /// Books as skipped what was read, and what the level promises of it was not done.
+    /// RunLedger as skipped what was read, and what the level promises of it was not done.
     pub(crate) fn half_checked(&mut self, bytes: u64) {
         let bytes = bytes.min(self.coverage.bytes_checked);
         self.coverage.bytes_checked -= bytes;
@@ -281,7 +281,7 @@ impl Books {
         }
     }
 
-    /// Books a small file that a check of the whole cluster has read, once.
+    /// RunLedger a small file that a check of the whole cluster has read, once.
     pub(crate) fn file(&mut self, cluster: &Cluster, path: &str) {
         let Ok(len) = cluster.source().len(path) else {
             return;
@@ -293,7 +293,7 @@ impl Books {
         self.coverage.bytes_checked += len;
     }
 
-    /// Books the status files and other small files that a check of the whole cluster has read.
+    /// RunLedger the status files and other small files that a check of the whole cluster has read.
     pub(crate) fn status_files(&mut self, cluster: &Cluster) {
         for log in StatusLog::ALL {
             match cluster.status_files(log) {
@@ -311,7 +311,7 @@ impl Books {
         }
     }
 
-    /// Books the WAL whose records were read: that from the redo point on where recovery needs it,
+    /// RunLedger the WAL whose records were read: that from the redo point on where recovery needs it,
     /// at level full also what is older. What lies behind the end means nothing.
     pub(crate) fn wal(&mut self, cluster: &Cluster, level: Level) {
         if level < Level::Structure {
@@ -332,7 +332,7 @@ impl Books {
         self.coverage.bytes_checked += bytes;
     }
 
-    /// Books the small files of a database's folder.
+    /// RunLedger the small files of a database's folder.
     pub(crate) fn small_files(&mut self, cluster: &Cluster, folder: &str) {
         self.file(cluster, &format!("{folder}/PG_VERSION"));
         self.file(cluster, &format!("{folder}/pg_filenode.map"));

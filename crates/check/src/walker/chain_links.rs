@@ -18,7 +18,7 @@ use crate::backup::manifest::BackupManifestCheck;
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 use crate::walker::backup_sums::{changed, only_a_part, sum_of, wanted};
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::{CheckOptions, system_identifier};
 
 /// What is asked of every backup with a manifest.
@@ -34,7 +34,7 @@ pub(crate) fn compare(
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     if !cluster.links().is_empty() && !options.selection.is_everything() {
         return books.not_checked(only_a_part());
@@ -83,7 +83,7 @@ fn told_by_sums(
     (whole, places): (&Cluster, &BackupPlaces<'_>),
     options: &CheckOptions,
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) -> Findings {
     let own = &link.cluster;
     // The same paths are booked anew for each link, as other bytes lie there.
@@ -143,7 +143,7 @@ fn sums(
 }
 
 /// Keeps drafts with the name of their link.
-fn keep(cluster: &Cluster, link: &Link, mut findings: Findings, books: &mut Books) {
+fn keep(cluster: &Cluster, link: &Link, mut findings: Findings, books: &mut RunLedger) {
     for mut gap in std::mem::take(&mut findings.not_checked) {
         gap.what = format!("{}: {}", link.name, gap.what);
         books.not_checked(gap);

@@ -12,7 +12,7 @@ use pgclinic_model::document::{Finding, Kind};
 use crate::consequences;
 use crate::findings::{Draft, Findings};
 use crate::heap::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::system_identifier;
 
 /// Pages of one relation that must agree against the log; of different relations two do. Fewer are rather wrong
@@ -76,7 +76,7 @@ impl Contradiction {
 }
 
 /// Accuses files of the log, and puts what was said of pages under it.
-pub(super) fn accuse(cluster: &Cluster, books: &mut Books) {
+pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     let Ok(pages) = StatusPages::open(cluster, StatusLog::Xact) else {
         return;
     };

@@ -10,11 +10,11 @@ use pgclinic_model::document::{
 };
 
 use crate::advice;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::{CheckOptions, Since, contradicted_status, stories};
 
 /// The document of a cluster.
-pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: Books) -> CheckDocument {
+pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: RunLedger) -> CheckDocument {
     if cluster.control.trusted().is_none() {
         books.not_checked(NotChecked {
             what: "checksums, limits, files against catalogs".into(),
@@ -76,7 +76,7 @@ fn without_control(cluster: &Cluster) -> String {
     }
 }
 
-fn since_summary(since: &Since, books: &Books) -> SinceSummary {
+fn since_summary(since: &Since, books: &RunLedger) -> SinceSummary {
     SinceSummary {
         lsn: since.lsn().to_string(),
         pages_unchanged: books.coverage.pages_unchanged,
@@ -166,7 +166,7 @@ pub(crate) fn assemble(
     target: Target,
     needs_recovery: bool,
     options: &CheckOptions,
-    books: Books,
+    books: RunLedger,
 ) -> CheckDocument {
     let since = options.since.as_ref();
     let since = since.map(|since| since_summary(since, &books));

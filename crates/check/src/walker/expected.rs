@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Cluster, Home, selected};
+use pgclinic_cluster::{Cluster, DatabaseDirectory, selected};
 use pgclinic_format::Oid;
 
 use crate::walker::CheckOptions;
@@ -23,7 +23,7 @@ pub(super) fn bytes(
     if is_blind {
         return BTreeMap::new();
     }
-    let of_home = |home: &Home| -> u64 {
+    let of_home = |home: &DatabaseDirectory| -> u64 {
         let files = cluster.files(home).unwrap_or_default();
         let taken = files
             .iter()

@@ -8,9 +8,9 @@ use pgclinic_model::document::{Kind, Level, NotChecked};
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, Limits};
-use crate::heap::aids::HeapAids;
+use crate::heap::aids::HeapContext;
 use crate::walker::CheckOptions;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 
 /// Relations without columns that are told by name, in each database.
 const UNKNOWN_TOLD: u64 = 20;
@@ -34,7 +34,7 @@ pub(crate) fn limits_of(cluster: &pgclinic_cluster::Cluster) -> Option<Limits> {
 pub(crate) fn jobs_of<'a>(
     view: &'a DatabaseContext<'a>,
     options: &CheckOptions,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) -> Vec<ForkCx<'a>> {
     let mut jobs = Vec::new();
     let mut nameless = 0;
@@ -84,7 +84,7 @@ fn is_left_out(
     view: &DatabaseContext<'_>,
     files: &ForkFiles,
     relation: Option<&Relation>,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) -> bool {
     if let Some(relation) = relation
         && let Some(why) = pgclinic_cluster::unknown_storage::why(view, files, relation)
@@ -141,11 +141,11 @@ fn heap_aids<'a>(
     view: &DatabaseContext<'a>,
     files: &'a ForkFiles,
     relation: Option<&Relation>,
-) -> HeapAids<'a> {
+) -> HeapContext<'a> {
     if relation.and_then(Relation::page_method) != Some(AccessMethod::Heap)
         || files.fork != Fork::Main
     {
-        return HeapAids::default();
+        return HeapContext::default();
     }
     let is_map = |other: &&ForkFiles| {
         other.fork == Fork::Vm && other.filenode == files.filenode && other.home == files.home
@@ -159,7 +159,7 @@ fn heap_aids<'a>(
     let map = beside
         .filter(|other| other.temporary.is_none())
         .find(is_map);
-    HeapAids::new(view.cluster, view.catalog, map)
+    HeapContext::new(view.cluster, view.catalog, map)
 }
 
 /// The order of keys, where somebody will compare some.
@@ -194,7 +194,7 @@ fn is_half_known(view: &DatabaseContext<'_>, job: &ForkCx<'_>) -> bool {
     columns_are_unknown(job) || has_keys && job.key_order.is_none()
 }
 
-fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut Books) {
+fn tell_what_is_unknown(job: &ForkCx<'_>, books: &mut RunLedger) {
     let Some(relation) = job.relation.filter(|_| job.level >= Level::Structure) else {
         return;
     };

@@ -21,7 +21,7 @@ use pgclinic_source::Presence;
 use crate::check::ForkCx;
 use crate::register::{is_comparison, is_of_a_page, level_of};
 use crate::run_state::{OpenGap, SavedBooks, SavedFinding};
-use crate::walker::books::{Books, DamagedBlocks};
+use crate::walker::books::{RunLedger, DamagedBlocks};
 use crate::walker::stories;
 
 /// Steps from a finding to its root that are followed.
@@ -32,7 +32,7 @@ const LEFT_OPEN: &str =
 
 /// The findings of an earlier run, and the places that are checked again because of them.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct PreviousRun {
     /// Where its run began.
     begin: Lsn,
     /// Blocks by the first file of their fork.
@@ -50,7 +50,7 @@ struct Group {
     omitted: u64,
 }
 
-impl Known {
+impl PreviousRun {
     /// By the books of a run that began at this LSN.
     pub(crate) fn of(begin: Lsn, books: &SavedBooks) -> Self {
         let lengths = books.findings.iter().map(|of| {
@@ -67,7 +67,7 @@ impl Known {
             kept: all.by_ref().take(len).collect(),
             omitted,
         });
-        Known {
+        PreviousRun {
             begin,
             pages,
             groups: groups.collect(),
@@ -85,7 +85,7 @@ impl Known {
     }
 
     /// Adds to the books what was known and not looked for, after everything that was.
-    pub(crate) fn carry(&self, cluster: &Cluster, level: Level, books: &mut Books) {
+    pub(crate) fn carry(&self, cluster: &Cluster, level: Level, books: &mut RunLedger) {
         let now = Now {
             cluster,
             level,
@@ -132,7 +132,7 @@ impl Known {
     }
 
     /// The blocks are damaged still, in the map of their relation too.
-    fn book_damage(&self, (path, fork): (String, Fork), blocks: &DamagedBlocks, books: &mut Books) {
+    fn book_damage(&self, (path, fork): (String, Fork), blocks: &DamagedBlocks, books: &mut RunLedger) {
         let is_own = |one: &RelationSummary| one.path == path && one.fork == fork;
         if let Some(own) = books.relations.iter_mut().find(|one| is_own(one)) {
             let mut both = DamagedBlocks::of(&own.damaged);

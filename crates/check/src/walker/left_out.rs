@@ -8,14 +8,14 @@ use pgclinic_model::document::{Level, NotChecked};
 
 use crate::check::ForkCx;
 use crate::walker::CheckOptions;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 
 /// Tells what is not compared because nobody asked for its other half.
 pub(crate) fn tell(
     jobs: &[ForkCx<'_>],
     catalog: &Catalog,
     options: &CheckOptions,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     let main = || jobs.iter().filter(|job| job.fork() == Fork::Main);
     if options.level < Level::Structure || options.selection.is_everything() {
@@ -74,7 +74,7 @@ fn owner_of<'a>(relation: &Relation, catalog: &'a Catalog) -> Option<(&'static s
 }
 
 /// The person left it out, so that it does not make the run incomplete.
-fn not_compared(books: &mut Books, what: String, why: &str) {
+fn not_compared(books: &mut RunLedger, what: String, why: &str) {
     books.not_checked(NotChecked {
         what,
         why: why.into(),

@@ -7,18 +7,18 @@ use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, Kind, Level, Place};
 
-use crate::btree::Faces;
+use crate::btree::LeafSummaries;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::entries::named_blocks::NamedBlocks;
 use crate::findings::{Draft, Findings};
-use crate::screen::{Glance, Screen};
+use crate::screen::{FastPathVerdict, FastPath};
 use crate::walker::contradicted_status;
 use crate::{causes, consequences};
 
 /// The checks of one fork, chosen once.
-pub(crate) struct Looker<'a> {
+pub(crate) struct PageChecker<'a> {
     fork: &'a ForkCx<'a>,
-    screen: Screen<'a>,
+    screen: FastPath<'a>,
     all: Vec<&'static dyn PageCheck>,
     /// For pages whose rows are plain.
     beside_plain: Vec<&'static dyn PageCheck>,
@@ -32,17 +32,17 @@ pub(crate) struct Looker<'a> {
 }
 
 /// What one thread keeps of the pages that it looks at.
-pub(crate) struct Notes {
+pub(crate) struct ThreadFindings {
     pub(crate) findings: Findings,
     /// Damaged pages whose cause is still searched for.
     pub(crate) causes_left: u32,
     /// Of the leaves of the fork at hand, where walks will ask for them.
-    pub(crate) faces: Option<Faces>,
+    pub(crate) faces: Option<LeafSummaries>,
 }
 
 /// What came of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum PageOutcome {
     /// Zeros only.
     Zeroed,
     /// Nothing to tell.
@@ -59,21 +59,21 @@ pub(crate) enum Seen {
     Young(Lsn),
 }
 
-impl<'a> Looker<'a> {
+impl<'a> PageChecker<'a> {
     pub(crate) fn new(fork: &'a ForkCx<'a>, system_identifier: u64) -> Self {
         let wanted = |check: &&&'static dyn PageCheck| {
             let wants = check.wants();
             wants.level <= fork.level && may_be_handed(wants.pages, fork)
         };
         let all: Vec<_> = page_checks().iter().filter(wanted).copied().collect();
-        let beside = |glance: Glance| {
+        let beside = |glance: FastPathVerdict| {
             let left = all.iter().filter(|check| !glance.stands_in_for(**check));
             left.copied().collect()
         };
-        let (beside_plain, beside_right) = (beside(Glance::Plain), beside(Glance::Right));
-        Looker {
+        let (beside_plain, beside_right) = (beside(FastPathVerdict::Plain), beside(FastPathVerdict::Right));
+        PageChecker {
             fork,
-            screen: Screen::new(fork),
+            screen: FastPath::new(fork),
             all,
             beside_plain,
             beside_right,
@@ -84,9 +84,9 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Notes which blocks of the table sound pages of this index name.
+    /// ThreadFindings which blocks of the table sound pages of this index name.
     pub(crate) fn noting(self, named: Option<&'a NamedBlocks>) -> Self {
-        Looker {
+        PageChecker {
             named: self.fork.method.zip(named),
             ..self
         }
@@ -94,7 +94,7 @@ impl<'a> Looker<'a> {
 
     /// Where a server is at work, says nothing of a page that asks for a second look but that it does.
     pub(crate) fn holding_back(self) -> Self {
-        Looker {
+        PageChecker {
             holds_back: self.fork.is_running(),
             ..self
         }
@@ -132,10 +132,10 @@ impl<'a> Looker<'a> {
         &self,
         (bytes, hash): (&[u8], Option<u32>),
         block: BlockNo,
-        notes: &mut Notes,
-    ) -> Seen {
+        notes: &mut ThreadFindings,
+    ) -> PageOutcome {
         let Some(page) = Page::parse(bytes) else {
-            return Seen::Quiet;
+            return PageOutcome::Quiet;
         };
         if page.is_new() && page.is_zeroed() {
             return self.zeroed(page, block, notes);
@@ -152,8 +152,8 @@ impl<'a> Looker<'a> {
             }
         });
         let checks = match glance {
-            Glance::Plain if sound => &self.beside_plain,
-            Glance::Right if sound => &self.beside_right,
+            FastPathVerdict::Plain if sound => &self.beside_plain,
+            FastPathVerdict::Right if sound => &self.beside_right,
             _ => &self.all,
         };
         for check in checks {
@@ -162,18 +162,18 @@ impl<'a> Looker<'a> {
             }
         }
         let seen = match notes.findings.is_quiet() {
-            true => Seen::Quiet,
+            true => PageOutcome::Quiet,
             false => self.keep(page, &cx, notes),
         };
         // A damaged page is no witness.
-        if let (Some((method, named)), Seen::Quiet | Seen::Noted) = (self.named, seen) {
+        if let (Some((method, named)), PageOutcome::Quiet | PageOutcome::Noted) = (self.named, seen) {
             named.add_page(method, page);
         }
         seen
     }
 
     /// No check is handed a page of zeros, but some know when it must be another.
-    fn zeroed(&self, page: Page<'_>, block: BlockNo, notes: &mut Notes) -> Seen {
+    fn zeroed(&self, page: Page<'_>, block: BlockNo, notes: &mut ThreadFindings) -> PageOutcome {
         let cx = PageCx {
             fork: self.fork,
             block,
@@ -183,7 +183,7 @@ impl<'a> Looker<'a> {
             check.check_zeroed(&cx, &mut notes.findings);
         }
         if notes.findings.is_quiet() {
-            return Seen::Zeroed;
+            return PageOutcome::Zeroed;
         }
         self.keep(page, &cx, notes)
     }
@@ -198,7 +198,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn keep(&self, page: Page<'_>, cx: &PageCx<'_>, notes: &mut Notes) -> Seen {
+    fn keep(&self, page: Page<'_>, cx: &PageCx<'_>, notes: &mut ThreadFindings) -> PageOutcome {
         let mut drafts = notes.findings.take_drafts();
         consequences::drop_overtaken(&mut drafts, cx);
         consequences::complete(&mut drafts, page, cx);
@@ -229,14 +229,14 @@ impl<'a> Looker<'a> {
             notes.findings.keep(finding);
         }
         match damaged {
-            true if is_contradicted => Seen::Contradicted,
-            true => Seen::Damaged,
-            false => Seen::Noted,
+            true if is_contradicted => PageOutcome::Contradicted,
+            true => PageOutcome::Damaged,
+            false => PageOutcome::Noted,
         }
     }
 
     /// Why nothing is told of the page now.
-    fn held_back(&self, drafts: &[Draft], page: Page<'_>) -> Option<Seen> {
+    fn held_back(&self, drafts: &[Draft], page: Page<'_>) -> Option<PageOutcome> {
         let severe = || {
             drafts
                 .iter()
@@ -250,8 +250,8 @@ impl<'a> Looker<'a> {
         Some(
             match is_young && severe().all(|draft| consequences::is_of_the_future(draft.rule.name))
             {
-                true => Seen::Young(page.pd_lsn()),
-                false => Seen::Suspect,
+                true => PageOutcome::Young(page.pd_lsn()),
+                false => PageOutcome::Suspect,
             },
         )
     }
@@ -353,12 +353,12 @@ pub fn check_page(
     fork: &ForkCx<'_>,
     system_identifier: u64,
 ) -> Vec<Finding> {
-    let mut notes = Notes {
+    let mut notes = ThreadFindings {
         findings: Findings::default(),
         causes_left: 1,
         faces: None,
     };
-    let looker = Looker::new(fork, system_identifier);
+    let looker = PageChecker::new(fork, system_identifier);
     looker.look((bytes, None), block, &mut notes);
     let mut found = notes.findings.into_findings();
     found.sort_by(|a, b| {

@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use pgclinic_cluster::unreachable::{OutOfReach, tell_relations};
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
-    Catalog, Cluster, Column, DatabaseContext, ForkFiles, Home, Relation, Trouble, file_place,
+    Catalog, Cluster, Column, DatabaseContext, ForkFiles, DatabaseDirectory, Relation, ReadGap, file_place,
     selected,
 };
 use pgclinic_format::{ColumnLayout, Fork};
@@ -49,7 +49,7 @@ use pgclinic_spill::{MemoryPlan, Part};
 use crate::check::ForkCx;
 use crate::findings::Findings;
 use crate::register::{CLUSTER_CHECKS, DATABASE_CHECKS};
-use crate::walker::neighbours::Neighbours;
+use crate::walker::neighbours::DatabaseRelations;
 
 pub use job::fork_cx;
 pub use look::{check_page, is_asked};
@@ -57,13 +57,13 @@ pub use partial::account_for_remains;
 pub use pass::check_file;
 pub use running::check_running;
 pub use since::Since;
-pub use state::{Course, StateKeeper};
+pub use state::{ResumableRun, StateKeeper};
 pub use stories::is_expected;
 
-use books::Books;
+use books::RunLedger;
 pub(crate) use books::DamagedBlocks;
 use job::jobs_of;
-pub(crate) use look::{Looker, Notes, Seen};
+pub(crate) use look::{PageChecker, ThreadFindings, PageOutcome};
 #[cfg(test)]
 pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;
@@ -107,7 +107,7 @@ pub fn check_cluster(
     progress: &dyn Progress,
 ) -> CheckDocument {
     check_cluster_on(
-        Course::new(cluster, options, None),
+        ResumableRun::new(cluster, options, None),
         cluster,
         options,
         progress,
@@ -116,7 +116,7 @@ pub fn check_cluster(
 
 /// The same from where the course begins, with a state of it kept from time to time.
 pub fn check_cluster_on(
-    mut course: Course<'_>,
+    mut course: ResumableRun<'_>,
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
@@ -185,7 +185,7 @@ pub fn check_cluster_on(
 }
 
 /// Tells what another run found and this one did not look for.
-fn carry(cluster: &Cluster, options: &CheckOptions, books: &mut Books) {
+fn carry(cluster: &Cluster, options: &CheckOptions, books: &mut RunLedger) {
     if let Some(since) = &options.since {
         since.known().carry(cluster, options.level, books);
     }
@@ -198,7 +198,7 @@ fn system_identifier(cluster: &Cluster) -> u64 {
         .map_or(0, |control| control.system_identifier)
 }
 
-fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut Books) {
+fn check_whole(clusters: Clusters<'_>, options: &CheckOptions, books: &mut RunLedger) {
     let cluster = clusters.cluster;
     let mut findings = Findings::default();
     for check in CLUSTER_CHECKS
@@ -231,7 +231,7 @@ fn keep_failure(done: Result<(), Panicked>, rules: &[&'static Rule], findings: &
 }
 
 /// Keeps drafts that carry their own places; of a cluster whose server is at work, until they are found again.
-fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut Books) {
+fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut RunLedger) {
     for entry in std::mem::take(&mut findings.not_checked) {
         books.not_checked(entry);
     }
@@ -282,12 +282,12 @@ fn check_database(
     catalog: &Catalog,
     options: &CheckOptions,
     progress: &dyn Progress,
-    course: &mut Course<'_>,
-    books: &mut Books,
+    course: &mut ResumableRun<'_>,
+    books: &mut RunLedger,
 ) {
     let cluster = clusters.cluster;
     // What the run told that began with this database is told to nobody.
-    let mut told_before = Books::new();
+    let mut told_before = RunLedger::new();
     let is_begun = course.is_begun(catalog.database);
     let first = match is_begun {
         true => &mut told_before,
@@ -325,7 +325,7 @@ fn check_database(
     course.database_is_done(catalog.database, books);
 }
 
-fn forks_of(cluster: &Cluster, catalog: &Catalog) -> (Vec<ForkFiles>, Vec<Trouble>) {
+fn forks_of(cluster: &Cluster, catalog: &Catalog) -> (Vec<ForkFiles>, Vec<ReadGap>) {
     let (mut forks, mut troubles) = (Vec::new(), Vec::new());
     for home in homes_of(cluster, catalog) {
         match cluster.files(home) {
@@ -348,7 +348,7 @@ fn known_forks(catalog: &Catalog, forks: &[ForkFiles]) -> Option<Vec<ForkFiles>>
     })
 }
 
-fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item = &'a Home> {
+fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item = &'a DatabaseDirectory> {
     let database = catalog.database;
     let homes = cluster.homes.iter();
     homes.filter(move |home| home.database == database)
@@ -359,7 +359,7 @@ fn check_against_files(
     clusters: Clusters<'_>,
     view: &DatabaseContext<'_>,
     options: &CheckOptions,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     let (cluster, catalog) = (view.cluster, view.catalog);
     let known = known_forks(catalog, view.forks);
@@ -407,7 +407,7 @@ fn check_relations(
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     let budget = options.memory.part(Part::Comparisons);
     let _catalog = budget.take(bytes_of(catalog));
@@ -424,7 +424,7 @@ fn check_relations(
         books,
     );
     if options.since.is_none() {
-        let neighbours = Neighbours::new(jobs, records).without(&OutOfReach::of(cluster));
+        let neighbours = DatabaseRelations::new(jobs, records).without(&OutOfReach::of(cluster));
         relations::run(
             (&neighbours, catalog),
             cluster.source().as_ref(),
@@ -458,7 +458,7 @@ fn bytes_of(catalog: &Catalog) -> u64 {
 }
 
 /// What a database check or the page pass could not do for want of catalogs.
-fn not_checked(trouble: &Trouble) -> NotChecked {
+fn not_checked(trouble: &ReadGap) -> NotChecked {
     NotChecked {
         what: trouble.what.clone(),
         why: trouble.why.clone(),

@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, HashMap};
 use pgclinic_cluster::unreachable::OutOfReach;
 use pgclinic_format::{Fork, Oid};
 
-use crate::btree::AllFaces;
+use crate::btree::AllLeafSummaries;
 use crate::check::ForkCx;
 use crate::entries::named_blocks::NamedBlocks;
 use crate::walker::pass_records::{DamagedBlocks, PassRecords, ZeroedBlocks};
 
 /// The forks of a database that a run looks at.
-pub struct Neighbours<'a> {
+pub struct DatabaseRelations<'a> {
     forks: &'a [ForkCx<'a>],
     main: HashMap<Oid, usize>,
     indexes: HashMap<Oid, Vec<usize>>,
@@ -21,7 +21,7 @@ pub struct Neighbours<'a> {
     out_of_reach: BTreeSet<usize>,
 }
 
-impl<'a> Neighbours<'a> {
+impl<'a> DatabaseRelations<'a> {
     /// `records` by the place of the fork in `forks`.
     pub(crate) fn new(forks: &'a [ForkCx<'a>], records: PassRecords) -> Self {
         let mut main = HashMap::new();
@@ -40,7 +40,7 @@ impl<'a> Neighbours<'a> {
             relation.map(|relation| relation.oid)
         };
         indexes.values_mut().for_each(|own| own.sort_by_key(oid));
-        Neighbours {
+        DatabaseRelations {
             forks,
             main,
             indexes,
@@ -84,7 +84,7 @@ impl<'a> Neighbours<'a> {
     }
 
     /// What was kept of the leaves of an index.
-    pub(crate) fn faces_of(&self, fork: &ForkCx<'a>) -> Option<&AllFaces> {
+    pub(crate) fn faces_of(&self, fork: &ForkCx<'a>) -> Option<&AllLeafSummaries> {
         self.records.faces.get(&self.forks.element_offset(fork)?)
     }
 

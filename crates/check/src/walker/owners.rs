@@ -8,14 +8,14 @@ use pgclinic_model::document::{Kind, Owner, Place};
 
 use crate::check::ForkCx;
 use crate::walker::CheckOptions;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 
 /// Names the owners among these forks: a table comes in one round with its indexes and its long values.
 pub(super) fn name(
     catalog: &Catalog,
     jobs: &[ForkCx<'_>],
     options: &CheckOptions,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     if books.findings.total() == 0 {
         return;

@@ -3,13 +3,13 @@
 //! What its files say of each other is not asked (`Cluster::may_compare`). What is left are rules of single files that
 //! also speak where the file is missing or ends too early.
 
-use pgclinic_cluster::{Cluster, Trouble};
+use pgclinic_cluster::{Cluster, ReadGap};
 use pgclinic_model::document::{CheckDocument, NotChecked, Target};
 use pgclinic_source::{EntryKind, Source};
 
 use crate::consequences::leave_to_the_whole;
 use crate::findings::Draft;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::{CheckOptions, document};
 
 /// Folders of what is left that are counted.
@@ -41,7 +41,7 @@ pub(super) fn forgive(cluster: &Cluster, draft: &mut Draft) {
 }
 
 /// Tells what is not looked at.
-pub(super) fn tell(cluster: &Cluster, books: &mut Books) {
+pub(super) fn tell(cluster: &Cluster, books: &mut RunLedger) {
     if cluster.is_partial() {
         books.not_checked(NotChecked {
             what: "pages, maps, catalogs, status files and relation files against each other"
@@ -56,10 +56,10 @@ pub(super) fn tell(cluster: &Cluster, books: &mut Books) {
 /// The document of what is left of a backup in archives when nothing in front of the cut tells its major: nothing of it can be looked at.
 pub fn account_for_remains(
     source: &dyn Source,
-    troubles: &[Trouble],
+    troubles: &[ReadGap],
     options: &CheckOptions,
 ) -> CheckDocument {
-    let mut books = Books::new();
+    let mut books = RunLedger::new();
     books.coverage.bytes_seen = bytes_of(source);
     books.coverage.bytes_skipped = books.coverage.bytes_seen;
     books.troubles(troubles);

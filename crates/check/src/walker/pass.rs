@@ -16,12 +16,12 @@ use pgclinic_scan::{
 use pgclinic_source::Source;
 use pgclinic_spill::{Budget, Part};
 
-use crate::btree::Faces;
+use crate::btree::LeafSummaries;
 use crate::check::ForkCx;
 use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Findings;
-use crate::walker::books::{Books, DamagedBlocks, Pages};
-use crate::walker::look::{Looker, Notes, Seen};
+use crate::walker::books::{RunLedger, DamagedBlocks, Pages};
+use crate::walker::look::{PageChecker, ThreadFindings, PageOutcome};
 use crate::walker::pass_records::{PassRecords, ZeroedBlocks};
 use crate::walker::suspects::{Spot, Suspects};
 use crate::walker::{CheckOptions, document};
@@ -30,13 +30,13 @@ use crate::walker::{CheckOptions, document};
 const CAUSES_MAX: u32 = 500;
 
 /// Bytes that a pass over these forks will read.
-pub(crate) fn bytes(jobs: &[ForkCx<'_>], books: &Books) -> u64 {
+pub(crate) fn bytes(jobs: &[ForkCx<'_>], books: &RunLedger) -> u64 {
     let tasks = jobs.iter().enumerate().map(|job| task(job, books));
     tasks.map(|task| task.bytes()).sum()
 }
 
 /// What is left to read of a fork.
-fn task<'a>((number, job): (usize, &'a ForkCx<'_>), books: &Books) -> ForkTask<'a> {
+fn task<'a>((number, job): (usize, &'a ForkCx<'_>), books: &RunLedger) -> ForkTask<'a> {
     let done = |path: &str| books.looked_at.get(path).copied().unwrap_or(0);
     ForkTask::after(number, job.files, job.build, &done)
 }
@@ -49,7 +49,7 @@ pub(crate) fn run(
     options: &CheckOptions,
     budget: &Budget,
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) -> PassRecords {
     let is_running = jobs.iter().any(|fork| fork.is_running());
     let scan = Scan {
@@ -132,15 +132,15 @@ struct CheckPass<'p> {
     budget: &'p Budget,
     manifest: Option<&'p BackupManifest>,
     named: &'p BTreeMap<usize, NamedBlocks>,
-    merged: Mutex<(&'p mut Books, PassRecords)>,
+    merged: Mutex<(&'p mut RunLedger, PassRecords)>,
 }
 
 /// What one worker has seen of one fork.
 struct CheckShare<'p> {
     number: usize,
     job: &'p ForkCx<'p>,
-    looker: Looker<'p>,
-    notes: Notes,
+    looker: PageChecker<'p>,
+    notes: ThreadFindings,
     evidence: Pages,
     damaged: DamagedBlocks,
     /// Those of them that are damaged only if the commit log is right.
@@ -181,12 +181,12 @@ impl<'p> Consumer for CheckPass<'p> {
 
     fn begin_fork(&self, fork: &ForkTask<'_>, causes: &mut CausesLeft) -> Self::Share {
         let job = self.jobs.get(fork.number)?;
-        let looker = Looker::new(job, self.system_identifier).holding_back();
+        let looker = PageChecker::new(job, self.system_identifier).holding_back();
         let looker = looker.noting(self.named.get(&fork.number));
-        let notes = Notes {
+        let notes = ThreadFindings {
             findings: Findings::default(),
             causes_left: causes.0,
-            faces: looker.wants_faces().then(|| Faces::new(self.budget)),
+            faces: looker.wants_faces().then(|| LeafSummaries::new(self.budget)),
         };
         Some(CheckShare {
             number: fork.number,
@@ -346,19 +346,19 @@ impl CheckPass<'_> {
 }
 
 impl CheckShare<'_> {
-    fn note(&mut self, seen: Seen, (path, block, page): (&str, BlockNo, &[u8]), evidence: usize) {
+    fn note(&mut self, seen: PageOutcome, (path, block, page): (&str, BlockNo, &[u8]), evidence: usize) {
         if is_zeroed(seen, page) && self.is_table() {
             self.zeroed.add(block.into());
         }
         match seen {
-            Seen::Quiet | Seen::Noted => {}
-            Seen::Zeroed => self.zeroed_pages += 1,
-            Seen::Suspect => self.suspects.add(spot(self.job, block)),
-            Seen::Young(lsn) => self.suspects.add_young(spot(self.job, block), lsn),
-            Seen::Damaged | Seen::Contradicted => {
-                Books::keep_evidence(&mut self.evidence, evidence, path, block, page);
+            PageOutcome::Quiet | PageOutcome::Noted => {}
+            PageOutcome::Zeroed => self.zeroed_pages += 1,
+            PageOutcome::Suspect => self.suspects.add(spot(self.job, block)),
+            PageOutcome::Young(lsn) => self.suspects.add_young(spot(self.job, block), lsn),
+            PageOutcome::Damaged | PageOutcome::Contradicted => {
+                RunLedger::keep_evidence(&mut self.evidence, evidence, path, block, page);
                 self.damaged.add(block.into());
-                if seen == Seen::Contradicted {
+                if seen == PageOutcome::Contradicted {
                     self.contradicted.add(block.into());
                 }
             }
@@ -371,7 +371,7 @@ impl CheckShare<'_> {
     }
 
     /// Adds up what the worker has seen.
-    fn settle(self, options: &CheckOptions, books: &mut Books, records: &mut PassRecords) {
+    fn settle(self, options: &CheckOptions, books: &mut RunLedger, records: &mut PassRecords) {
         let number = self.number;
         books.coverage.zeroed_pages += self.zeroed_pages;
         books.coverage.pages_unchanged += self.pages_unchanged;
@@ -381,7 +381,7 @@ impl CheckShare<'_> {
             .for_each(|entry| books.not_checked(entry));
         books.findings.absorb(findings);
         for ((path, block), page) in self.evidence {
-            Books::keep_evidence(&mut books.evidence, options.evidence, &path, block, &page);
+            RunLedger::keep_evidence(&mut books.evidence, options.evidence, &path, block, &page);
         }
         if !self.damaged.is_empty() {
             let own = books.damaged.entry(number).or_default();
@@ -405,9 +405,9 @@ impl CheckShare<'_> {
 }
 
 /// All zeros, whether or not something else says that it was another page.
-fn is_zeroed(seen: Seen, page: &[u8]) -> bool {
+fn is_zeroed(seen: PageOutcome, page: &[u8]) -> bool {
     let is_zero = || Page::parse(page).is_some_and(Page::is_zeroed);
-    seen == Seen::Zeroed || (seen == Seen::Damaged && is_zero())
+    seen == PageOutcome::Zeroed || (seen == PageOutcome::Damaged && is_zero())
 }
 
 fn spot(job: &ForkCx<'_>, block: BlockNo) -> Spot {
@@ -426,7 +426,7 @@ pub fn check_file(
     options: &CheckOptions,
     progress: &dyn Progress,
 ) -> CheckDocument {
-    let mut books = Books::new();
+    let mut books = RunLedger::new();
     books.coverage.relations = 1;
     if options.level > pgclinic_model::document::Level::Pages {
         let why = "a bare file tells neither its columns nor whether data checksums are on";

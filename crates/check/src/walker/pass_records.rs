@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::btree::AllFaces;
+use crate::btree::AllLeafSummaries;
 use crate::entries::named_blocks::NamedBlocks;
 pub(crate) use crate::walker::DamagedBlocks;
 
@@ -15,7 +15,7 @@ const RUNS_MAX: usize = 1 << 16;
 #[derive(Default, Debug)]
 pub(crate) struct PassRecords {
     /// What walks along a tree ask of its leaves.
-    pub(crate) faces: BTreeMap<usize, AllFaces>,
+    pub(crate) faces: BTreeMap<usize, AllLeafSummaries>,
     /// The blocks of its table that an index names.
     pub(crate) named: BTreeMap<usize, NamedBlocks>,
     /// All-zero pages of tables.

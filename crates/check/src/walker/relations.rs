@@ -15,8 +15,8 @@ use crate::consequences;
 use crate::findings::Findings;
 use crate::register::RELATION_CHECKS;
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
-use crate::walker::books::{Books, DamagedBlocks};
-use crate::walker::neighbours::Neighbours;
+use crate::walker::books::{RunLedger, DamagedBlocks};
+use crate::walker::neighbours::DatabaseRelations;
 use crate::walker::{CheckOptions, left_out};
 
 /// One check of one relation.
@@ -44,13 +44,13 @@ impl Task<'_> {
 /// Runs every check that fits, and keeps what it finds: those that use all threads one after the
 /// other, then one of the others a thread.
 pub(crate) fn run(
-    (neighbours, catalog): (&Neighbours<'_>, &Catalog),
+    (neighbours, catalog): (&DatabaseRelations<'_>, &Catalog),
     source: &dyn Source,
     system_identifier: u64,
     options: &CheckOptions,
     budget: &Budget,
     progress: &dyn Progress,
-    books: &mut Books,
+    books: &mut RunLedger,
 ) {
     let jobs = neighbours.forks();
     left_out::tell(jobs, catalog, options, books);
@@ -117,7 +117,7 @@ pub(crate) fn run(
 }
 
 /// The pages of these relations were read, and what the level promises of them was not done.
-fn book_broken_off(jobs: &[ForkCx<'_>], broken_off: &BTreeSet<usize>, books: &mut Books) {
+fn book_broken_off(jobs: &[ForkCx<'_>], broken_off: &BTreeSet<usize>, books: &mut RunLedger) {
     let forks = broken_off.iter().filter_map(|job| jobs.get(*job));
     forks.for_each(|fork| books.half_checked(fork.files.bytes()));
 }
@@ -154,7 +154,7 @@ fn is_unfinished(fork: &ForkCx<'_>) -> bool {
     fork.fork() == Fork::Main && index.is_some_and(|index| !index.ready)
 }
 
-fn tell_unfinished(jobs: &[ForkCx<'_>], options: &CheckOptions, books: &mut Books) {
+fn tell_unfinished(jobs: &[ForkCx<'_>], options: &CheckOptions, books: &mut RunLedger) {
     let unfinished = jobs.iter().filter(|fork| is_unfinished(fork));
     let names = unfinished.filter_map(|fork| fork.relation);
     for relation in names.filter(|_| options.level >= Level::Structure) {
@@ -176,7 +176,7 @@ fn bytes_of(task: &Task<'_>) -> u64 {
         .saturating_mul(u64::from(task.fork.build.block_size))
 }
 
-fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: &mut Books) {
+fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: &mut RunLedger) {
     let recovering = task.fork.replay_is_due();
     let partial = task
         .fork
@@ -209,7 +209,7 @@ fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: 
 }
 
 /// A block that only a comparison found is damaged all the same.
-fn book_damage(task: &Task<'_>, finding: &Finding, books: &mut Books) {
+fn book_damage(task: &Task<'_>, finding: &Finding, books: &mut RunLedger) {
     let own = finding.place.filenode == Some(task.fork.files.filenode);
     let (Some(block), true, Severity::Damage) = (finding.place.block, own, finding.severity) else {
         return;

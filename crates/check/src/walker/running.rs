@@ -14,7 +14,7 @@ use std::convert::Infallible;
 
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::wal::Replayed;
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, Home, OpenError, selected};
+use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, DatabaseDirectory, OpenError, selected};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
@@ -26,15 +26,15 @@ use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::walker::again::{Again, Newer, print_of, tell_unseen};
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::running_losses::SuspiciousTables;
-use crate::walker::{CheckOptions, Course, Spot, carry, catalogs, catalogs_at_once, check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier};
+use crate::walker::{CheckOptions, ResumableRun, Spot, carry, catalogs, catalogs_at_once, check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier};
 
 /// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running). `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
-    course: Course<'_>,
+    course: ResumableRun<'_>,
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
@@ -66,7 +66,7 @@ pub fn check_running(
 }
 
 /// What an earlier run looked at and is cut off by now is looked at again when something else stands there.
-fn forget_what_is_gone(cluster: &Cluster, books: &mut Books) {
+fn forget_what_is_gone(cluster: &Cluster, books: &mut RunLedger) {
     books.looked_at.retain(|path, bytes| {
         let len = cluster.source().len(path);
         *bytes = len.as_ref().map_or(0, |len| (*bytes).min(*len));
@@ -79,8 +79,8 @@ struct Run<'a> {
     options: &'a CheckOptions,
     progress: &'a dyn Progress,
     server: &'a dyn LiveServer,
-    course: Course<'a>,
-    books: Books,
+    course: ResumableRun<'a>,
+    books: RunLedger,
     /// Databases whose catalogs were held against their files.
     visited: BTreeSet<Oid>,
     catalog_reads: CatalogReads,
@@ -412,7 +412,7 @@ impl Run<'_> {
 
     /// Of what checks of files found, that counts which they find again.
     fn files_again(&mut self, clusters: Clusters<'_>, held: &BTreeMap<String, Finding>) {
-        let mut second = Books::new();
+        let mut second = RunLedger::new();
         if self.options.selection.is_everything() {
             check_whole(clusters, self.options, &mut second);
         }
@@ -514,6 +514,6 @@ fn is_dropped(view: &Cluster, catalog: &Catalog) -> bool {
 }
 
 /// The directory is not there any more; one that is out of reach may be.
-fn is_gone(view: &Cluster, home: &Home) -> bool {
+fn is_gone(view: &Cluster, home: &DatabaseDirectory) -> bool {
     Presence::of_directory(view.source().as_ref(), &home.folder).is_missing()
 }

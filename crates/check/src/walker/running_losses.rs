@@ -27,9 +27,9 @@ use crate::files::file_truncated::FileTruncated;
 use crate::findings::Findings;
 use crate::page::zeroed_page::ZeroedPage;
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::job::fork_cx;
-use crate::walker::neighbours::Neighbours;
+use crate::walker::neighbours::DatabaseRelations;
 use crate::walker::pass_records::PassRecords;
 use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
@@ -63,7 +63,7 @@ impl SuspiciousTables {
 
     /// Adds those of a pass whose pages are still not there.
     pub(super) fn add(&mut self, jobs: &[ForkCx<'_>], records: PassRecords) {
-        let neighbours = Neighbours::new(jobs, records);
+        let neighbours = DatabaseRelations::new(jobs, records);
         for job in jobs.iter().filter(|job| is_lasting_table(job)) {
             let Some(oid) = job.relation.map(|own| own.oid) else {
                 continue;
@@ -127,7 +127,7 @@ impl SuspiciousTables {
         let budget = options.memory.part(Part::Comparisons);
         let summaries = options.memory.part(Part::LeafSummaries);
         // Bytes and findings of these pages were told by the pass that met them first.
-        let mut told_already = Books::new();
+        let mut told_already = RunLedger::new();
         let quiet = Quiet(progress);
         let sender = system_identifier(cx.cluster);
         let records = pass::run(
@@ -139,7 +139,7 @@ impl SuspiciousTables {
             &quiet,
             &mut told_already,
         );
-        let neighbours = Neighbours::new(&jobs, records);
+        let neighbours = DatabaseRelations::new(&jobs, records);
         for job in jobs.iter().filter(|job| is_lasting_table(job)) {
             let Some(oid) = job.relation.map(|own| own.oid) else {
                 continue;
@@ -175,7 +175,7 @@ impl SuspiciousTables {
     }
 
     /// Nobody could look twice between two checkpoints.
-    pub(super) fn tell_unsettled(&self, books: &mut Books) {
+    pub(super) fn tell_unsettled(&self, books: &mut RunLedger) {
         let gap = NotChecked {
             what: format!("whether {} tables lack pages that their indexes know", self.0.len()),
             why: "the server finished checkpoints between any two looks: check the tables again while it writes less".into(),
@@ -192,7 +192,7 @@ pub(super) fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
 }
 
 /// What both looks found counts; what both found only with pages that records of WAL touch stays open.
-pub(super) fn settle(first: &Losses, second: Losses, books: &mut Books) {
+pub(super) fn settle(first: &Losses, second: Losses, books: &mut RunLedger) {
     for (table, own) in second {
         let Some(before) = first.get(&table) else {
             continue;
@@ -211,7 +211,7 @@ pub(super) fn settle(first: &Losses, second: Losses, books: &mut Books) {
     }
 }
 
-fn tell_open(finding: &Finding, books: &mut Books) {
+fn tell_open(finding: &Finding, books: &mut RunLedger) {
     let gap = NotChecked {
         what: format!("{}: {}", finding.place.path, finding.message),
         why: "the server changed these pages since its last checkpoint and may hold them in memory: check again after the \
@@ -248,7 +248,7 @@ fn is_lasting_table(job: &ForkCx<'_>) -> bool {
 
 /// Blocks that were zero in the pass and are now.
 fn zeroed<'n>(
-    neighbours: &'n Neighbours<'_>,
+    neighbours: &'n DatabaseRelations<'_>,
     job: &'n ForkCx<'_>,
 ) -> impl Iterator<Item = BlockNo> + use<'n> {
     let blocks = neighbours.zeroed_in(job).into_iter();

@@ -15,7 +15,7 @@ use pgclinic_model::document::Tool;
 
 use crate::check::ForkCx;
 use crate::walker::CheckOptions;
-use crate::walker::known::Known;
+use crate::walker::known::PreviousRun;
 use crate::walker::state::SCHEMA;
 
 /// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no segment is smaller. Positions
@@ -33,7 +33,7 @@ pub struct Since {
     homes: BTreeSet<(Oid, Oid)>,
     /// What the other run did not look at whole: files of relations, first ones for all of a fork, and folders.
     unread: Arc<BTreeSet<String>>,
-    known: Arc<Known>,
+    known: Arc<PreviousRun>,
 }
 
 impl Since {
@@ -81,7 +81,7 @@ impl Since {
             lsn: begin.redo.min(parted(begin.timeline, cluster)?),
             homes: begin.homes.iter().copied().collect(),
             unread: Arc::new(unread(&state.books)),
-            known: Arc::new(Known::of(begin.redo, &state.books)),
+            known: Arc::new(PreviousRun::of(begin.redo, &state.books)),
         };
         since.not_ahead_of(cluster)
     }
@@ -131,7 +131,7 @@ impl Since {
     }
 
     /// What the other run found.
-    pub(crate) fn known(&self) -> &Known {
+    pub(crate) fn known(&self) -> &PreviousRun {
         &self.known
     }
 }

@@ -12,7 +12,7 @@ use pgclinic_source::marks_of;
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::walker::books::Books;
+use crate::walker::books::RunLedger;
 use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, Since};
 
@@ -27,14 +27,14 @@ pub trait StateKeeper {
 }
 
 /// Where a run begins, and who keeps how far it came.
-pub struct Course<'a> {
+pub struct ResumableRun<'a> {
     /// How many bytes of relations are looked at between two states.
     pub round_bytes: u64,
     keeper: Option<&'a dyn StateKeeper>,
     state: RunState,
 }
 
-impl<'a> Course<'a> {
+impl<'a> ResumableRun<'a> {
     /// From the beginning; `keeper` takes the state of a long run.
     pub fn new(
         cluster: &Cluster,
@@ -57,7 +57,7 @@ impl<'a> Course<'a> {
             databases: Default::default(),
             books: SavedBooks::default(),
         };
-        Course {
+        ResumableRun {
             round_bytes: ROUND_BYTES,
             keeper,
             state,
@@ -71,7 +71,7 @@ impl<'a> Course<'a> {
         keeper: Option<&'a dyn StateKeeper>,
         state: RunState,
     ) -> Result<Self, String> {
-        let new = Course::new(cluster, options, keeper);
+        let new = ResumableRun::new(cluster, options, keeper);
         let (then, now) = (&state, &new.state);
         let refuse = |what: &str, then: &dyn std::fmt::Display, now: &dyn std::fmt::Display| {
             Err(format!(
@@ -116,7 +116,7 @@ impl<'a> Course<'a> {
                 "the run that wrote the state came to its end: nothing is left to do".into(),
             );
         }
-        Ok(Course { state, ..new })
+        Ok(ResumableRun { state, ..new })
     }
 
     /// Hands out the state before anything is done, so that somebody who cannot keep it says so now.
@@ -127,8 +127,8 @@ impl<'a> Course<'a> {
     }
 
     /// The books so far.
-    pub(super) fn books(&self) -> Books {
-        Books::restored(self.state.books.clone())
+    pub(super) fn books(&self) -> RunLedger {
+        RunLedger::restored(self.state.books.clone())
     }
 
     /// The databases whose catalogs were held against their files.
@@ -141,7 +141,7 @@ impl<'a> Course<'a> {
         self.state.whole
     }
 
-    pub(super) fn whole_is_done(&mut self, books: &Books) {
+    pub(super) fn whole_is_done(&mut self, books: &RunLedger) {
         self.state.whole = true;
         self.keep(books);
     }
@@ -216,7 +216,7 @@ impl<'a> Course<'a> {
     }
 
     /// The database's own checks, or a round of its relations, are done.
-    pub(super) fn round_is_done(&mut self, catalog: &Catalog, jobs: &[ForkCx<'_>], books: &Books) {
+    pub(super) fn round_is_done(&mut self, catalog: &Catalog, jobs: &[ForkCx<'_>], books: &RunLedger) {
         let state: &mut DatabaseState = self.state.databases.entry(catalog.database).or_default();
         state
             .tables
@@ -226,20 +226,20 @@ impl<'a> Course<'a> {
         self.keep(books);
     }
 
-    pub(super) fn database_is_done(&mut self, database: Oid, books: &Books) {
+    pub(super) fn database_is_done(&mut self, database: Oid, books: &RunLedger) {
         let state = self.state.databases.entry(database).or_default();
         state.complete = true;
         state.tables.clear();
         self.keep(books);
     }
 
-    pub(super) fn is_complete(&mut self, books: &Books) {
+    pub(super) fn is_complete(&mut self, books: &RunLedger) {
         self.state.complete = true;
         self.keep(books);
     }
 
     /// Everything up to here need not be done again.
-    pub(super) fn keep(&mut self, books: &Books) {
+    pub(super) fn keep(&mut self, books: &RunLedger) {
         if let Some(keeper) = self.keeper {
             self.state.books = books.saved();
             keeper.keep(&self.state);
@@ -346,7 +346,7 @@ fn since_words(state: &RunState) -> String {
     }
 }
 
-impl Books {
+impl RunLedger {
     /// As plain data.
     fn saved(&self) -> SavedBooks {
         let evidence = self.evidence.iter();
@@ -380,7 +380,7 @@ impl Books {
     fn restored(saved: SavedBooks) -> Self {
         let evidence = saved.evidence.into_iter();
         let held = saved.held.into_iter().map(SavedFinding::restored);
-        Books {
+        RunLedger {
             coverage: saved.coverage,
             findings: Findings::restored(saved.findings),
             relations: saved.relations,
@@ -402,7 +402,7 @@ impl Books {
             held: held.map(|finding| (finding.id.clone(), finding)).collect(),
             unread: saved.unread,
             open: saved.open,
-            ..Books::new()
+            ..RunLedger::new()
         }
     }
 }

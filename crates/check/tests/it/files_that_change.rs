@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
-use pgclinic_check::{CheckOptions, Course, RunState, Since, StateKeeper, check_cluster_on};
+use pgclinic_check::{CheckOptions, ResumableRun, RunState, Since, StateKeeper, check_cluster_on};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{
@@ -159,7 +159,7 @@ fn run(source: Arc<dyn Source>, since: Option<&RunState>) -> (CheckDocument, Run
         ..everything
     };
     let last = Last::default();
-    let course = Course::new(&cluster, &options, Some(&last));
+    let course = ResumableRun::new(&cluster, &options, Some(&last));
     let document = check_cluster_on(course, &cluster, &options, &Quiet);
     let state = serde_json::from_str(&last.0.into_inner()).expect("a state");
     (document, state)

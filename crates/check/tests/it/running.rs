@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use pgclinic_spill::MemoryPlan;
-use pgclinic_check::{CheckOptions, Course, LiveServer, check_running};
+use pgclinic_check::{CheckOptions, ResumableRun, LiveServer, check_running};
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
@@ -97,7 +97,7 @@ fn check_reading(
         spill_folder: std::env::temp_dir(),
         since: None,
     };
-    let course = Course::new(&cluster, &options, None);
+    let course = ResumableRun::new(&cluster, &options, None);
     let document = check_running(course, &cluster, &options, &Quiet, &NoWait);
     assert!(document.coverage.is_balanced(), "{:?}", document.coverage);
     document

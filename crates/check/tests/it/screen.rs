@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
 use pgclinic_check::check::Checksum;
-use pgclinic_check::screen::{Glance, Screen};
+use pgclinic_check::screen::{FastPathVerdict, FastPath};
 use pgclinic_check::walker::is_asked;
 use pgclinic_check::{Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
 use pgclinic_format::Page;
@@ -29,10 +29,10 @@ const UNPROVOKED: [&str; 3] = ["checksum-mismatch", "multixact-flags", "multixac
 struct Tally {
     wounds: u64,
     /// Pages by what the screen made of them.
-    glances: BTreeMap<Glance, u64>,
+    glances: BTreeMap<FastPathVerdict, u64>,
     /// Screened checks that spoke on pages that the screen passed on.
     spoke: BTreeSet<&'static str>,
-    /// Words by the rule that the screen missed.
+    /// CatalogEncoding by the rule that the screen missed.
     missed: BTreeMap<&'static str, String>,
 }
 
@@ -90,7 +90,7 @@ fn place(bytes: &[u8], rng: &mut Rng) -> (usize, usize) {
 }
 
 /// Page and place of a fork as the walker would hand them to the checks.
-fn look(bytes: &[u8], block: u32, fork: &ForkCx<'_>, screen: &Screen<'_>, tally: &mut Tally) {
+fn look(bytes: &[u8], block: u32, fork: &ForkCx<'_>, screen: &FastPath<'_>, tally: &mut Tally) {
     let page = Page::parse(bytes).expect("a page");
     tally.wounds += 1;
     if page.is_new() && page.is_zeroed() {
@@ -128,7 +128,7 @@ fn said(check: &dyn PageCheck, page: Page<'_>, cx: &PageCx<'_>) -> Option<String
 }
 
 fn hurt_fork(fork: &ForkCx<'_>, rng: &mut Rng, tally: &mut Tally) {
-    let screen = Screen::new(fork);
+    let screen = FastPath::new(fork);
     let source = fork.source.expect("a cluster");
     for _ in 0..fork.blocks.min(PAGES) {
         let block = u32::try_from(rng.u64(..fork.blocks)).expect("a small cluster");
@@ -189,11 +189,11 @@ fn the_screen_keeps_its_promise(major: u16, level: Level) {
     assert!(tally.wounds > 20_000, "{} wounds", tally.wounds);
     let of = |glance| tally.glances.get(&glance).copied().unwrap_or(0);
     assert!(
-        of(Glance::Plain) * 10 >= tally.wounds,
+        of(FastPathVerdict::Plain) * 10 >= tally.wounds,
         "{:?}",
         tally.glances
     );
-    let chained = of(Glance::Right);
+    let chained = of(FastPathVerdict::Right);
     assert!(
         level == Level::Pages || chained > 1_000,
         "{:?}",

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use pgclinic_spill::MemoryPlan;
-use pgclinic_check::{CheckOptions, Course, LiveServer, RunState, Since, StateKeeper, check_cluster, check_cluster_on, check_running};
+use pgclinic_check::{CheckOptions, ResumableRun, LiveServer, RunState, Since, StateKeeper, check_cluster, check_cluster_on, check_running};
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::Lsn;
 use pgclinic_model::{CheckDocument, Level, Selection};
@@ -70,11 +70,11 @@ fn course<'a>(
     options: &CheckOptions,
     shelf: &'a Shelf,
     from: Option<RunState>,
-) -> Course<'a> {
+) -> ResumableRun<'a> {
     let mut course = match from {
-        None => Course::new(cluster, options, Some(shelf)),
+        None => ResumableRun::new(cluster, options, Some(shelf)),
         Some(state) => {
-            Course::resumed(cluster, options, Some(shelf), state).expect("the state holds")
+            ResumableRun::resumed(cluster, options, Some(shelf), state).expect("the state holds")
         }
     };
     course.round_bytes = ROUND_BYTES;
@@ -93,7 +93,7 @@ fn sorted(mut document: CheckDocument) -> CheckDocument {
     document
 }
 
-fn check(course: Course<'_>, cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
+fn check(course: ResumableRun<'_>, cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
     match cluster.is_running() {
         true => check_running(course, cluster, options, &Quiet, &NoWait),
         false => check_cluster_on(course, cluster, options, &Quiet),
@@ -102,7 +102,7 @@ fn check(course: Course<'_>, cluster: &Cluster, options: &CheckOptions) -> Check
 
 /// An undisturbed run, one in rounds, and some that go on from where another ended, all say the same.
 fn goes_on_from_each_state(cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
-    let whole = sorted(check(Course::new(cluster, options, None), cluster, options));
+    let whole = sorted(check(ResumableRun::new(cluster, options, None), cluster, options));
     let shelf = Shelf::default();
     let in_rounds = check(course(cluster, options, &shelf, None), cluster, options);
     assert_eq!(sorted(in_rounds), whole);
@@ -169,7 +169,7 @@ fn a_run_over_what_changed_is_not_gone_on_with_over_everything() {
     );
     let states = shelf.0.into_inner();
     let begun = serde_json::from_str(states.first().expect("one")).expect("a state");
-    let refused = Course::resumed(&cluster, &options(), None, begun).map(drop);
+    let refused = ResumableRun::resumed(&cluster, &options(), None, begun).map(drop);
     let why = refused.expect_err("refused");
     assert!(why.contains("pages that changed since"), "{why}");
 }
@@ -234,17 +234,17 @@ fn a_state_from_before_a_server_was_started_or_stopped_is_refused() {
         (before, &running, "a server is at work on it now"),
         (beside, &stopped, "none is at work now"),
     ] {
-        let refused = Course::resumed(cluster, &options(), None, state).map(drop);
+        let refused = ResumableRun::resumed(cluster, &options(), None, state).map(drop);
         let why = refused.expect_err("refused");
         assert!(why.contains(says), "{why}");
     }
     let mut other = state_of(&running);
     let begin = other.begin.as_mut().expect("a begin");
     begin.redo = Lsn(u64::MAX);
-    let refused = Course::resumed(&running, &options(), None, other.clone()).map(drop);
+    let refused = ResumableRun::resumed(&running, &options(), None, other.clone()).map(drop);
     assert!(refused.expect_err("refused").contains("set back"));
     other.begin.as_mut().expect("a begin").timeline += 1;
-    let refused = Course::resumed(&running, &options(), None, other).map(drop);
+    let refused = ResumableRun::resumed(&running, &options(), None, other).map(drop);
     assert!(refused.expect_err("refused").contains("timeline 2"));
 }
 
@@ -282,7 +282,7 @@ fn a_state_of_something_else_is_refused() {
     let states = shelf.0.into_inner();
     let state = |text: &String| serde_json::from_str::<RunState>(text).expect("a state");
     let refused = |state: RunState, options: &CheckOptions| {
-        let resumed = Course::resumed(&cluster, options, None, state);
+        let resumed = ResumableRun::resumed(&cluster, options, None, state);
         resumed.map(drop).expect_err("refused")
     };
     let (first, last) = (states.first().expect("one"), states.last().expect("one"));

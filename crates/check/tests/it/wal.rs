@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::wal::{Fate, Stop};
+use pgclinic_cluster::wal::{ReplayEffect, Stop};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::{Finding, Level, Severity};
@@ -165,7 +165,7 @@ fn crashed(major: u16) -> TempCopy {
 }
 
 /// A page of a user's table with this fate, as path and offset.
-fn page_of_fate(cluster: &Cluster, wanted: Fate) -> (String, u64) {
+fn page_of_fate(cluster: &Cluster, wanted: ReplayEffect) -> (String, u64) {
     let replay = cluster.replay().expect("it needs recovery");
     for home in &cluster.homes {
         for files in cluster.files(home).expect("a folder") {
@@ -203,8 +203,8 @@ fn a_bad_page_is_a_note_if_its_image_follows_and_damage_if_not() {
             severities.dedup();
             severities
         };
-        assert_eq!(severities(Fate::Rewritten), ["note"]);
-        assert_eq!(severities(Fate::Kept).first(), Some(&"damage"));
+        assert_eq!(severities(ReplayEffect::Rewritten), ["note"]);
+        assert_eq!(severities(ReplayEffect::Kept).first(), Some(&"damage"));
     }
 }
 
@@ -263,7 +263,7 @@ fn a_crashed_cluster_is_held_against_what_recovery_leaves() {
         };
         assert_eq!(damage(Vec::new()), []);
         let whole = hurt(&copy.pgdata, Vec::new());
-        let (path, _) = page_of_fate(&whole, Fate::Kept);
+        let (path, _) = page_of_fate(&whole, ReplayEffect::Kept);
         let gone = damage(vec![OverlayPatch::Remove { path: path.clone() }]);
         assert_eq!(gone, [("missing-file".to_owned(), path)]);
         let offsets = "pg_multixact/offsets/0000";

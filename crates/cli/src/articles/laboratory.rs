@@ -82,7 +82,7 @@ pub(super) const ARTICLES: &[Article] = &[
                 "",
                 "",
                 "",
-                Effect::Words,
+                Effect::CatalogEncoding,
             ),
             section(
                 "ext4 as it is",

@@ -11,7 +11,7 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::{Cluster, selected};
 use pgclinic_check::check::ForkCx;
 use pgclinic_check::{
-    CheckOptions, Course, Since, StateKeeper, account_for_remains, check_cluster_on, check_file,
+    CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster_on, check_file,
     check_running,
 };
 use pgclinic_model::document::NotChecked;
@@ -30,9 +30,9 @@ use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::{self, StateFile};
-use crate::target::{self, Opened, Opening};
-use crate::unseen_server::{self, UnseenServer, Watch};
-use crate::world::World;
+use crate::target::{self, OpenTarget, Opening};
+use crate::unseen_server::{self, UndetectedServer, Watch};
+use crate::world::Env;
 
 /// How deep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -148,7 +148,7 @@ impl Command for Check {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let output = &arguments.output;
@@ -167,10 +167,10 @@ impl Command for Check {
             return Ok(output.give(&Document::Check(document), exit, world));
         }
         let state = arguments.state_file()?;
-        let first = UnseenServer::told(arguments.running.running);
+        let first = UndetectedServer::told(arguments.running.running);
         // A look that is taken again does not go on with what the one before it wrote.
         let mut resumes = arguments.resume;
-        let look = |unseen, world: &mut World<'_>| {
+        let look = |unseen, world: &mut Env<'_>| {
             let course = CourseOf {
                 state: state.as_ref(),
                 resumes: take(&mut resumes),
@@ -201,14 +201,14 @@ impl Arguments {
     fn look(
         &self,
         named: Option<&Target>,
-        unseen: Option<UnseenServer>,
+        unseen: Option<UndetectedServer>,
         course: CourseOf<'_>,
-        world: &mut World<'_>,
-    ) -> Result<(CheckDocument, Option<Option<UnseenServer>>), Failure> {
+        world: &mut Env<'_>,
+    ) -> Result<(CheckDocument, Option<Option<UndetectedServer>>), Failure> {
         let (opened, unseen) = self.opened(named, unseen, world)?;
         let watch = match &opened {
-            Opened::Cluster(cluster) => Some(Watch::begin(cluster)),
-            Opened::File(_) | Opened::Remains(_) => None,
+            OpenTarget::Cluster(cluster) => Some(Watch::begin(cluster)),
+            OpenTarget::File(_) | OpenTarget::TruncatedArchive(_) => None,
         };
         let server = self.asked_server(&opened, named, world)?;
         self.let_it_go_first(&opened, world);
@@ -217,13 +217,13 @@ impl Arguments {
         let done = checked(&opened, &options, world, (server, course), &bar);
         bar.finish();
         let mut document = done?;
-        let gap = unseen.map(UnseenServer::gap);
+        let gap = unseen.map(UndetectedServer::gap);
         document
             .coverage
             .not_checked
             .extend(gap.into_iter().chain(anew));
         let news = match (&opened, watch) {
-            (Opened::Cluster(cluster), Some(watch)) => watch.seen(cluster),
+            (OpenTarget::Cluster(cluster), Some(watch)) => watch.seen(cluster),
             _ => None,
         };
         Ok((document, news.map(Some)))
@@ -233,9 +233,9 @@ impl Arguments {
     fn opened(
         &self,
         named: Option<&Target>,
-        unseen: Option<UnseenServer>,
-        world: &World<'_>,
-    ) -> Result<(Opened, Option<UnseenServer>), Failure> {
+        unseen: Option<UndetectedServer>,
+        world: &Env<'_>,
+    ) -> Result<(OpenTarget, Option<UndetectedServer>), Failure> {
         let opening = Opening::new(world, Some(&self.load))
             .with_chain(&self.chain)
             .of_server(named)
@@ -243,10 +243,10 @@ impl Arguments {
             .beside_a_server();
         let mut opened = target::open(&self.target, opening)?;
         let unseen = match &opened {
-            Opened::Cluster(cluster) => opening.unseen_beside(cluster, &self.target),
-            Opened::File(_) | Opened::Remains(_) => None,
+            OpenTarget::Cluster(cluster) => opening.unseen_beside(cluster, &self.target),
+            OpenTarget::File(_) | OpenTarget::TruncatedArchive(_) => None,
         };
-        if let Opened::Cluster(cluster) = &mut opened
+        if let OpenTarget::Cluster(cluster) = &mut opened
             && self.level != LevelName::Pages
         {
             // What this machine's libraries say is nothing to a server on another.
@@ -264,9 +264,9 @@ impl Arguments {
     /// The server that was named, where one is at work.
     fn asked_server(
         &self,
-        opened: &Opened,
+        opened: &OpenTarget,
         named: Option<&Target>,
-        world: &mut World<'_>,
+        world: &mut Env<'_>,
     ) -> Result<Option<AskedServer>, Failure> {
         let asked = match (&self.server, named) {
             (Some(url), _) => world.server(url)?,
@@ -278,7 +278,7 @@ impl Arguments {
             (None, None) => return Ok(None),
         };
         match opened {
-            Opened::Cluster(cluster) if cluster.is_running() => {
+            OpenTarget::Cluster(cluster) if cluster.is_running() => {
                 let server = AskedServer::open(asked, cluster)?;
                 Ok(Some(server.with_checkpoint(self.checkpoint)))
             }
@@ -290,8 +290,8 @@ impl Arguments {
     }
 
     /// Reads wait for those of a server at work, unless the person says otherwise.
-    fn let_it_go_first(&self, opened: &Opened, world: &mut World<'_>) {
-        let running = matches!(opened, Opened::Cluster(cluster) if cluster.is_running());
+    fn let_it_go_first(&self, opened: &OpenTarget, world: &mut Env<'_>) {
+        let running = matches!(opened, OpenTarget::Cluster(cluster) if cluster.is_running());
         let idle = match self.io_priority {
             IoPriority::Auto => running,
             IoPriority::Idle => true,
@@ -303,17 +303,17 @@ impl Arguments {
     /// The options with what `--since` says. Where the state is of files that were exchanged since, everything is looked at, and a note says so.
     fn since(
         &self,
-        opened: &Opened,
+        opened: &OpenTarget,
         options: CheckOptions,
-        world: &mut World<'_>,
+        world: &mut Env<'_>,
     ) -> Result<(CheckOptions, Option<NotChecked>), Failure> {
         let Some(path) = &self.since else {
             return Ok((options, None));
         };
         let cluster = match opened {
-            Opened::Cluster(cluster) => cluster,
-            Opened::Remains(remains) => return Err(remains.failure()),
-            Opened::File(_) => {
+            OpenTarget::Cluster(cluster) => cluster,
+            OpenTarget::TruncatedArchive(remains) => return Err(remains.failure()),
+            OpenTarget::File(_) => {
                 let why = "--since is for a cluster; one relation file is checked anew in no time";
                 return Err(Failure::new(why));
             }
@@ -364,12 +364,12 @@ impl Arguments {
     fn checked_in_flight(
         &self,
         server: Option<&Target>,
-        world: &World<'_>,
+        world: &Env<'_>,
     ) -> Result<Option<CheckDocument>, Failure> {
         let has_state = self.state.is_some();
         let options = options_of(self, &world.temp_folder);
         let bar =
-            |world: &World<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+            |world: &Env<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         if let Some(server) = server {
             let bar = bar(world);
             let rate = self.load.rate.map(NonZeroU64::get);
@@ -401,11 +401,11 @@ struct CourseOf<'a> {
 
 impl<'a> CourseOf<'a> {
     /// The course on this cluster, or why the state does not fit.
-    fn course(self, cluster: &Cluster, options: &CheckOptions) -> Result<Course<'a>, Failure> {
+    fn course(self, cluster: &Cluster, options: &CheckOptions) -> Result<ResumableRun<'a>, Failure> {
         let keeper = self.state.map(|file| file as &dyn StateKeeper);
         let course = match self.state.filter(|_| self.resumes) {
-            None => Course::new(cluster, options, keeper),
-            Some(file) => Course::resumed(cluster, options, keeper, file.read()?)
+            None => ResumableRun::new(cluster, options, keeper),
+            Some(file) => ResumableRun::resumed(cluster, options, keeper, file.read()?)
                 .map_err(|why| Failure::new(format!("cannot go on: {why}")))?,
         };
         course.keep_first();
@@ -441,32 +441,32 @@ fn looked_at_anew(state: &Path, why: &str) -> NotChecked {
 }
 
 fn checked(
-    opened: &Opened,
+    opened: &OpenTarget,
     options: &CheckOptions,
-    world: &World<'_>,
+    world: &Env<'_>,
     (server, course): (Option<AskedServer>, CourseOf<'_>),
     bar: &Bar,
 ) -> Result<CheckDocument, Failure> {
     match opened {
-        Opened::Cluster(cluster) if cluster.is_running() => {
+        OpenTarget::Cluster(cluster) if cluster.is_running() => {
             let course = course.course(cluster, options)?;
             let beside = BesideAServer::new(&world.interrupted, server);
             Ok(check_running(course, cluster, options, bar, &beside))
         }
-        Opened::Cluster(cluster) => {
+        OpenTarget::Cluster(cluster) => {
             let course = course.course(cluster, options)?;
             Ok(check_cluster_on(course, cluster, options, bar))
         }
-        Opened::Remains(remains) if course.state.is_some() => Err(remains.failure()),
-        Opened::Remains(remains) => {
+        OpenTarget::TruncatedArchive(remains) if course.state.is_some() => Err(remains.failure()),
+        OpenTarget::TruncatedArchive(remains) => {
             let source = remains.source.as_ref();
             Ok(account_for_remains(source, &remains.troubles, options))
         }
-        Opened::File(_) if course.state.is_some() => {
+        OpenTarget::File(_) if course.state.is_some() => {
             let why = "--state is for a cluster; one relation file is checked anew in no time";
             Err(Failure::new(why))
         }
-        Opened::File(file) => {
+        OpenTarget::File(file) => {
             let wanted = |cx: &ForkCx<'_>| selected::fork(&options.selection, cx.files, None);
             let forks: Vec<ForkCx<'_>> = file
                 .forks

@@ -17,8 +17,8 @@ use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::unseen_server::{self, UnseenServer, Watch};
-use crate::world::World;
+use crate::unseen_server::{self, UndetectedServer, Watch};
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -85,7 +85,7 @@ impl Command for Diff {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         arguments
@@ -95,8 +95,8 @@ impl Command for Diff {
             target::named_server(&arguments.a, world)?,
             target::named_server(&arguments.b, world)?,
         ];
-        let first = [arguments.running_a, arguments.running_b].map(UnseenServer::told);
-        let look = |unseen, world: &mut World<'_>| arguments.look(&servers, unseen, world);
+        let first = [arguments.running_a, arguments.running_b].map(UndetectedServer::told);
+        let look = |unseen, world: &mut Env<'_>| arguments.look(&servers, unseen, world);
         let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         if !arguments.selection.selection().is_everything()
@@ -131,14 +131,14 @@ fn classes_of(document: &DiffDocument) -> Vec<ResultClass> {
 }
 
 /// What is known of servers at work on both copies that cannot be seen.
-type Unseen = [Option<UnseenServer>; 2];
+type Unseen = [Option<UndetectedServer>; 2];
 
 /// One of both copies.
 struct Side {
     cluster: Cluster,
     spec: String,
     watch: Watch,
-    unseen: Option<UnseenServer>,
+    unseen: Option<UndetectedServer>,
 }
 
 impl Arguments {
@@ -158,7 +158,7 @@ impl Arguments {
         &self,
         servers: &[Option<Target>; 2],
         known: Unseen,
-        world: &mut World<'_>,
+        world: &mut Env<'_>,
     ) -> Result<(DiffDocument, Option<Unseen>), Failure> {
         let [server_a, server_b] = servers.each_ref().map(Option::as_ref);
         let [known_a, known_b] = known;
@@ -178,7 +178,7 @@ impl Arguments {
         bar.finish();
         let mut document = compared?;
         for (name, copy) in [("A", &a), ("B", &b)] {
-            let gap = copy.unseen.map(UnseenServer::gap);
+            let gap = copy.unseen.map(UndetectedServer::gap);
             let gap = gap.map(|gap| NotChecked {
                 what: format!("{name}: {}", gap.what),
                 ..gap
@@ -198,8 +198,8 @@ impl Arguments {
         &self,
         (path, links): (&Path, &[PathBuf]),
         server: Option<&Target>,
-        known: Option<UnseenServer>,
-        world: &World<'_>,
+        known: Option<UndetectedServer>,
+        world: &Env<'_>,
     ) -> Result<Side, Failure> {
         let chain = ChainArgs {
             incremental: links.to_vec(),

@@ -22,7 +22,7 @@ use crate::drill::{blind, loss, master, matrix, oracle, readings};
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
-use crate::world::World;
+use crate::world::Env;
 
 /// Blind shots of each kind where nobody says how many.
 const SHOTS: usize = 10;
@@ -115,7 +115,7 @@ impl Command for Drill {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         arguments.output.refuse_early(DRILL, &[])?;
@@ -187,7 +187,7 @@ fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Writes what was found; how the run ends.
-fn end(arguments: &Arguments, document: Document, passed: bool, world: &mut World<'_>) -> Exit {
+fn end(arguments: &Arguments, document: Document, passed: bool, world: &mut Env<'_>) -> Exit {
     let exit = match passed {
         _ if world.is_interrupted() => Exit::Interrupted,
         true => Exit::Healthy,
@@ -199,7 +199,7 @@ fn end(arguments: &Arguments, document: Document, passed: bool, world: &mut Worl
     }
 }
 
-fn tell(arguments: &Arguments, world: &mut World<'_>, words: &str) {
+fn tell(arguments: &Arguments, world: &mut Env<'_>, words: &str) {
     if !arguments.output.quiet {
         world.say(&format!("drill: {words}"));
     }
@@ -208,7 +208,7 @@ fn tell(arguments: &Arguments, world: &mut World<'_>, words: &str) {
 /// The programs, and who runs them.
 fn installation(
     arguments: &Arguments,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(Installation, RunAs), Failure> {
     let swept = sweep()?;
     if swept.folders + swept.servers > 0 {
@@ -302,7 +302,7 @@ fn declared_drill(
     arguments: &Arguments,
     ward: &Ward<'_>,
     cluster: &pgclinic_cluster::Cluster,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(Document, bool), Failure> {
     for name in &arguments.injury {
         pgclinic_surgery::injury_named(name)?;
@@ -384,7 +384,7 @@ fn blind_drill(
     arguments: &Arguments,
     ward: &Ward<'_>,
     cluster: &pgclinic_cluster::Cluster,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(Document, bool), Failure> {
     let shots = blind::aim(cluster, arguments.seed, arguments.shots.unwrap_or(SHOTS));
     let bar = Bar::of_steps(
@@ -426,7 +426,7 @@ fn loss_drill(
     arguments: &Arguments,
     installation: &Installation,
     run_as: &RunAs,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(Document, bool), Failure> {
     let patients = loss::Patients::make(installation, run_as)?;
     let share = match (arguments.shots, arguments.tenth) {
@@ -486,7 +486,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
 fn write_reports(
     arguments: &Arguments,
     document: &Document,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(), Failure> {
     let html = by_name("html").ok_or_else(|| Failure::new("there is no form html"))?;
     let options = Options {

@@ -12,7 +12,7 @@ use pgclinic_explain::server_messages::{
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -45,7 +45,7 @@ impl Command for Explain {
             .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 7 of relation base/5/16384' PGDATA")
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let text = arguments.text.as_deref().unwrap_or_default();
         let (answer, exit) = match rule_named(text) {
@@ -81,7 +81,7 @@ fn list() -> String {
 fn explained(
     text: &str,
     pgdata: Option<&std::path::Path>,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(String, Exit), Failure> {
     if let Some(family) = message_named(text) {
         return Ok((

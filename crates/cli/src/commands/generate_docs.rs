@@ -8,7 +8,7 @@ use pgclinic_model::Rule;
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -34,7 +34,7 @@ impl Command for GenerateDocs {
             .hide(true)
     }
 
-    fn run(&self, matches: &ArgMatches, _world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, _world: &mut Env<'_>) -> Result<Exit, Failure> {
         let pages = Arguments::from_arg_matches(matches)?;
         std::fs::write(pages.rules, index())?;
         std::fs::write(pages.articles, crate::articles::page())?;

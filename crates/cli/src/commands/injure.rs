@@ -14,7 +14,7 @@ use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -87,7 +87,7 @@ impl Command for Injure {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         if arguments.list {
             return print(world, &list());
@@ -109,7 +109,7 @@ impl Command for Injure {
 fn taken_back(
     journal: &Path,
     pgdata: Option<&Path>,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<String, Failure> {
     let home = match pgdata {
         Some(pgdata) => pgdata.to_owned(),
@@ -128,7 +128,7 @@ fn taken_back(
 }
 
 /// What is written to, or copied, belongs to no server that is at work.
-fn still(pgdata: &Path, world: &mut World<'_>) -> Result<Stillness, Failure> {
+fn still(pgdata: &Path, world: &mut Env<'_>) -> Result<Stillness, Failure> {
     let interrupted = Arc::clone(&world.interrupted);
     Stillness::of(pgdata, &interrupted, &mut |words| world.say(words))
 }
@@ -137,7 +137,7 @@ fn injure(
     arguments: &Arguments,
     pgdata: &Path,
     injury: &Injury,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     if let Some(pid) = target::running_server(pgdata) {
         let why = "its files are never written to. Name a new folder with --copy-to after stopping it, or use a backup";
@@ -270,7 +270,7 @@ fn list() -> String {
         .collect()
 }
 
-fn print(world: &mut World<'_>, words: &str) -> Result<Exit, Failure> {
+fn print(world: &mut Env<'_>, words: &str) -> Result<Exit, Failure> {
     write!(world.stdout, "{words}")
         .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
     Ok(Exit::Healthy)

@@ -23,9 +23,9 @@ use crate::args::{ChainArgs, ForkName, RunningArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::target::{self, BareFile, Opened, Opening};
-use crate::unseen_server::{self, UnseenServer, Watch};
-use crate::world::World;
+use crate::target::{self, BareFile, OpenTarget, Opening};
+use crate::unseen_server::{self, UndetectedServer, Watch};
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -76,14 +76,14 @@ impl Command for Inspect {
             .after_help("Examples:\n  pgclinic inspect PGDATA --relation public.docs --block 7\n  pgclinic inspect base/5/16384 --block 7 --format html --output page.html")
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         let targets = arguments.chain.behind(&arguments.target);
         arguments.output.refuse_early(INSPECT, &targets)?;
         let named = target::named_server(&arguments.target, world)?;
-        let first = UnseenServer::told(arguments.running.running);
-        let look = |unseen, world: &mut World<'_>| look(&arguments, named.as_ref(), unseen, world);
+        let first = UndetectedServer::told(arguments.running.running);
+        let look = |unseen, world: &mut Env<'_>| look(&arguments, named.as_ref(), unseen, world);
         let mut document = unseen_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         let document = Document::Inspect(document);
@@ -95,23 +95,23 @@ impl Command for Inspect {
 fn look(
     arguments: &Arguments,
     named: Option<&Server>,
-    unseen: Option<UnseenServer>,
-    world: &World<'_>,
-) -> Result<(InspectDocument, Option<Option<UnseenServer>>), Failure> {
+    unseen: Option<UndetectedServer>,
+    world: &Env<'_>,
+) -> Result<(InspectDocument, Option<Option<UndetectedServer>>), Failure> {
     let opening = Opening::new(world, None)
         .with_chain(&arguments.chain)
         .of_server(named)
         .with_unseen(unseen)
         .beside_a_server();
     let cluster = match target::open(&arguments.target, opening)? {
-        Opened::Cluster(cluster) => cluster,
-        Opened::File(file) => return Ok((of_file(&file, arguments)?, None)),
-        Opened::Remains(remains) => return Err(remains.failure()),
+        OpenTarget::Cluster(cluster) => cluster,
+        OpenTarget::File(file) => return Ok((of_file(&file, arguments)?, None)),
+        OpenTarget::TruncatedArchive(remains) => return Err(remains.failure()),
     };
     let unseen = opening.unseen_beside(&cluster, &arguments.target);
     let watch = Watch::of_control_file();
     let mut document = of_cluster(&cluster, arguments)?;
-    let gap = unseen.map(UnseenServer::gap);
+    let gap = unseen.map(UndetectedServer::gap);
     document.coverage.not_checked.extend(gap);
     Ok((document, watch.seen(&cluster).map(Some)))
 }

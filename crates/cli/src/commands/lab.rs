@@ -17,7 +17,7 @@ use clap::{ArgMatches, Command as ClapCommand, FromArgMatches, Subcommand};
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 /// What can be done with experiments.
 #[derive(Debug, Subcommand)]
@@ -67,7 +67,7 @@ impl Command for Lab {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         match Work::from_arg_matches(matches)? {
             Work::List(arguments) => list::run(&arguments, world),
             Work::Servers(arguments) => servers::run(&arguments, world),

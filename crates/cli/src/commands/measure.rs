@@ -20,8 +20,8 @@ use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::unseen_server::{self, UnseenServer, Watch};
-use crate::world::World;
+use crate::unseen_server::{self, UndetectedServer, Watch};
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -92,7 +92,7 @@ impl Command for MeasureCommand {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         if let Some((CATALOG_COST, matches)) = matches.subcommand() {
             let arguments = catalog_cost::Arguments::from_arg_matches(matches)?;
             return catalog_cost::run(&arguments, world);
@@ -103,8 +103,8 @@ impl Command for MeasureCommand {
         arguments.output.refuse_early(MEASURE_SCHEMA, &targets)?;
         let older = arguments.since.as_deref().map(older).transpose()?;
         let named = target::named_server(&arguments.target, world)?;
-        let first = UnseenServer::told(arguments.running.running);
-        let look = |unseen, world: &mut World<'_>| arguments.look(named.as_ref(), unseen, world);
+        let first = UndetectedServer::told(arguments.running.running);
+        let look = |unseen, world: &mut Env<'_>| arguments.look(named.as_ref(), unseen, world);
         let mut document = unseen_server::look(first, world, look)?;
         if let (Some(older), Some(path)) = (&older, &arguments.since) {
             let grown = growth(older, &document);
@@ -139,9 +139,9 @@ impl Arguments {
     fn look(
         &self,
         named: Option<&Target>,
-        unseen: Option<UnseenServer>,
-        world: &mut World<'_>,
-    ) -> Result<(MeasureDocument, Option<Option<UnseenServer>>), Failure> {
+        unseen: Option<UndetectedServer>,
+        world: &mut Env<'_>,
+    ) -> Result<(MeasureDocument, Option<Option<UndetectedServer>>), Failure> {
         let opening = Opening::new(world, Some(&self.load))
             .with_chain(&self.chain)
             .of_server(named)
@@ -162,7 +162,7 @@ impl Arguments {
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         let mut document = measure_cluster(&cluster, &options, &bar);
         bar.finish();
-        document.notes.extend(unseen.map(UnseenServer::note));
+        document.notes.extend(unseen.map(UndetectedServer::note));
         Ok((document, watch.seen(&cluster).map(Some)))
     }
 }

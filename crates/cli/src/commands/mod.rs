@@ -4,7 +4,7 @@ use clap::{ArgMatches, Command as ClapCommand};
 use pgclinic_format::registry;
 
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 /// A command.
 pub trait Command: Sync {
@@ -13,7 +13,7 @@ pub trait Command: Sync {
     /// Its arguments with their help.
     fn arguments(&self) -> ClapCommand;
     /// Does it.
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure>;
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure>;
 }
 
 registry! {

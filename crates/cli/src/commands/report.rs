@@ -8,7 +8,7 @@ use pgclinic_report::Document;
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -32,7 +32,7 @@ impl Command for Report {
             .about("Renders a saved JSON document as text or HTML")
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         arguments.output.refuse_path_early(&[])?;
         let path = &arguments.document;

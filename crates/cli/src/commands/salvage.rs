@@ -35,8 +35,8 @@ use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
-use crate::unseen_server::{UnseenServer, Watch};
-use crate::world::{Terminal, World};
+use crate::unseen_server::{UndetectedServer, Watch};
+use crate::world::{Terminal, Env};
 
 /// The account's name in the destination, and that of its page.
 const ACCOUNT: &str = "salvage.json";
@@ -215,7 +215,7 @@ impl Command for Salvage {
             )
     }
 
-    fn run(&self, matches: &ArgMatches, world: &mut World<'_>) -> Result<Exit, Failure> {
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
         if arguments.guess {
             return file::guess(&arguments, world);
@@ -273,7 +273,7 @@ fn salvaged(
     mut options: SalvageOptions,
     parts: Option<Parts>,
     progress: &dyn Progress,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<SalvageReport, Failure> {
     let is_chain = !arguments.chain.incremental.is_empty();
     if is_chain && (server.is_some() || arguments.recover) {
@@ -316,7 +316,7 @@ fn salvaged(
         .map_or(&arguments.target, |copy| &copy.pgdata);
     let opening = Opening::new(world, Some(&arguments.load))
         .with_chain(&arguments.chain)
-        .with_unseen(UnseenServer::told(arguments.running.running))
+        .with_unseen(UndetectedServer::told(arguments.running.running))
         .reading_again();
     let cluster = folder::open(pgdata, opening)?;
     let unseen = opening.unseen_beside(&cluster, pgdata);
@@ -329,7 +329,7 @@ fn salvaged(
     }
     let read = &cluster;
     let mut account = stream::taken(parts, world, move || salvage(read, &options, progress))?;
-    account.not_salvaged.extend(unseen.map(UnseenServer::gap));
+    account.not_salvaged.extend(unseen.map(UndetectedServer::gap));
     if let Some(news) = watch.seen(&cluster) {
         account.cast_doubt(NotChecked {
             inherent: false,
@@ -347,16 +347,16 @@ fn salvaged(
 fn summarize(
     arguments: &Arguments,
     document: &Document,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(), Failure> {
     if !arguments.is_stream() {
         return arguments.summary().write(document, world);
     }
-    let World {
+    let Env {
         stderr, terminal, ..
     } = world;
     let mut none = std::io::sink();
-    let mut beside = World {
+    let mut beside = Env {
         stdout: &mut **stderr,
         stderr: &mut none,
         terminal: Terminal {
@@ -371,7 +371,7 @@ fn summarize(
     arguments.summary().write(document, &mut beside)
 }
 
-fn recovered(arguments: &Arguments, world: &mut World<'_>) -> Result<recover::Recovered, Failure> {
+fn recovered(arguments: &Arguments, world: &mut Env<'_>) -> Result<recover::Recovered, Failure> {
     // Refuses what a server is running on, and what is no cluster.
     target::open_cluster(&arguments.target, Opening::new(world, None))?;
     if !arguments.target.is_dir() {
@@ -447,7 +447,7 @@ impl Arguments {
 
 fn options(
     arguments: &Arguments,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<(SalvageOptions, Option<Parts>), Failure> {
     let form = form_named(&arguments.format)
         .ok_or_else(|| Failure::new(format!("there is no form {:?}", arguments.format)))?;

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_check::CheckOptions;
-use pgclinic_check::in_flight::{Flight, PageSums, Shape, fetch_catalogs};
+use pgclinic_check::in_flight::{StreamCheck, PageSums, Shape, fetch_catalogs};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_source::tar::{PackedArchives, TarStream};
-use pgclinic_source::{DataDirectory, Passed, SourceError, SourceErrorKind, read_all};
+use pgclinic_source::{DataDirectory, StreamedBackup, SourceError, SourceErrorKind, read_all};
 
 use super::suspects_max;
 use crate::exit::Failure;
@@ -50,8 +50,8 @@ pub(crate) fn check_archives(
         // One that comes with the files comes last, and nearly every one has these sums.
         None => Some(Algorithm::Crc32c),
     };
-    let mut passed = Passed::new("a backup in archives", &options.spill_folder)?;
-    let mut flight = Flight::new(shape);
+    let mut passed = StreamedBackup::new("a backup in archives", &options.spill_folder)?;
+    let mut flight = StreamCheck::new(shape);
     let mut stream = TarStream::new(archives);
     let watched = flight.watch(&mut stream, &sum_of, &mut passed, progress);
     if watched.is_err() || !stream.troubles().is_empty() {

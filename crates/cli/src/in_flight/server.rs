@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pgclinic_check::CheckOptions;
-use pgclinic_check::in_flight::{Flight, PageSums, Shape, fetch_catalogs, look_again, settle};
+use pgclinic_check::in_flight::{StreamCheck, PageSums, Shape, fetch_catalogs, look_again, settle};
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
@@ -12,7 +12,7 @@ use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_rows::ServerSource;
 use pgclinic_servers::{Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target};
 use pgclinic_source::tar::{Archives, TarStream};
-use pgclinic_source::{ Passed, Result as SourceResult, Source, SourceError, SourceErrorKind, read_all, };
+use pgclinic_source::{ StreamedBackup, Result as SourceResult, Source, SourceError, SourceErrorKind, read_all, };
 
 use crate::exit::Failure;
 use crate::target::RealClock;
@@ -48,7 +48,7 @@ pub(crate) fn check_server(
         Ok(files) => Ok(files),
         Err(why) => Err(why),
     };
-    let mut passed = Passed::new("a base backup of a running server", &options.spill_folder)?;
+    let mut passed = StreamedBackup::new("a base backup of a running server", &options.spill_folder)?;
     for path in FIRST {
         // Where that is not permitted they come with the others.
         if let Some(bytes) = files
@@ -70,7 +70,7 @@ pub(crate) fn check_server(
         backup: backup.map_err(refused)?,
         manifest: Vec::new(),
     });
-    let mut flight = Flight::new(shape);
+    let mut flight = StreamCheck::new(shape);
     let sum_of = |_: &str| Some(Algorithm::Crc32c);
     if let Err(error) = flight.watch(&mut stream, &sum_of, &mut passed, progress) {
         flight.not_checked.push(NotChecked {

@@ -4,7 +4,7 @@ use pgclinic_format::StatusLog;
 use pgclinic_source::{Entry, Presence, SourceErrorKind};
 
 use crate::cluster::Cluster;
-use crate::error::Trouble;
+use crate::error::ReadGap;
 use crate::transaction_log::PAGES_PER_FILE;
 
 /// One file of a status log.
@@ -17,18 +17,18 @@ pub struct StatusFile {
     /// Bytes; those of a full file where it is out of reach.
     pub len: u64,
     /// Why it is out of reach, though it is there.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ReadGap>,
 }
 
 impl Cluster {
     /// The files of a status log in the order of their numbers; none when the folder is not there.
     /// Names that the server passes over are left out.
-    pub fn status_files(&self, log: StatusLog) -> Result<Vec<StatusFile>, Trouble> {
+    pub fn status_files(&self, log: StatusLog) -> Result<Vec<StatusFile>, ReadGap> {
         let folder = log.folder();
         let entries = match self.source.list(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind == SourceErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Trouble::new(folder, error)),
+            Err(error) => return Err(ReadGap::new(folder, error)),
         };
         let found = entries.iter();
         let mut files: Vec<StatusFile> = found
@@ -45,7 +45,7 @@ impl Cluster {
         let (len, trouble) = match Presence::of_entry(self.source.as_ref(), folder, entry) {
             Presence::There(len) => (len, None),
             Presence::Missing => return None,
-            Presence::Unreadable(error) => (full, Some(Trouble::from(&error))),
+            Presence::Unreadable(error) => (full, Some(ReadGap::from(&error))),
         };
         Some(StatusFile {
             segment,

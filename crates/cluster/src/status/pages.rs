@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_model::document::{Kind, Place};
 
-use crate::{Cluster, StatusFile, Trouble};
+use crate::{Cluster, StatusFile, ReadGap};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 
@@ -21,7 +21,7 @@ pub struct StatusPages<'a> {
 
 impl<'a> StatusPages<'a> {
     /// Lists the files.
-    pub fn open(cluster: &'a Cluster, log: StatusLog) -> Result<Self, Trouble> {
+    pub fn open(cluster: &'a Cluster, log: StatusLog) -> Result<Self, ReadGap> {
         let files = cluster.status_files(log)?.into_iter();
         Ok(StatusPages {
             cluster,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_format::wal::{History, HistoryFault, Shape};
 use pgclinic_source::{Entry, Presence, Source, SourceErrorKind, read_all};
 
-use crate::error::Trouble;
+use crate::error::ReadGap;
 
 /// Bytes of a history file that are read.
 const HISTORY_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ pub struct WalFiles {
     /// Histories by timeline, or what is wrong with them.
     pub histories: BTreeMap<u32, Result<History, HistoryFault>>,
     /// What could not be read.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<ReadGap>,
     /// The folder cannot be listed, so that nothing is known of what lies there.
     pub is_unreadable: bool,
 }
@@ -41,7 +41,7 @@ impl WalFiles {
             // Without the folder, the server does not start: all that is needed of it is missing.
             Err(error) if error.kind == SourceErrorKind::NotFound => return files,
             Err(error) => {
-                files.troubles.push(Trouble::new("pg_wal", error));
+                files.troubles.push(ReadGap::new("pg_wal", error));
                 files.is_unreadable = true;
                 return files;
             }
@@ -68,7 +68,7 @@ impl WalFiles {
             // It went while the names were read.
             Presence::Missing => 0,
             Presence::Unreadable(error) => {
-                self.troubles.push(Trouble::from(&error));
+                self.troubles.push(ReadGap::from(&error));
                 u64::from(shape.segment_bytes)
             }
         }
@@ -82,7 +82,7 @@ impl WalFiles {
                 let history = History::parse(timeline, &text);
                 self.histories.insert(timeline, history);
             }
-            Err(error) => self.troubles.push(Trouble::new(path, error)),
+            Err(error) => self.troubles.push(ReadGap::new(path, error)),
         }
     }
 

@@ -17,4 +17,4 @@ pub use recovery::{LabelState, Recovery, Start, StartKind};
 pub use replay::{Replay, Stop};
 pub use replayed::{ReplaySpace, Replayed, ReplayedSource};
 pub use survey::{Chain, CheckpointState, HeadFault, WalSurvey};
-pub use touched::Fate;
+pub use touched::ReplayEffect;

@@ -6,7 +6,7 @@ use pgclinic_format::Lsn;
 use pgclinic_format::wal::{Shape, WalPages};
 use pgclinic_source::Source;
 
-use crate::error::Trouble;
+use crate::error::ReadGap;
 use crate::wal::files::{Timelines, WalFiles};
 
 /// Bytes of one read.
@@ -24,7 +24,7 @@ pub struct SegmentPages<'a> {
     /// Bytes that were read.
     pub bytes_read: u64,
     /// What could not be read though it is there.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<ReadGap>,
 }
 
 impl<'a> SegmentPages<'a> {
@@ -75,7 +75,7 @@ impl<'a> SegmentPages<'a> {
                 Some(())
             }
             Err(error) => {
-                let trouble = Trouble::new(path.clone(), error);
+                let trouble = ReadGap::new(path.clone(), error);
                 if !self.troubles.contains(&trouble) {
                     self.troubles.push(trouble);
                 }

@@ -9,9 +9,9 @@ use pgclinic_format::wal::{
 use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::Source;
 
-use crate::error::Trouble;
+use crate::error::ReadGap;
 use crate::wal::recovery::{LabelState, Recovery, StartKind};
-use crate::wal::touched::{Fate, Touched};
+use crate::wal::touched::{ReplayEffect, Touched};
 
 /// Behind a redo point without WAL, pages are taken for younger up to here.
 const YOUNGER_MAX: u64 = 1 << 40;
@@ -63,7 +63,7 @@ pub struct Replay {
     /// The files of catalogs that relation maps of the WAL name.
     pub mapped: BTreeSet<Oid>,
     /// What could not be read though it is there.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<ReadGap>,
     touched: Touched,
     files_end: Option<Lsn>,
     backup_ended: bool,
@@ -167,7 +167,7 @@ impl Replay {
     }
 
     /// What becomes of a block.
-    pub fn fate(&self, file: FileNumber, fork: Fork, block: BlockNo) -> Fate {
+    pub fn fate(&self, file: FileNumber, fork: Fork, block: BlockNo) -> ReplayEffect {
         self.touched.fate(file, fork, block)
     }
 

@@ -6,7 +6,7 @@ use pgclinic_format::wal::{Event, PageFault, PageHeader, Record, WalEnd, WalPage
 use pgclinic_format::{ControlFile, Lsn, MultiXactId};
 use pgclinic_source::Source;
 
-use crate::error::Trouble;
+use crate::error::ReadGap;
 use crate::wal::recovery::Recovery;
 
 /// Breaks of older WAL that are told.
@@ -25,7 +25,7 @@ pub enum CheckpointState {
     /// Its segment is not there.
     NoSegment,
     /// Its segment, or one that the record reaches into, is there and cannot be read.
-    Unreadable(Trouble),
+    Unreadable(ReadGap),
     /// No record.
     NoRecord(WalEnd),
     /// A record of something else.

@@ -14,7 +14,7 @@ const REWRITTEN: u64 = 2;
 
 /// What recovery does to a page as it lies on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum ReplayEffect {
     /// It is written anew before anything reads it.
     Rewritten,
     /// Its file is removed, cut or copied anew.
@@ -127,9 +127,9 @@ impl Touched {
     }
 
     /// What becomes of a block.
-    pub(crate) fn fate(&self, file: FileNumber, fork: Fork, block: BlockNo) -> Fate {
+    pub(crate) fn fate(&self, file: FileNumber, fork: Fork, block: BlockNo) -> ReplayEffect {
         if self.overflowed {
-            return Fate::Unknown;
+            return ReplayEffect::Unknown;
         }
         let group = self
             .forks
@@ -146,11 +146,11 @@ impl Touched {
                 .get(&file)
                 .is_some_and(|blocks| block >= *blocks || map);
         match (bits & TOUCHED != 0, bits & REWRITTEN != 0) {
-            (_, true) => Fate::Rewritten,
-            (true, _) if map => Fate::Rewritten,
-            (true, _) => Fate::Read,
-            _ if gone => Fate::Removed,
-            _ => Fate::Kept,
+            (_, true) => ReplayEffect::Rewritten,
+            (true, _) if map => ReplayEffect::Rewritten,
+            (true, _) => ReplayEffect::Read,
+            _ if gone => ReplayEffect::Removed,
+            _ => ReplayEffect::Kept,
         }
     }
 }
@@ -174,20 +174,20 @@ mod tests {
         touched.block(FILE, Fork::Main, 8, true);
         touched.block(FILE, Fork::Vm, 0, false);
         let fate = |fork, block| touched.fate(FILE, fork, block);
-        assert_eq!(fate(Fork::Main, 7), Fate::Rewritten);
-        assert_eq!(fate(Fork::Main, 8), Fate::Read);
-        assert_eq!(fate(Fork::Main, 39), Fate::Kept);
-        assert_eq!(fate(Fork::Vm, 0), Fate::Rewritten);
+        assert_eq!(fate(Fork::Main, 7), ReplayEffect::Rewritten);
+        assert_eq!(fate(Fork::Main, 8), ReplayEffect::Read);
+        assert_eq!(fate(Fork::Main, 39), ReplayEffect::Kept);
+        assert_eq!(fate(Fork::Vm, 0), ReplayEffect::Rewritten);
     }
 
     #[test]
     fn files_that_go_take_their_blocks_along() {
         let mut touched = Touched::default();
         touched.truncate(FILE, 10);
-        assert_eq!(touched.fate(FILE, Fork::Main, 9), Fate::Kept);
-        assert_eq!(touched.fate(FILE, Fork::Main, 10), Fate::Removed);
+        assert_eq!(touched.fate(FILE, Fork::Main, 9), ReplayEffect::Kept);
+        assert_eq!(touched.fate(FILE, Fork::Main, 10), ReplayEffect::Removed);
         touched.database(5);
-        assert_eq!(touched.fate(FILE, Fork::Main, 9), Fate::Removed);
+        assert_eq!(touched.fate(FILE, Fork::Main, 9), ReplayEffect::Removed);
     }
 
     #[test]
@@ -196,6 +196,6 @@ mod tests {
         for group in 0..=GROUPS_MAX as u32 {
             touched.block(FILE, Fork::Main, group * 32, true);
         }
-        assert_eq!(touched.fate(FILE, Fork::Main, 0), Fate::Unknown);
+        assert_eq!(touched.fate(FILE, Fork::Main, 0), ReplayEffect::Unknown);
     }
 }

@@ -18,10 +18,10 @@ use pgclinic_format::types::Tid;
 
 use super::entries::{NAME, SHORT, WORD, each_entry};
 use crate::cluster::Cluster;
-use crate::files::Home;
+use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Generated, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// `cstring`: an index keeps a `name` as one.
 const CSTRING: Oid = 2275;
@@ -62,8 +62,8 @@ impl Gap<'_> {
 /// What the indexes of `pg_attribute` say of columns that are missing, and how many entries lead to pages that are lost.
 pub(crate) fn lost_columns(
     cluster: &Cluster,
-    home: &Home,
-    words: Words,
+    home: &DatabaseDirectory,
+    words: CatalogEncoding,
     places: &RowPlaces,
     gaps: &BTreeMap<Oid, Gap<'_>>,
 ) -> (LostColumns, u64) {

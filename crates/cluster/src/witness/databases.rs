@@ -11,15 +11,15 @@ use pgclinic_format::types::Tid;
 use super::entries::{NAME, WORD, each_entry};
 use crate::cluster::Cluster;
 use crate::database::{Database, LostDatabase};
-use crate::files::Home;
+use crate::files::DatabaseDirectory;
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an interrupted `CREATE DATABASE`
 /// left: only both together prove a database.
 pub(crate) fn lost_databases(
     cluster: &Cluster,
-    global: &Home,
+    global: &DatabaseDirectory,
     places: &RowPlaces,
     known: &BTreeMap<Oid, Database>,
 ) -> Vec<LostDatabase> {
@@ -56,7 +56,7 @@ pub(crate) fn lost_databases(
             &[NAME],
             &mut |row, keys| {
                 if let Some(lost) = lost.get_mut(&row) {
-                    lost.name = Some(Words::default().shared().readable(keys.name(0)));
+                    lost.name = Some(CatalogEncoding::default().shared().readable(keys.name(0)));
                 }
             },
         );

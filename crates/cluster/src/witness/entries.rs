@@ -9,10 +9,10 @@ use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
 
 use crate::btree_leaves::{Leaves, each_leaf};
 use crate::cluster::Cluster;
-use crate::files::{ForkFiles, Home};
+use crate::files::{ForkFiles, DatabaseDirectory};
 use crate::relation::Relation;
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// `oid`, `int4`.
 pub(super) const WORD: ColumnLayout = ColumnLayout {
@@ -76,7 +76,7 @@ pub(crate) fn index_of_rows(catalog: Oid) -> Option<Oid> {
 /// Entries of this index that lead to pages which are lost.
 pub(crate) fn entries_without_page(
     cluster: &Cluster,
-    home: &Home,
+    home: &DatabaseDirectory,
     index: &Relation,
     places: &RowPlaces,
 ) -> u64 {
@@ -91,8 +91,8 @@ pub(crate) fn entries_without_page(
 /// relation.
 pub(crate) fn schema_names(
     cluster: &Cluster,
-    home: &Home,
-    words: Words,
+    home: &DatabaseDirectory,
+    words: CatalogEncoding,
     relations: &BTreeMap<Oid, Relation>,
 ) -> BTreeMap<Oid, String> {
     let index = |oid: Oid| relations.get(&oid);
@@ -117,7 +117,7 @@ pub(crate) fn schema_names(
 /// Gives every row that an entry of this btree names, with the key.
 fn each_entry_of(
     cluster: &Cluster,
-    home: &Home,
+    home: &DatabaseDirectory,
     index: &Relation,
     columns: &[ColumnLayout],
     each: &mut dyn FnMut(Tid, &Keys<'_>),
@@ -134,7 +134,7 @@ fn each_entry_of(
 /// Gives every row that an entry of the mapped index names, with the key.
 pub(super) fn each_entry(
     cluster: &Cluster,
-    home: &Home,
+    home: &DatabaseDirectory,
     index: Oid,
     columns: &[ColumnLayout],
     each: &mut dyn FnMut(Tid, &Keys<'_>),

@@ -8,7 +8,7 @@ use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
 use super::relations::LostRelation;
 use crate::cluster::Cluster;
 use crate::file_name::fork_path;
-use crate::files::Home;
+use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 
 /// `PG_TOAST_NAMESPACE`.
@@ -105,7 +105,7 @@ pub(crate) fn settle_kind(relation: &mut Relation) {
     }
 }
 
-fn home_of<'c>(cluster: &'c Cluster, lost: &LostRelation) -> Option<&'c Home> {
+fn home_of<'c>(cluster: &'c Cluster, lost: &LostRelation) -> Option<&'c DatabaseDirectory> {
     let path = lost.path.as_deref()?;
     let mut homes = cluster.homes.iter();
     homes.find(|home| {

@@ -24,10 +24,10 @@ use pgclinic_format::{Fork, Oid, RelationMap};
 use super::entries::{NAME, WORD, each_entry};
 use crate::cluster::Cluster;
 use crate::file_name::fork_path;
-use crate::files::Home;
+use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::Words;
+use crate::words::CatalogEncoding;
 
 /// A relation whose row in `pg_class` is lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,8 +68,8 @@ impl LostRelation {
 /// What is known while a database's catalogs are read.
 pub(crate) struct ClassWitness<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) home: &'a Home,
-    pub(crate) words: Words,
+    pub(crate) home: &'a DatabaseDirectory,
+    pub(crate) words: CatalogEncoding,
     /// Where the rows of `pg_class` stand.
     pub(crate) places: &'a RowPlaces,
     pub(crate) relations: &'a BTreeMap<Oid, Relation>,
@@ -294,7 +294,7 @@ impl ClassWitness<'_> {
     }
 
     /// The directory of this database's files in a tablespace, or `global`.
-    fn home_of(&self, tablespace: Oid) -> Option<&Home> {
+    fn home_of(&self, tablespace: Oid) -> Option<&DatabaseDirectory> {
         let database = match tablespace {
             GLOBAL_TABLESPACE => 0,
             _ => self.home.database,
@@ -311,8 +311,8 @@ struct Maps {
 }
 
 impl Maps {
-    fn read(cluster: &Cluster, home: &Home) -> Self {
-        let map = |home: &Home| {
+    fn read(cluster: &Cluster, home: &DatabaseDirectory) -> Self {
+        let map = |home: &DatabaseDirectory| {
             cluster
                 .relation_map(home)
                 .ok()

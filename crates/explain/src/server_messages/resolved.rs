@@ -1,6 +1,6 @@
 //! What a cluster knows of the things that a message names.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Home, RelKind, Relation, RelationFileName};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, DatabaseDirectory, RelKind, Relation, RelationFileName};
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::document::Kind;
 use pgclinic_source::SourceSpec;
@@ -81,11 +81,11 @@ fn folder_of(spec: &SourceSpec) -> Option<String> {
 }
 
 /// `base/16384/28751_vm.1`, also with the data directory in front.
-fn place_of<'a>(cluster: &'a Cluster, path: &str) -> Option<(&'a Home, RelationFileName)> {
+fn place_of<'a>(cluster: &'a Cluster, path: &str) -> Option<(&'a DatabaseDirectory, RelationFileName)> {
     let (folder, file) = path.rsplit_once('/')?;
     let file = RelationFileName::parse(file)?;
     let is_home =
-        |home: &&Home| folder == home.folder || folder.ends_with(&format!("/{}", home.folder));
+        |home: &&DatabaseDirectory| folder == home.folder || folder.ends_with(&format!("/{}", home.folder));
     cluster.homes.iter().find(is_home).map(|home| (home, file))
 }
 
@@ -147,7 +147,7 @@ fn named(relation: &Relation) -> Named {
 
 /// A fork on disk.
 struct Place<'a> {
-    home: &'a Home,
+    home: &'a DatabaseDirectory,
     filenode: Oid,
     fork: Fork,
     segment: u32,
@@ -279,7 +279,7 @@ impl Found<'_> {
     fn resolve(&self, facts: &Facts, resolved: &mut Resolved) {
         resolved.database = self.catalog.database_name.clone();
         name_relation(self.catalog, self.relation, resolved);
-        let in_database = |home: &&Home| {
+        let in_database = |home: &&DatabaseDirectory| {
             home.tablespace == self.relation.tablespace && home.database == self.catalog.database
         };
         if let Some(home) = self.cluster.homes.iter().find(in_database) {

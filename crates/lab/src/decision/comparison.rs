@@ -9,7 +9,7 @@ use crate::experiment::{Experiment, Matrix};
 
 /// Whether a card advises, or tells what something costs that one may want all the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Voice {
+pub enum CardTone {
     /// `do not choose B instead of A: the read 1.3 times slower`.
     #[default]
     Choice,
@@ -30,7 +30,7 @@ pub struct Comparison {
     /// `data checksums`.
     pub action: String,
     /// Which of the two it is.
-    pub voice: Voice,
+    pub voice: CardTone,
     /// What gets better or worse by it: `ANALYZE`.
     pub subject: String,
     /// Under which conditions, with a comma or a preposition in front: ` on this disk, cold`. May be empty.
@@ -44,24 +44,24 @@ impl Comparison {
     pub(super) fn advice(&self, word: DecisionWord) -> String {
         let action = &self.action;
         match (self.voice, word) {
-            (Voice::Choice, DecisionWord::Better) => action.clone(),
-            (Voice::Choice, DecisionWord::Worse) => format!("do not {action}"),
-            (Voice::Choice, DecisionWord::Equivalent) => format!("no need to {action}"),
-            (Voice::Choice, DecisionWord::Undecided) => format!("whether to {action} is open"),
-            (Voice::Price, DecisionWord::Worse) => format!("the price of {action}"),
-            (Voice::Price, DecisionWord::Better) => format!("there is no price of {action}"),
-            (Voice::Price, DecisionWord::Equivalent) => {
+            (CardTone::Choice, DecisionWord::Better) => action.clone(),
+            (CardTone::Choice, DecisionWord::Worse) => format!("do not {action}"),
+            (CardTone::Choice, DecisionWord::Equivalent) => format!("no need to {action}"),
+            (CardTone::Choice, DecisionWord::Undecided) => format!("whether to {action} is open"),
+            (CardTone::Price, DecisionWord::Worse) => format!("the price of {action}"),
+            (CardTone::Price, DecisionWord::Better) => format!("there is no price of {action}"),
+            (CardTone::Price, DecisionWord::Equivalent) => {
                 format!("no price of {action} that matters")
             }
-            (Voice::Price, DecisionWord::Undecided) => format!("the price of {action} is open"),
+            (CardTone::Price, DecisionWord::Undecided) => format!("the price of {action} is open"),
         }
     }
 
     /// Whether a verdict is a reason to do it.
     pub(super) fn is_backed_by(&self, word: DecisionWord) -> bool {
         match self.voice {
-            Voice::Choice => word == DecisionWord::Better,
-            Voice::Price => matches!(word, DecisionWord::Better | DecisionWord::Equivalent),
+            CardTone::Choice => word == DecisionWord::Better,
+            CardTone::Price => matches!(word, DecisionWord::Better | DecisionWord::Equivalent),
         }
     }
 
@@ -117,7 +117,7 @@ pub fn with_the_first_arm(
         baseline: side(first),
         candidate: side(arm),
         action: format!("choose {} instead of {}", arm.name, first.name),
-        voice: Voice::Choice,
+        voice: CardTone::Choice,
         subject: subject.to_owned(),
         conditions: conditions(&point),
         apply: apply(arm).lines().map(str::to_owned).collect(),

@@ -18,7 +18,7 @@ fn prefetch() -> Comparison {
         baseline: side("10"),
         candidate: side("50"),
         action: "raise maintenance_io_concurrency from 10 to 50".into(),
-        voice: Voice::Choice,
+        voice: CardTone::Choice,
         subject: "ANALYZE".into(),
         conditions: " on this disk, cold".into(),
         apply: vec!["ALTER SYSTEM SET maintenance_io_concurrency = 50;".into()],
@@ -128,7 +128,7 @@ fn a_price_is_told_and_is_no_advice_against_what_has_it() {
     let wal = metric("bytes", Better::Lower, false);
     let checksums = Comparison {
         action: "data checksums".into(),
-        voice: Voice::Price,
+        voice: CardTone::Price,
         subject: "WAL a transaction".into(),
         conditions: " (data-in buffers)".into(),
         apply: vec!["pg_checksums --enable".into()],

@@ -8,7 +8,7 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
-use crate::decision::{Comparison, Voice, along_an_axis};
+use crate::decision::{Comparison, CardTone, along_an_axis};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -210,7 +210,7 @@ fn raise(matrix: &Matrix, arm: &Arm) -> Option<Comparison> {
         baseline,
         candidate,
         action: format!("raise {SETTING} from {from} to {to}"),
-        voice: Voice::Choice,
+        voice: CardTone::Choice,
         subject: format!("ANALYZE on {}", arm.name),
         conditions: " on this disk, cold".to_owned(),
         apply: vec![

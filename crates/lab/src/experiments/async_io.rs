@@ -12,7 +12,7 @@ use crate::asking::number;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
-use crate::decision::{Comparison, Voice, along_an_axis, with_the_first_arm};
+use crate::decision::{Comparison, CardTone, along_an_axis, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -318,7 +318,7 @@ fn look_further_ahead(matrix: &Matrix, read: &str, setting: &str) -> Option<Comp
         baseline,
         candidate,
         action: format!("raise {setting} from {AHEAD_SHIPPED} to {last}"),
-        voice: Voice::Choice,
+        voice: CardTone::Choice,
         subject: format!("{what} on {}", arm.words),
         conditions: String::new(),
         apply: vec![format!(

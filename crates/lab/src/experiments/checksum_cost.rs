@@ -12,7 +12,7 @@ use crate::asking::{backend_cpu_s, wal_bytes};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
-use crate::decision::{Comparison, Voice, on_metrics};
+use crate::decision::{Comparison, CardTone, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::learned::{Parts, SEED, TableShape};
@@ -160,7 +160,7 @@ impl Experiment for ChecksumCost {
         let mut cards = on_metrics(matrix, self, &["cpu_us", "wal_bytes", "tps"]);
         for card in cards.iter_mut().filter(|card| card.candidate.arm == "on") {
             card.action = "data checksums".to_owned();
-            card.voice = Voice::Price;
+            card.voice = CardTone::Price;
         }
         cards
     }

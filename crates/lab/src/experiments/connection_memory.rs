@@ -9,7 +9,7 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
-use crate::decision::{Comparison, Voice, along_an_axis, on_metrics};
+use crate::decision::{Comparison, CardTone, along_an_axis, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;
@@ -197,7 +197,7 @@ impl Experiment for ConnectionMemory {
                 .find(|arm| arm.name == card.candidate.arm);
             let words = arm.map_or("", |arm| arm.words.as_str());
             card.action = format!("a session kept {words}");
-            card.voice = Voice::Price;
+            card.voice = CardTone::Price;
         }
         cards.extend(huge_pages(matrix));
         cards
@@ -219,7 +219,7 @@ fn huge_pages(matrix: &Matrix) -> Option<Comparison> {
     Some(Comparison {
         metric: "page_table_bytes".to_owned(),
         action: "turn huge pages on".to_owned(),
-        voice: Voice::Choice,
+        voice: CardTone::Choice,
         subject: "page tables of a connection that has read all shared buffers".to_owned(),
         conditions: format!(" (connections {connections})"),
         apply: vec![

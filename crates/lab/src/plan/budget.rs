@@ -93,7 +93,7 @@ pub(super) fn fit(
     let mut left_out = Vec::new();
     let bases = fit_disk(experiment, &mut matrix, options, &mut left_out)?;
     if let Some(minutes) = options.minutes {
-        let ask = Ask {
+        let ask = CostQuery {
             experiment,
             options,
             bases,
@@ -111,7 +111,7 @@ pub(super) fn fit(
 
 /// Whose price is asked.
 #[derive(Clone, Copy)]
-struct Ask<'a> {
+struct CostQuery<'a> {
     experiment: &'a dyn Experiment,
     options: &'a PlanOptions,
     bases: Bases,
@@ -124,7 +124,7 @@ pub(super) fn spare_from(matrix: &Matrix, cost: &Cost, options: &PlanOptions) ->
     (leaves_some && matrix.blocks >= BLOCKS_ENOUGH).then(|| matrix.blocks.saturating_add(1))
 }
 
-impl Ask<'_> {
+impl CostQuery<'_> {
     fn price_of(&self, matrix: &Matrix) -> Cost {
         let (scale, seed) = (self.options.scale, self.options.seed);
         let asks = |arm: &Arm, point: &Point| self.experiment.asks(arm, point, scale);
@@ -171,7 +171,7 @@ fn fit_disk(
     options: &PlanOptions,
     left_out: &mut Vec<LeftOut>,
 ) -> Result<Bases> {
-    let of = |bases: Bases| Ask {
+    let of = |bases: Bases| CostQuery {
         experiment,
         options,
         bases,
@@ -210,7 +210,7 @@ fn fit_disk(
 }
 
 /// The matrix without the one value whose absence saves most disk; `None` when no value does.
-fn cheapest_cut(ask: &Ask<'_>, matrix: &Matrix, now: u64) -> Option<(Matrix, String)> {
+fn cheapest_cut(ask: &CostQuery<'_>, matrix: &Matrix, now: u64) -> Option<(Matrix, String)> {
     let mut best: Option<(u64, Matrix, String)> = None;
     for (at, axis) in matrix.axes.iter().enumerate() {
         for value in axis.values.iter().filter(|_| axis.values.len() > 1) {
@@ -228,7 +228,7 @@ fn cheapest_cut(ask: &Ask<'_>, matrix: &Matrix, now: u64) -> Option<(Matrix, Str
 }
 
 fn fit_time(
-    ask: &Ask<'_>,
+    ask: &CostQuery<'_>,
     matrix: &mut Matrix,
     minutes: f64,
     left_out: &mut Vec<LeftOut>,

@@ -19,7 +19,7 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Scale, Use};
 use crate::prepared_folder::PreparedFolder;
-use crate::yours::Yours;
+use crate::yours::UserInput;
 
 pub use budget::LeftOut;
 use budget::{Bases, Fitted};
@@ -46,7 +46,7 @@ pub struct PlanOptions {
     /// Only these values of an axis, as (axis, values).
     pub only: Vec<(String, Vec<String>)>,
     /// What the person brings; the experiment was tailored to it already.
-    pub yours: Yours,
+    pub yours: UserInput,
     /// All of it must fit in this time.
     pub minutes: Option<f64>,
     /// Everything that lies on disk at the same time must fit in this.
@@ -62,7 +62,7 @@ impl Default for PlanOptions {
             arms: Vec::new(),
             folders: Vec::new(),
             only: Vec::new(),
-            yours: Yours::default(),
+            yours: UserInput::default(),
             minutes: None,
             disk_bytes: None,
         }
@@ -80,8 +80,8 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<String>,
     /// What the person brought to it.
-    #[serde(default, skip_serializing_if = "Yours::is_empty")]
-    pub yours: Yours,
+    #[serde(default, skip_serializing_if = "UserInput::is_empty")]
+    pub yours: UserInput,
     /// Sizes.
     pub scale: Scale,
     /// Orders the runs and makes the data.

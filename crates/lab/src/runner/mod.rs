@@ -117,7 +117,7 @@ pub fn carry_out(
     folder.keep_site(&options.site)?;
     folder.journal(&Entry::new(event))?;
     let mut overrun = overrun::Overrun::default();
-    let mut spare = spare::Spare::new(options.judge);
+    let mut spare = spare::BudgetRemainder::new(options.judge);
     for (done, (at, cell)) in todo.iter().copied().enumerate() {
         site.check_interrupted()?;
         if overrun.drops(experiment, folder, cell, &mut |words| audience.tell(words))?

@@ -16,13 +16,13 @@ use crate::runner::overrun::{pace, spent};
 
 /// Which cells of the spare blocks are worth their time.
 #[derive(Debug)]
-pub(super) struct Spare {
+pub(super) struct BudgetRemainder {
     judge: Judge,
     block: u32,
     chosen: Vec<Side>,
 }
 
-impl Spare {
+impl BudgetRemainder {
     /// Decisions are open or not as the person judges.
     pub(super) fn new(judge: Judge) -> Self {
         Self {

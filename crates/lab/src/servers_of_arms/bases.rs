@@ -43,7 +43,7 @@ impl Data {
 }
 
 /// Which base for which experiment, server and seed.
-pub(crate) struct Wish<'a> {
+pub(crate) struct BaseRequest<'a> {
     pub(crate) experiment: &'a dyn Experiment,
     pub(crate) installation: &'a Installation,
     pub(crate) arm: &'a Arm,
@@ -52,7 +52,7 @@ pub(crate) struct Wish<'a> {
     pub(crate) seed: u64,
 }
 
-impl Wish<'_> {
+impl BaseRequest<'_> {
     /// Tells bases apart.
     pub(crate) fn key(&self) -> String {
         format!(
@@ -75,7 +75,7 @@ impl Wish<'_> {
 
 impl Site {
     /// The data directory for a run, its base made now if it is not there yet.
-    pub(crate) fn data(&mut self, wish: &Wish<'_>) -> Result<Data> {
+    pub(crate) fn data(&mut self, wish: &BaseRequest<'_>) -> Result<Data> {
         if self.given.is_some() {
             return self.schema(wish);
         }
@@ -95,7 +95,7 @@ impl Site {
     }
 
     /// A schema filled for this wish on the server that was given; one that runs share is filled once.
-    fn schema(&mut self, wish: &Wish<'_>) -> Result<Data> {
+    fn schema(&mut self, wish: &BaseRequest<'_>) -> Result<Data> {
         let is_shared = wish.base.used_as == Use::Shared;
         let given = self.given.as_mut().ok_or_else(no_url)?;
         let key = wish.key();
@@ -113,7 +113,7 @@ impl Site {
         Ok(Data::Schema { name, is_shared })
     }
 
-    fn base(&mut self, wish: &Wish<'_>) -> Result<PathBuf> {
+    fn base(&mut self, wish: &BaseRequest<'_>) -> Result<PathBuf> {
         let key = wish.key();
         if let Some((_, pgdata)) = self.bases.get(&key) {
             return Ok(pgdata.clone());
@@ -149,7 +149,7 @@ impl Site {
         Ok(pgdata)
     }
 
-    fn fill_base(&mut self, wish: &Wish<'_>, pgdata: &Path) -> Result<()> {
+    fn fill_base(&mut self, wish: &BaseRequest<'_>, pgdata: &Path) -> Result<()> {
         let start = to_fill(&wish.base);
         let mut server = Server::start(wish.installation, self.run_as(), pgdata, &start)?;
         let unlimited = pgclinic_servers::ConnectOptions {

@@ -2,7 +2,7 @@
 
 use pgclinic_servers::{Installation, Server, StartOptions, StopMode, Wanted, find, here};
 
-use crate::by_url::Given;
+use crate::by_url::ExternalServer;
 use crate::cell::Arm;
 use crate::error::{Error, Result};
 use crate::need::Features;
@@ -105,7 +105,7 @@ fn wanted(major: Option<u16>, minor: Option<u16>) -> Wanted {
 }
 
 /// The server at the URL, if an arm of this version may run on it.
-fn by_url(given: &Given, major: Option<u16>, minor: Option<u16>) -> Result<Installation> {
+fn by_url(given: &ExternalServer, major: Option<u16>, minor: Option<u16>) -> Result<Installation> {
     let found = given.installation();
     match fits(&found, major, minor) {
         true => Ok(found),

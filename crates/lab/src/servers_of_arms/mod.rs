@@ -22,12 +22,12 @@ use std::time::Duration;
 
 use pgclinic_servers::{Installation, RunAs, Scratch, SlowDisk, sweep, sweep_in};
 
-use crate::by_url::{Given, GivenServer};
+use crate::by_url::{ExternalServer, GivenServer};
 use crate::error::{Error, Result};
 use crate::load::Driver;
 use crate::need::Features;
 
-pub(crate) use bases::{Data, Wish};
+pub(crate) use bases::{Data, BaseRequest};
 pub use cold::ColdStart;
 pub(crate) use cold::files_below;
 pub use device::Device;
@@ -63,7 +63,7 @@ pub struct Site {
     /// Clusters as `initdb` makes them, by installation and arguments: bases begin as copies.
     pristine: BTreeMap<String, (Scratch, PathBuf)>,
     bases: BTreeMap<String, (Scratch, PathBuf)>,
-    pub(crate) given: Option<Given>,
+    pub(crate) given: Option<ExternalServer>,
     // Dropped after the folders that lie on it.
     slow_disk: Option<SlowDisk>,
     interrupted: Arc<AtomicBool>,
@@ -82,7 +82,7 @@ impl Site {
             .slow_disk
             .map(|delay| slow_disk(&options, &run_as, delay));
         let url = options.url.as_ref();
-        let given = url.map(|given| Given::open(&given.target)).transpose()?;
+        let given = url.map(|given| ExternalServer::open(&given.target)).transpose()?;
         Ok(Self {
             options,
             run_as,

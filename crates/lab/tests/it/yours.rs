@@ -5,7 +5,7 @@ use crate::common;
 use common::{Nobody, experiment, metric, options};
 use pgclinic_lab::learned::{ColumnShape, Rates, RowCounts, TableShape, Writing};
 use pgclinic_lab::{
-    Experiment, OwnExperiment, Plan, PlanOptions, RunFolder, RunResult, Scale, Yours, carry_out,
+    Experiment, OwnExperiment, Plan, PlanOptions, RunFolder, RunResult, Scale, UserInput, carry_out,
 };
 
 fn column(name: &str, type_name: &str, bytes: [u64; 5], kept: f64) -> ColumnShape {
@@ -41,7 +41,7 @@ fn shape() -> TableShape {
 }
 
 /// Plan and results, the plan having gone through its file.
-fn run(name: &str, yours: Yours, arms: &[&str]) -> (Plan, Vec<RunResult>) {
+fn run(name: &str, yours: UserInput, arms: &[&str]) -> (Plan, Vec<RunResult>) {
     let tailored = yours.tailor(experiment(name)).expect("it has a place");
     let tailored = tailored.expect("something was brought");
     let own = |arm: &&str| (*arm).to_owned();
@@ -90,9 +90,9 @@ fn written() -> TableShape {
 
 #[test]
 fn a_shape_makes_the_documents_of_toast_compression() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(shape()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let (plan, results) = run("toast-compression", yours, &["pglz", "external"]);
     assert!(plan.matrix.axes.iter().all(|axis| axis.name != "key"));
@@ -107,13 +107,13 @@ fn a_shape_makes_the_documents_of_toast_compression() {
 
 #[test]
 fn own_statements_are_the_cycle_of_catalog_churn() {
-    let yours = Yours {
+    let yours = UserInput {
         traffic: vec![("a day of mine".to_owned(), 5_000)],
         ddl: Some(
             "CREATE TEMP TABLE one (a integer, b text); CREATE INDEX ON one (a); DROP TABLE one;"
                 .into(),
         ),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let tailored = yours
         .tailor(experiment("catalog-churn"))
@@ -135,9 +135,9 @@ fn own_statements_are_the_cycle_of_catalog_churn() {
 
 #[test]
 fn what_has_no_place_is_told() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(shape()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let refused = yours.tailor(experiment("lock-contention")).map(|_| ());
     let words = refused.expect_err("it has no use for it").to_string();
@@ -146,9 +146,9 @@ fn what_has_no_place_is_told() {
 
 #[test]
 fn a_shape_makes_the_rows_that_inserts_leave_behind() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(shape()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let arms = ["insert", "do-nothing", "do-update", "merge", "look-first"];
     let (_, results) = run("duplicate-inserts", yours, &arms);
@@ -164,9 +164,9 @@ fn a_shape_makes_the_rows_that_inserts_leave_behind() {
 
 #[test]
 fn a_shape_makes_the_table_that_is_analysed() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(shape()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let (_, results) = run("analyze-prefetch", yours, &["18-worker"]);
     let point = [("maintenance_io_concurrency", "10")];
@@ -176,9 +176,9 @@ fn a_shape_makes_the_table_that_is_analysed() {
 
 #[test]
 fn a_shape_makes_the_table_that_is_read_cold() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(shape()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let (_, results) = run("async-io", yours, &["worker"]);
     let pages = |read: &str| {
@@ -195,9 +195,9 @@ fn a_shape_makes_the_table_that_is_read_cold() {
 
 #[test]
 fn the_compressibility_of_a_shape_is_a_filler() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(shape()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let tailored = yours
         .tailor(experiment("filesystem"))
@@ -228,9 +228,9 @@ fn large_objects_are_as_many_and_as_large_as_those_of_the_table() {
     ];
     // Each third row begins another object.
     objects.columns[0].rises = Some(0.3333);
-    let with = |shape: TableShape| Yours {
+    let with = |shape: TableShape| UserInput {
         shape: Some(shape),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let tailored = with(objects)
         .tailor(experiment("large-object-dump"))
@@ -259,9 +259,9 @@ fn large_objects_are_as_many_and_as_large_as_those_of_the_table() {
 
 #[test]
 fn relations_are_created_as_fast_as_in_the_cluster_that_was_learned_from() {
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(written()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let tailored = yours
         .tailor(experiment("catalog-churn"))
@@ -321,9 +321,9 @@ rate = "learned"
 name = "tps"
 "#;
     let own = OwnExperiment::parse(text).expect("an experiment");
-    let yours = Yours {
+    let yours = UserInput {
         shape: Some(written()),
-        ..Yours::default()
+        ..UserInput::default()
     };
     let tailored = yours.tailor(&own).expect("it has a place");
     let tailored = tailored.expect("something was brought");

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pgclinic_cluster::{ForkFiles, Home};
+use pgclinic_cluster::{ForkFiles, DatabaseDirectory};
 use pgclinic_format::datum::{TypeInfo, TypeKind, builtin};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::SqlError;
 
 use super::snapshots::Reader;
 use crate::salvage::SalvageOptions;
-use crate::shape::{Column, Holding, Missing, Origin, Table};
+use crate::shape::{Column, ColumnEncoding, Missing, Origin, Table};
 
 /// A table or materialised view of the server.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct LiveTable {
     pub(super) is_materialized_view: bool,
 }
 
-/// Words of the question that depend on what is asked.
+/// CatalogEncoding of the question that depend on what is asked.
 const QUESTION: &str = "\
 SELECT n.nspname, c.relname, c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), \
   (pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint), c.relkind, \
@@ -150,7 +150,7 @@ pub(super) fn nothing() -> Table {
         oid: 0,
         is_materialized_view: false,
         files: ForkFiles {
-            home: Home {
+            home: DatabaseDirectory {
                 tablespace: 0,
                 database: 0,
                 folder: String::new(),
@@ -201,7 +201,7 @@ impl LiveTable {
             ty,
             bytes_of: None,
             typmod: -1,
-            holding: Holding::Nearest,
+            holding: ColumnEncoding::Nearest,
             missing: Missing::Null,
         });
         self.column_names.push(name.to_owned());

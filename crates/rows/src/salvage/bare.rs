@@ -8,7 +8,7 @@ use pgclinic_model::document::{SalvageReport, Target};
 use super::error::SalvageError;
 use super::fitting;
 use super::folder::Folder;
-use super::lines::To;
+use super::lines::LineDestination;
 use super::plan::{Planned, account_of, not_salvaged};
 use super::{
     Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account, tell_unreadable,
@@ -53,9 +53,9 @@ pub fn salvage_file(
     let to = match &options.destination {
         Destination::Folder(path) => {
             folder = Folder::prepare(path, options.durability)?;
-            To::Folder(&folder)
+            LineDestination::Folder(&folder)
         }
-        Destination::Stream(stream) => To::Stream(stream, &options.spill_folder),
+        Destination::Stream(stream) => LineDestination::Stream(stream, &options.spill_folder),
         Destination::Server(_) => {
             let why = "one file has no schema to be made on a server: name a folder";
             return Err(SalvageError::Unsuitable(why.into()));

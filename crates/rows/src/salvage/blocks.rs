@@ -5,8 +5,8 @@ use pgclinic_format::BlockNo;
 use pgclinic_model::Progress;
 use pgclinic_model::document::TableAccount;
 
-use super::crew::Crew;
-use super::outlet::{InTurn, Outlet, TakeRows};
+use super::crew::DatabaseJob;
+use super::outlet::{InTurn, RowSink, TakeRows};
 use super::plan::{Planned, account_of};
 use super::{SalvageOptions, charset_of, choice_of};
 use crate::shape::{MainForks, Table};
@@ -34,8 +34,8 @@ pub(crate) fn blocks_of_table(
         .text
         .of_columns(cluster, catalog, planned.table.columns.iter());
     let taker = InTurn::new(take);
-    let crew = Crew::new(cluster, options, progress, vec![planned], charset, |_| {
-        Outlet::Rows(&taker)
+    let crew = DatabaseJob::new(cluster, options, progress, vec![planned], charset, |_| {
+        RowSink::Rows(&taker)
     });
     let crew = crew.styled(style).only(blocks);
     let accounts = crew.run().map_err(|error| error.to_string())?;

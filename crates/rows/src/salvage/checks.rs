@@ -21,10 +21,10 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckAccount, KEYS_MAX, TableAccount};
 use pgclinic_spill::{Part, SortedRecords, SortedRuns};
 
-use super::crew::Crew;
+use super::crew::DatabaseJob;
 use super::error::SalvageError;
 use super::key_cells::{KeyCells, KeyFamily, KeySorter, family_of};
-use super::outlet::Outlet;
+use super::outlet::RowSink;
 use super::plan::{Planned, account_of};
 use super::{Rows, SalvageOptions};
 use crate::forms::csv_field;
@@ -249,13 +249,13 @@ impl Checks<'_> {
                 table,
             };
             let silent = Silent(self.progress);
-            let crew = Crew::new(
+            let crew = DatabaseJob::new(
                 self.cluster,
                 &options,
                 &silent,
                 vec![planned],
                 Charset::Raw,
-                |_| Outlet::Rows(&sorter_of_table),
+                |_| RowSink::Rows(&sorter_of_table),
             );
             crew.run()?;
         }

@@ -14,7 +14,7 @@ use pgclinic_model::document::{TableAccount, Tally};
 use pgclinic_spill::{Limit, Part};
 
 use super::finished_tables::FinishedTables;
-use super::outlet::{Finished, Outlet};
+use super::outlet::{Finished, RowSink};
 use super::plan::Planned;
 use super::{SalvageError, SalvageOptions, pass};
 use crate::shape::Table;
@@ -48,14 +48,14 @@ struct Gathered {
 }
 
 /// All that the threads share.
-pub(crate) struct Crew<'a> {
+pub(crate) struct DatabaseJob<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) options: &'a SalvageOptions,
     pub(super) progress: &'a dyn Progress,
     pub(super) charset: Charset,
     pub(super) style: Arc<Style>,
     pub(super) tables: Vec<TableWork>,
-    pub(super) outlet: Outlet<'a>,
+    pub(super) outlet: RowSink<'a>,
     alone: Mutex<()>,
     /// Nothing but these blocks, which are in order.
     only: Option<&'a [BlockNo]>,
@@ -68,7 +68,7 @@ pub(crate) struct Crew<'a> {
     wal_end: Option<Lsn>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> DatabaseJob<'a> {
     /// `outlet` is made for tables, each with the number of its pieces.
     pub(crate) fn new(
         cluster: &'a Cluster,
@@ -76,7 +76,7 @@ impl<'a> Crew<'a> {
         progress: &'a dyn Progress,
         planned: Vec<Planned>,
         charset: Charset,
-        outlet: impl FnOnce(&[(&Table, u64)]) -> Outlet<'a>,
+        outlet: impl FnOnce(&[(&Table, u64)]) -> RowSink<'a>,
     ) -> Self {
         let tables: Vec<TableWork> = planned
             .into_iter()
@@ -91,7 +91,7 @@ impl<'a> Crew<'a> {
             .map(|work| (&work.table, work.piece_count()))
             .collect();
         let outlet = outlet(&pieces);
-        Crew {
+        DatabaseJob {
             cluster,
             options,
             progress,

@@ -8,7 +8,7 @@ use pgclinic_format::datum::{TypeInfo, TypeKind};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_servers::{CopyIn, SqlError};
 
-use super::crew::Crew;
+use super::crew::DatabaseJob;
 use super::large_value::{Ending, in_parts};
 use super::server::Streamed;
 use crate::forms::{copy_around, copy_escape};
@@ -21,7 +21,7 @@ pub(super) type Fates = BTreeMap<usize, Option<String>>;
 
 /// A row that is sent to a server chunk by chunk.
 pub(super) struct LargeRow<'r, 'c> {
-    pub(super) crew: &'c Crew<'c>,
+    pub(super) crew: &'c DatabaseJob<'c>,
     pub(super) table: usize,
     pub(super) columns: &'r [Column],
     pub(super) row: Row<'r>,

@@ -10,7 +10,7 @@ use pgclinic_format::datum::{DecompressError, Unpacker};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::types::Tid;
 
-use super::crew::Crew;
+use super::crew::DatabaseJob;
 use super::error::SalvageError;
 use super::folder::Folder;
 use crate::file_names::{FileNames, beside as name_beside};
@@ -24,7 +24,7 @@ const WORD_BYTES: usize = 4;
 
 /// Writes the value, if it can; what is to be said of it behind why it does not stand in its row.
 pub(super) fn beside(
-    crew: &Crew<'_>,
+    crew: &DatabaseJob<'_>,
     table: usize,
     place: Tid,
     column: usize,

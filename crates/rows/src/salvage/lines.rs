@@ -26,18 +26,18 @@ struct Line {
 
 /// Where files go.
 #[derive(Clone, Copy)]
-pub(crate) enum To<'a> {
+pub(crate) enum LineDestination<'a> {
     Folder(&'a Folder),
-    /// To whoever takes it; a file that may have to be written anew is held in this folder first.
+    /// LineDestination whoever takes it; a file that may have to be written anew is held in this folder first.
     Stream(&'a Stream, &'a Path),
 }
 
-impl To<'_> {
-    fn begin(&self, of: &LineOf) -> Result<Sink, SalvageError> {
+impl LineDestination<'_> {
+    fn begin(&self, of: &OutputFile) -> Result<Sink, SalvageError> {
         Ok(match self {
-            To::Folder(folder) => Sink::Part(folder.begin(&of.name)?),
-            To::Stream(stream, _) if of.packer.is_none() => Sink::Stream(StreamFile::begin(stream)),
-            To::Stream(stream, folder) => Sink::Stream(StreamFile::held_in(stream, folder)?),
+            LineDestination::Folder(folder) => Sink::Part(folder.begin(&of.name)?),
+            LineDestination::Stream(stream, _) if of.packer.is_none() => Sink::Stream(StreamFile::begin(stream)),
+            LineDestination::Stream(stream, folder) => Sink::Stream(StreamFile::held_in(stream, folder)?),
         })
     }
 }
@@ -64,7 +64,7 @@ impl Sink {
 }
 
 /// A file that is to be written.
-pub(crate) struct LineOf {
+pub(crate) struct OutputFile {
     pub(crate) name: String,
     /// How many pieces it has.
     pub(crate) pieces: u64,
@@ -80,7 +80,7 @@ struct OpenFile {
 }
 
 impl OpenFile {
-    fn begin(to: To<'_>, of: &LineOf) -> Result<Self, SalvageError> {
+    fn begin(to: LineDestination<'_>, of: &OutputFile) -> Result<Self, SalvageError> {
         let packer = of.packer.as_ref().map(Packer::new).transpose();
         Ok(OpenFile {
             packer: packer.map_err(|error| unpacked(&of.name, error))?,
@@ -89,7 +89,7 @@ impl OpenFile {
         })
     }
 
-    fn write(&mut self, of: &LineOf, bytes: &[u8]) -> Result<(), SalvageError> {
+    fn write(&mut self, of: &OutputFile, bytes: &[u8]) -> Result<(), SalvageError> {
         let Some(packer) = &mut self.packer else {
             return self.file.write(bytes);
         };
@@ -100,7 +100,7 @@ impl OpenFile {
         written
     }
 
-    fn finish(mut self, of: &LineOf) -> Result<u64, SalvageError> {
+    fn finish(mut self, of: &OutputFile) -> Result<u64, SalvageError> {
         if let Some(packer) = self.packer {
             let packed = packer.finish(&mut self.packed);
             packed.map_err(|error| unpacked(&of.name, error))?;
@@ -124,10 +124,10 @@ struct State {
 }
 
 /// The files of one database's tables.
-pub(crate) struct Lines<'a> {
-    to: To<'a>,
+pub(crate) struct OrderedFiles<'a> {
+    to: LineDestination<'a>,
     names: Vec<String>,
-    files: Vec<LineOf>,
+    files: Vec<OutputFile>,
     waiting_max: usize,
     /// For pieces that wait: while it is used up, nobody begins another one but who has the next.
     ahead: Budget,
@@ -135,17 +135,17 @@ pub(crate) struct Lines<'a> {
     changed: Condvar,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> OrderedFiles<'a> {
     /// A file for each table.
     pub(crate) fn new(
-        to: To<'a>,
-        files: impl Iterator<Item = LineOf>,
+        to: LineDestination<'a>,
+        files: impl Iterator<Item = OutputFile>,
         threads: usize,
         ahead: Budget,
     ) -> Self {
-        let files: Vec<LineOf> = files.collect();
+        let files: Vec<OutputFile> = files.collect();
         let lines = files.iter().map(|_| Line::default()).collect();
-        Lines {
+        OrderedFiles {
             to,
             names: files.iter().map(|file| file.name.clone()).collect(),
             files,
@@ -196,8 +196,8 @@ impl<'a> Lines<'a> {
     /// The folder, if there is one, and the name of a table's file.
     pub(crate) fn file(&self, table: usize) -> Option<(&Folder, &str)> {
         match self.to {
-            To::Folder(folder) => Some((folder, self.names.get(table)?)),
-            To::Stream(..) => None,
+            LineDestination::Folder(folder) => Some((folder, self.names.get(table)?)),
+            LineDestination::Stream(..) => None,
         }
     }
 

@@ -75,12 +75,12 @@ use pgclinic_spill::{Limit, Part};
 use crate::schema::{CatalogRoom, SchemaFile};
 use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::texts::fields_of;
-use crew::Crew;
-use lines::{LineOf, Lines, To};
+use crew::DatabaseJob;
+use lines::{OutputFile, OrderedFiles, LineDestination};
 use loss_search::LossSearch;
 use lost_databases::DirectoryState;
 use lost_keys::Search;
-use outlet::Outlet;
+use outlet::RowSink;
 use witnesses::Witnesses;
 
 /// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the
@@ -132,7 +132,7 @@ pub fn salvage(
         }
         (Destination::Stream(stream), _) => {
             let to = FolderWork {
-                to: To::Stream(stream, &options.spill_folder),
+                to: LineDestination::Stream(stream, &options.spill_folder),
                 options,
                 progress,
                 finished: None,
@@ -143,7 +143,7 @@ pub fn salvage(
             let folder = folder.expect("made above");
             let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;
             let to = FolderWork {
-                to: To::Folder(&folder),
+                to: LineDestination::Folder(&folder),
                 options,
                 progress,
                 finished: Some(&finished),
@@ -265,7 +265,7 @@ struct Replaying<'a> {
 
 /// A database at work.
 #[derive(Clone, Copy)]
-struct Turn<'a> {
+struct DatabaseTurn<'a> {
     folder: &'a Folder,
     cluster: &'a Cluster,
     database: Oid,
@@ -276,7 +276,7 @@ struct Turn<'a> {
 
 /// What is known of a database beside its tables.
 #[derive(Clone, Copy)]
-struct Beside<'a> {
+struct DatabaseInputs<'a> {
     /// None where rows go elsewhere.
     folder: Option<&'a Folder>,
     catalog: &'a Catalog,
@@ -305,7 +305,7 @@ impl BesideTables {
 
 /// Writing files.
 struct FolderWork<'a> {
-    to: To<'a>,
+    to: LineDestination<'a>,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
     finished: Option<&'a FinishedTables<'a>>,
@@ -314,12 +314,12 @@ struct FolderWork<'a> {
 /// Who is asked for rows that are lost.
 fn loss_search<'a>(
     cluster: &'a Cluster,
-    place: &Beside<'a>,
+    place: &DatabaseInputs<'a>,
     replaying: &Replaying<'a>,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
 ) -> LossSearch<'a> {
-    let Beside {
+    let DatabaseInputs {
         catalog,
         files,
         folder,
@@ -366,7 +366,7 @@ impl FolderWork<'_> {
             if is_gone(cluster, database, account) {
                 continue;
             }
-            let turn = Turn {
+            let turn = DatabaseTurn {
                 folder,
                 cluster,
                 database,
@@ -383,10 +383,10 @@ impl FolderWork<'_> {
 
     fn write_database(
         &self,
-        turn: Turn<'_>,
+        turn: DatabaseTurn<'_>,
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        let Turn {
+        let DatabaseTurn {
             folder,
             cluster,
             database,
@@ -400,7 +400,7 @@ impl FolderWork<'_> {
         }
         let mut plan = plan_of(cluster, &catalog, name, options);
         let files = MainForks::of_database(cluster, database);
-        let place = Beside {
+        let place = DatabaseInputs {
             folder: Some(folder),
             catalog: &catalog,
             files: &files,
@@ -431,7 +431,7 @@ impl FolderWork<'_> {
     /// What stands in files that no relation names, where names are missing.
     fn write_unclaimed(
         &self,
-        turn: Turn<'_>,
+        turn: DatabaseTurn<'_>,
         catalog: &Catalog,
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
@@ -470,12 +470,12 @@ impl FolderWork<'_> {
     fn search(
         &self,
         cluster: &Cluster,
-        place: &Beside<'_>,
+        place: &DatabaseInputs<'_>,
         replaying: &Replaying<'_>,
         tables: &mut [TableAccount],
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        let Beside { catalog, files, .. } = *place;
+        let DatabaseInputs { catalog, files, .. } = *place;
         let (options, progress) = (self.options, self.progress);
         let search = loss_search(cluster, place, replaying, options, progress);
         account.not_salvaged.extend(search.of_tables(tables)?);
@@ -504,9 +504,9 @@ impl FolderWork<'_> {
     fn write_beside(
         &self,
         cluster: &Cluster,
-        place: &Beside<'_>,
+        place: &DatabaseInputs<'_>,
     ) -> Result<BesideTables, SalvageError> {
-        let Beside {
+        let DatabaseInputs {
             folder,
             catalog,
             files,
@@ -612,7 +612,7 @@ impl FolderWork<'_> {
         if !is_blind {
             let catalog = cluster.catalog(database);
             let files = MainForks::of_database(cluster, database);
-            let place = Beside {
+            let place = DatabaseInputs {
                 folder: None,
                 catalog: &catalog,
                 files: &files,
@@ -687,14 +687,14 @@ impl FolderWork<'_> {
         cluster: &'c Cluster,
         planned: Vec<plan::Planned>,
         charset: Charset,
-    ) -> Crew<'c> {
+    ) -> DatabaseJob<'c> {
         let extension = self.options.form.extension();
         let names: Vec<String> = planned
             .iter()
             .map(|planned| format!("{}.{extension}", planned.file))
             .collect();
         let threads = self.options.threads.get();
-        Crew::new(
+        DatabaseJob::new(
             cluster,
             self.options,
             self.progress,
@@ -706,13 +706,13 @@ impl FolderWork<'_> {
                     .map(|(table, _)| self.packer_of(table, charset));
                 let pieces = tables.iter().map(|(_, pieces)| *pieces);
                 let files = names.into_iter().zip(pieces).zip(packers);
-                let files = files.map(|((name, pieces), packer)| LineOf {
+                let files = files.map(|((name, pieces), packer)| OutputFile {
                     name,
                     pieces,
                     packer,
                 });
                 let ahead = self.options.memory.part(Part::OutputAhead);
-                Outlet::Files(Lines::new(self.to, files, threads, ahead))
+                RowSink::Files(OrderedFiles::new(self.to, files, threads, ahead))
             },
         )
     }

@@ -62,7 +62,7 @@ pub struct SalvageOptions {
     pub dropped: bool,
     /// Values of which a part is left.
     pub partial: Partial,
-    /// Holding the rows that were written to the keys of their tables.
+    /// ColumnEncoding the rows that were written to the keys of their tables.
     pub verify: bool,
     /// Encoding of the files.
     pub encoding: Encoding,

@@ -9,7 +9,7 @@ use pgclinic_model::document::TableAccount;
 
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::lines::Lines;
+use super::lines::OrderedFiles;
 use super::server::{GiveRow, Loads, Streamed};
 
 /// What became of one table's rows behind the threads.
@@ -80,45 +80,45 @@ impl RowTaker for InTurn<'_> {
 }
 
 /// The destination of what the threads of a salvage print.
-pub(super) enum Outlet<'a> {
-    Files(Lines<'a>),
+pub(super) enum RowSink<'a> {
+    Files(OrderedFiles<'a>),
     Server(Loads<'a>),
     Rows(&'a dyn RowTaker),
 }
 
-impl Outlet<'_> {
+impl RowSink<'_> {
     /// Nothing more is written, by anyone.
     pub(super) fn stop(&self, failure: Option<SalvageError>) {
         match self {
-            Outlet::Files(lines) => lines.stop(failure),
-            Outlet::Server(loads) => loads.stop(failure),
-            Outlet::Rows(rows) => rows.stop(),
+            RowSink::Files(lines) => lines.stop(failure),
+            RowSink::Server(loads) => loads.stop(failure),
+            RowSink::Rows(rows) => rows.stop(),
         }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
         match self {
-            Outlet::Files(lines) => lines.is_stopped(),
-            Outlet::Server(loads) => loads.is_stopped(),
-            Outlet::Rows(rows) => rows.is_stopped(),
+            RowSink::Files(lines) => lines.is_stopped(),
+            RowSink::Server(loads) => loads.is_stopped(),
+            RowSink::Rows(rows) => rows.is_stopped(),
         }
     }
 
     /// Hands in all that is left of a piece.
     pub(super) fn hand_in(&self, table: usize, piece: u64, bytes: Vec<u8>) {
         match self {
-            Outlet::Files(lines) => lines.hand_in(table, piece, bytes),
-            Outlet::Server(loads) => loads.hand_in(table, &bytes),
-            Outlet::Rows(rows) => rows.add(&bytes),
+            RowSink::Files(lines) => lines.hand_in(table, piece, bytes),
+            RowSink::Server(loads) => loads.hand_in(table, &bytes),
+            RowSink::Rows(rows) => rows.add(&bytes),
         }
     }
 
     /// Hands in whole rows of a piece that is not at its end, and empties them.
     pub(super) fn write_ahead(&self, table: usize, piece: u64, bytes: &mut Vec<u8>) {
         match self {
-            Outlet::Files(lines) => lines.write_ahead(table, piece, bytes),
-            Outlet::Server(loads) => loads.write_ahead(table, bytes),
-            Outlet::Rows(rows) => rows.add(&std::mem::take(bytes)),
+            RowSink::Files(lines) => lines.write_ahead(table, piece, bytes),
+            RowSink::Server(loads) => loads.write_ahead(table, bytes),
+            RowSink::Rows(rows) => rows.add(&std::mem::take(bytes)),
         }
     }
 
@@ -126,70 +126,70 @@ impl Outlet<'_> {
     /// go to one.
     pub(super) fn stream(&self, table: usize, give: GiveRow<'_>) -> Option<Streamed> {
         match self {
-            Outlet::Server(loads) => Some(loads.stream(table, give)),
-            Outlet::Files(_) | Outlet::Rows(_) => None,
+            RowSink::Server(loads) => Some(loads.stream(table, give)),
+            RowSink::Files(_) | RowSink::Rows(_) => None,
         }
     }
 
     /// Rows go into a server.
     pub(super) fn is_server(&self) -> bool {
-        matches!(self, Outlet::Server(_))
+        matches!(self, RowSink::Server(_))
     }
 
     /// The folder in which tables have files, and the name of this one's.
     pub(super) fn file(&self, table: usize) -> Option<(&Folder, &str)> {
         match self {
-            Outlet::Files(lines) => lines.file(table),
-            Outlet::Server(_) | Outlet::Rows(_) => None,
+            RowSink::Files(lines) => lines.file(table),
+            RowSink::Server(_) | RowSink::Rows(_) => None,
         }
     }
 
     /// Nothing more is written of a table, and its file does not become whole.
     pub(super) fn void(&self, table: usize) {
         match self {
-            Outlet::Files(lines) => lines.void(table),
+            RowSink::Files(lines) => lines.void(table),
             // None of them gathers rows into columns.
-            Outlet::Server(_) | Outlet::Rows(_) => {}
+            RowSink::Server(_) | RowSink::Rows(_) => {}
         }
     }
 
     /// Tables that became whole since this was asked last.
     pub(super) fn take_finished(&self) -> Vec<(usize, Finished)> {
         match self {
-            Outlet::Files(lines) => {
+            RowSink::Files(lines) => {
                 let fresh = lines.take_finished().into_iter();
                 fresh
                     .map(|(table, bytes)| (table, Finished::of(Some(bytes))))
                     .collect()
             }
-            Outlet::Server(loads) => loads.take_finished(),
-            Outlet::Rows(_) => Vec::new(),
+            RowSink::Server(loads) => loads.take_finished(),
+            RowSink::Rows(_) => Vec::new(),
         }
     }
 
     /// The destination itself notes what was told of a table that became whole, if it does so.
     pub(super) fn note(&self, table: usize, account: &TableAccount) {
         match self {
-            Outlet::Server(loads) => loads.note(table, account),
-            Outlet::Files(_) | Outlet::Rows(_) => {}
+            RowSink::Server(loads) => loads.note(table, account),
+            RowSink::Files(_) | RowSink::Rows(_) => {}
         }
     }
 
     /// Under which name each table is at the destination.
     pub(super) fn names(&self) -> Vec<String> {
         match self {
-            Outlet::Files(lines) => lines.names().to_vec(),
-            Outlet::Server(loads) => loads.names(),
-            Outlet::Rows(_) => vec![String::new()],
+            RowSink::Files(lines) => lines.names().to_vec(),
+            RowSink::Server(loads) => loads.names(),
+            RowSink::Rows(_) => vec![String::new()],
         }
     }
 
     /// For each table what became of it; or why nothing more could be written.
     pub(super) fn results(self) -> Result<Vec<Finished>, SalvageError> {
         match self {
-            Outlet::Files(lines) => Ok(lines.results()?.into_iter().map(Finished::of).collect()),
-            Outlet::Server(loads) => loads.results(),
-            Outlet::Rows(_) => Ok(vec![Finished::default()]),
+            RowSink::Files(lines) => Ok(lines.results()?.into_iter().map(Finished::of).collect()),
+            RowSink::Server(loads) => loads.results(),
+            RowSink::Rows(_) => Ok(vec![Finished::default()]),
         }
     }
 }

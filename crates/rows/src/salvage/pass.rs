@@ -10,9 +10,9 @@ use pgclinic_scan::{
     UnitSize, Window, Writes, lease_of_windows,
 };
 
-use super::crew::{Crew, TableWork};
+use super::crew::{DatabaseJob, TableWork};
 use super::error::SalvageError;
-use super::outlet::Outlet;
+use super::outlet::RowSink;
 use super::worker::{Printing, Worker};
 
 /// Bytes of a piece, but for the end of its file. What is gathered into columns is written by
@@ -20,7 +20,7 @@ use super::worker::{Printing, Worker};
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Prints all tables of a crew.
-pub(super) fn run(crew: &Crew<'_>) {
+pub(super) fn run(crew: &DatabaseJob<'_>) {
     let progress = UntilStopped {
         progress: crew.progress,
         outlet: &crew.outlet,
@@ -39,7 +39,7 @@ pub(super) fn run(crew: &Crew<'_>) {
 }
 
 /// The TOAST relation of a table before its own pages, whose values ask for it.
-fn forks_of<'a>(crew: &'a Crew<'_>) -> Vec<ForkTask<'a>> {
+fn forks_of<'a>(crew: &'a DatabaseJob<'_>) -> Vec<ForkTask<'a>> {
     let build = crew.cluster.build;
     let mut forks = Vec::new();
     for (table, work) in crew.tables.iter().enumerate() {
@@ -77,7 +77,7 @@ fn role_of(number: usize) -> (usize, Role) {
 /// Where the destination takes nothing any more, nothing more is read.
 struct UntilStopped<'a> {
     progress: &'a dyn Progress,
-    outlet: &'a Outlet<'a>,
+    outlet: &'a RowSink<'a>,
 }
 
 impl Progress for UntilStopped<'_> {
@@ -98,7 +98,7 @@ impl Progress for UntilStopped<'_> {
 }
 
 struct TablesPass<'c> {
-    crew: &'c Crew<'c>,
+    crew: &'c DatabaseJob<'c>,
 }
 
 /// What one worker has of one fork.

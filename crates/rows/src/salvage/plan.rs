@@ -15,7 +15,7 @@ use super::sampling::guessed_table;
 use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
-use crate::shape::{ColumnChoice, Holding, MainForks, Table};
+use crate::shape::{ColumnChoice, ColumnEncoding, MainForks, Table};
 use crate::texts::Refusal;
 
 /// A table with the name of its file, without extension, and what is known of its losses before a
@@ -36,8 +36,8 @@ impl Planned {
             };
             column.holding = refusal.holding;
             let written_as = match refusal.holding {
-                Holding::Bytes => "binary",
-                Holding::Nearest | Holding::Text => "text",
+                ColumnEncoding::Bytes => "binary",
+                ColumnEncoding::Nearest | ColumnEncoding::Text => "text",
             };
             let columns = &mut self.account.columns_as;
             columns.retain(|before| before.column != column.name);

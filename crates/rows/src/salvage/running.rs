@@ -23,9 +23,9 @@ use crate::shape::{MainForks, database_name};
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
-use super::lines::To;
+use super::lines::LineDestination;
 use super::plan::{Planned, not_salvaged};
-use super::{Beside, BesideTables, Destination, FolderWork, Replaying, SalvageOptions, Turn, closed, databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema};
+use super::{DatabaseInputs, BesideTables, Destination, FolderWork, Replaying, SalvageOptions, DatabaseTurn, closed, databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema};
 
 /// The word in the account.
 const SOURCE: &str = "running";
@@ -172,7 +172,7 @@ impl Run<'_> {
                 folder: self.folder,
                 view,
                 work: FolderWork {
-                    to: To::Folder(self.folder),
+                    to: LineDestination::Folder(self.folder),
                     options: self.options,
                     progress: self.progress,
                     finished,
@@ -256,7 +256,7 @@ impl OneRound<'_> {
             account.tables.extend(open.tables.into_values());
             return Ok(Open::default());
         }
-        let place = Beside {
+        let place = DatabaseInputs {
             folder: Some(self.folder),
             catalog: &catalog,
             files: &files,
@@ -308,7 +308,7 @@ impl OneRound<'_> {
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         let none = BTreeMap::new();
-        let turn = Turn {
+        let turn = DatabaseTurn {
             folder: self.folder,
             cluster: self.view.replayed_cluster(),
             database,
@@ -324,7 +324,7 @@ impl OneRound<'_> {
     /// Sequences and large objects; what was lost of them, until the next look has lost the same.
     fn beside(
         &self,
-        place: &Beside<'_>,
+        place: &DatabaseInputs<'_>,
         before: Option<Vec<LossPlace>>,
         account: &mut SalvageReport,
     ) -> Result<Option<Vec<LossPlace>>, SalvageError> {
@@ -351,7 +351,7 @@ impl OneRound<'_> {
     /// Tables that were open and are not in the catalogs any more.
     fn tell_gone(
         &self,
-        place: &Beside<'_>,
+        place: &DatabaseInputs<'_>,
         planned: &[Planned],
         open: &mut Open,
         account: &mut SalvageReport,
@@ -422,7 +422,7 @@ impl OneRound<'_> {
 }
 
 /// Places in large objects that no second look has confirmed.
-fn unsettled_objects(found: &mut BesideTables, place: &Beside<'_>) -> Option<NotChecked> {
+fn unsettled_objects(found: &mut BesideTables, place: &DatabaseInputs<'_>) -> Option<NotChecked> {
     let objects = found.large_objects.as_mut()?;
     let places = take(&mut objects.places);
     let database = database_name(place.catalog);

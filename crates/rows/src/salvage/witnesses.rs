@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::wal::{Fate, Replay};
+use pgclinic_cluster::wal::{ReplayEffect, Replay};
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Relation, each_leaf,
     fork_path,
@@ -124,7 +124,7 @@ impl Extent {
     /// The same where recovery changes the table: of pages that it changes, an index of before it
     /// tells nothing.
     fn left_alone(mut self, replay: &Replay, file: FileNumber) -> Self {
-        let is_kept = |block: &BlockNo| replay.fate(file, Fork::Main, *block) == Fate::Kept;
+        let is_kept = |block: &BlockNo| replay.fate(file, Fork::Main, *block) == ReplayEffect::Kept;
         self.vacant = self.vacant.blocks().filter(is_kept).collect();
         self.damaged = BlockSet::default();
         self
@@ -295,7 +295,7 @@ impl Witnesses<'_> {
         let extent = extent.left_alone(replay, table.number());
         let has_checksums = self.cluster.checksums() == Some(true);
         let is_sound = |block: BlockNo| {
-            has_checksums || replay.fate(files.number(), Fork::Main, block) == Fate::Kept
+            has_checksums || replay.fate(files.number(), Fork::Main, block) == ReplayEffect::Kept
         };
         let (mut statement, _) = self.hear_leaves(index, files, &extent, &is_sound);
         statement.is_earlier = true;

@@ -10,14 +10,14 @@ use pgclinic_model::document::{LossPlace, Tally};
 
 use super::Rows;
 use super::coverage::{Coverage, Covered};
-use super::crew::{Crew, TableWork};
+use super::crew::{DatabaseJob, TableWork};
 use super::large_row::{Fates, LargeRow};
 use super::large_value;
 use super::reading::{HELD_ROWS, look, map_marks};
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
-use crate::values::{Cells, Taking, chunk_rows, needed_by_row, rank, writes_all};
+use crate::values::{RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
 use crate::visible::Verdict;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
@@ -27,11 +27,11 @@ const AHEAD_BYTES: usize = 4 << 20;
 const PREFIX_BYTES: u64 = 64;
 
 pub(super) struct Worker<'c> {
-    crew: &'c Crew<'c>,
+    crew: &'c DatabaseJob<'c>,
     visibility: Visibility<'c>,
     /// The row that was judged last.
     judged: Option<(Stamp, Judgement)>,
-    cells: Cells,
+    cells: RowValues,
     bench: Option<Bench<'c>>,
 }
 
@@ -60,12 +60,12 @@ pub(super) struct Printing<'c> {
 }
 
 impl<'c> Worker<'c> {
-    pub(super) fn new(crew: &'c Crew<'c>) -> Self {
+    pub(super) fn new(crew: &'c DatabaseJob<'c>) -> Self {
         Worker {
             visibility: Visibility::new(crew.cluster),
             crew,
             judged: None,
-            cells: Cells::default(),
+            cells: RowValues::default(),
             bench: None,
         }
     }

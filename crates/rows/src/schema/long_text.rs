@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pgclinic_cluster::Words;
+use pgclinic_cluster::CatalogEncoding;
 use pgclinic_spill::{Lease, Limit, MemoryPlan, Part, Span, Spool};
 
 /// What a part of a tree takes in memory, roughly: a field with its name and value.
@@ -191,7 +191,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct LongText {
     store: TextStore,
     kept: Kept,
-    words: Words,
+    words: CatalogEncoding,
     /// Not all of its bytes stand for something: what is UTF-8 is written, and escapes for the others.
     has_odd_bytes: bool,
     tag: String,
@@ -199,7 +199,7 @@ pub(crate) struct LongText {
 
 impl LongText {
     /// Reads it once: whether it is text, and which tag does not occur in it.
-    pub(crate) fn of(store: &TextStore, kept: &Kept, words: Words) -> io::Result<Self> {
+    pub(crate) fn of(store: &TextStore, kept: &Kept, words: CatalogEncoding) -> io::Result<Self> {
         let mut text = LongText {
             store: store.clone(),
             kept: kept.clone(),
@@ -230,7 +230,7 @@ impl LongText {
 
     fn each_decoded(&self, give: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         self.each_stored(&mut |piece| match self.has_odd_bytes {
-            true => give(&Words::with_escapes(piece)),
+            true => give(&CatalogEncoding::with_escapes(piece)),
             false => give(&self.words.readable(piece)),
         })
     }
@@ -446,7 +446,7 @@ mod tests {
             ),
         ];
         for (encoding, text) in texts {
-            let words = Words::of(Some(encoding));
+            let words = CatalogEncoding::of(Some(encoding));
             let stored = [text.as_bytes(), b"\0behind"].concat();
             let kept = store.keep(&stored).expect("kept");
             assert!(matches!(kept, Kept::Aside(_)));
@@ -462,7 +462,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let store = narrow(folder.path());
         for encoding in [UTF8, EUC_JP] {
-            let words = Words::of(Some(encoding));
+            let words = CatalogEncoding::of(Some(encoding));
             let mut stored = "a\u{fc}".as_bytes().repeat(40_000);
             stored.extend_from_slice(b"b\xff\xfe c");
             let kept = store.keep(&stored).expect("kept");

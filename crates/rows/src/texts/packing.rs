@@ -10,7 +10,7 @@ use pgclinic_columnar::{Field, Kind, cells};
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 
 use super::Texts;
-use crate::shape::{Column, Holding};
+use crate::shape::{Column, ColumnEncoding};
 use crate::values::{Fault, FaultKind, Row};
 
 /// Days from 1970-01-01 to 2000-01-01, where the server begins to count.
@@ -29,14 +29,14 @@ pub(crate) struct Refusal {
     /// Index among the columns that are written.
     pub(crate) column: usize,
     /// As what the column can be written.
-    pub(crate) holding: Holding,
+    pub(crate) holding: ColumnEncoding,
     /// What was found.
     pub(crate) why: &'static str,
 }
 
 /// How the values of a column become cells.
 #[derive(Clone, Debug)]
-pub(super) struct Packing {
+pub(super) struct ArrowEncoder {
     kind: Kind,
     way: Way,
 }
@@ -54,8 +54,8 @@ enum Way {
 }
 
 /// Why there is no cell.
-enum NoCell {
-    Refused(Holding, &'static str),
+enum EncodeError {
+    Refused(ColumnEncoding, &'static str),
     Fault(FaultKind),
 }
 
@@ -69,38 +69,38 @@ pub(crate) fn fields_of(columns: &[Column], charset: Charset) -> Vec<Field> {
     }
     let field = |column: &Column| Field {
         name: column.name.clone(),
-        kind: Packing::of(column, charset).kind,
+        kind: ArrowEncoder::of(column, charset).kind,
     };
     columns.iter().map(field).collect()
 }
 
-impl Packing {
+impl ArrowEncoder {
     pub(super) fn of(column: &Column, charset: Charset) -> Self {
         let own = match column.holding {
-            Holding::Nearest => nearest(&column.ty, column.typmod),
-            Holding::Text => None,
-            Holding::Bytes => return Packing::RAW,
+            ColumnEncoding::Nearest => nearest(&column.ty, column.typmod),
+            ColumnEncoding::Text => None,
+            ColumnEncoding::Bytes => return ArrowEncoder::RAW,
         };
         // Text of an encoding that is not that of the file is no text there, not even inside lists.
         let is_raw = charset == Charset::Raw;
         match own {
-            Some(kind) if is_raw && holds_text(&kind) => Packing::RAW,
+            Some(kind) if is_raw && holds_text(&kind) => ArrowEncoder::RAW,
             Some(kind) => {
                 let way = match kind {
                     Kind::List(_) | Kind::Decimal { .. } => Way::Sent,
                     _ => Way::Stored,
                 };
-                Packing { kind, way }
+                ArrowEncoder { kind, way }
             }
-            None if is_raw => Packing::RAW,
-            None => Packing {
+            None if is_raw => ArrowEncoder::RAW,
+            None => ArrowEncoder {
                 kind: Kind::Text,
                 way: Way::Printed,
             },
         }
     }
 
-    const RAW: Self = Packing {
+    const RAW: Self = ArrowEncoder {
         kind: Kind::Binary,
         way: Way::PrintedRaw,
     };
@@ -197,7 +197,7 @@ impl Texts {
         }
     }
 
-    fn pack_value(&mut self, packing: &Packing, column: usize, value: &[u8], out: &mut Vec<u8>) {
+    fn pack_value(&mut self, packing: &ArrowEncoder, column: usize, value: &[u8], out: &mut Vec<u8>) {
         let start = cells::begin(out);
         let packed = match packing.way {
             Way::Stored => stored(&packing.kind, value, out),
@@ -212,12 +212,12 @@ impl Texts {
         // The cell that was begun is a null.
         out.truncate(start);
         match why {
-            NoCell::Refused(holding, why) => self.refusals.push(Refusal {
+            EncodeError::Refused(holding, why) => self.refusals.push(Refusal {
                 column,
                 holding,
                 why,
             }),
-            NoCell::Fault(kind) => self.faults.push(Fault { column, kind }),
+            EncodeError::Fault(kind) => self.faults.push(Fault { column, kind }),
         }
     }
 
@@ -226,7 +226,7 @@ impl Texts {
         std::mem::take(&mut self.refusals)
     }
 
-    fn printed(&mut self, column: usize, value: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
+    fn printed(&mut self, column: usize, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let Some(printer) = self.printers.get_mut(column) else {
             return Ok(());
         };
@@ -239,7 +239,7 @@ impl Texts {
                 }
                 Err(_) => Err(NO_TEXT),
             },
-            Err(error) => Err(NoCell::Fault(FaultKind::Undecodable(error))),
+            Err(error) => Err(EncodeError::Fault(FaultKind::Undecodable(error))),
         }
     }
 
@@ -248,7 +248,7 @@ impl Texts {
         column: usize,
         value: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), NoCell> {
+    ) -> Result<(), EncodeError> {
         let Some(printer) = self.printers.get_mut(column) else {
             return Ok(());
         };
@@ -258,7 +258,7 @@ impl Texts {
                 out.extend_from_slice(text);
                 Ok(())
             }
-            Err(error) => Err(NoCell::Fault(FaultKind::Undecodable(error))),
+            Err(error) => Err(EncodeError::Fault(FaultKind::Undecodable(error))),
         }
     }
 
@@ -268,7 +268,7 @@ impl Texts {
         kind: &Kind,
         value: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), NoCell> {
+    ) -> Result<(), EncodeError> {
         let Some(ty) = self.types.get(column) else {
             return Ok(());
         };
@@ -283,7 +283,7 @@ impl Texts {
         match self.writer.write(ty, value, &mut self.sent, &mut recode) {
             Ok(true) => {}
             Ok(false) => return Err(NO_TEXT),
-            Err(error) => return Err(NoCell::Fault(FaultKind::Undecodable(error))),
+            Err(error) => return Err(EncodeError::Fault(FaultKind::Undecodable(error))),
         }
         match kind {
             Kind::List(element) => list(element, &self.sent, out),
@@ -292,18 +292,18 @@ impl Texts {
     }
 }
 
-const NO_TEXT: NoCell = NoCell::Refused(
-    Holding::Bytes,
+const NO_TEXT: EncodeError = EncodeError::Refused(
+    ColumnEncoding::Bytes,
     "bytes that are no text in the encoding of the database",
 );
 
 /// A refusal for which the text of the value is at hand.
-const fn as_text(why: &'static str) -> NoCell {
-    NoCell::Refused(Holding::Text, why)
+const fn as_text(why: &'static str) -> EncodeError {
+    EncodeError::Refused(ColumnEncoding::Text, why)
 }
 
 /// A value of fixed width, or `bytea`. Of a damaged row, or where the type was guessed, it may have any length.
-fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
+fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     if kind.width().is_some_and(|width| width != value.len()) {
         return Err(SHAPE);
     }
@@ -336,17 +336,17 @@ fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
     Ok(())
 }
 
-const INFINITE: NoCell = as_text("infinity");
-const BEYOND: NoCell = as_text("a time beyond the range of the kind");
-const SHAPE: NoCell = as_text("a value of another length than its type has");
+const INFINITE: EncodeError = as_text("infinity");
+const BEYOND: EncodeError = as_text("a time beyond the range of the kind");
+const SHAPE: EncodeError = as_text("a value of another length than its type has");
 
-fn number<T, const N: usize>(value: &[u8], of: fn([u8; N]) -> T) -> Result<T, NoCell> {
+fn number<T, const N: usize>(value: &[u8], of: fn([u8; N]) -> T) -> Result<T, EncodeError> {
     let bytes: [u8; N] = value.try_into().map_err(|_| SHAPE)?;
     Ok(of(bytes))
 }
 
 /// A value as its type's send function gives it.
-fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
+fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match kind {
         Kind::Decimal { precision, scale } => {
             let number = unscaled(sent, *precision, *scale)?;
@@ -375,7 +375,7 @@ fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
 /// dimensions i32   has nulls i32   type of elements u32   of each dimension: length i32, first index i32
 /// of each element: length i32, -1 for null, and its bytes
 /// ```
-fn list(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
+fn list(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let mut rest = sent;
     let dimensions = next(&mut rest)?;
     let (_nulls, _type) = (next(&mut rest)?, next(&mut rest)?);
@@ -403,7 +403,7 @@ fn list(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), NoCell> {
     Ok(())
 }
 
-fn next(rest: &mut &[u8]) -> Result<i32, NoCell> {
+fn next(rest: &mut &[u8]) -> Result<i32, EncodeError> {
     let (bytes, behind) = rest.split_first_chunk().ok_or(SHAPE)?;
     *rest = behind;
     Ok(i32::from_be_bytes(*bytes))
@@ -414,7 +414,7 @@ fn next(rest: &mut &[u8]) -> Result<i32, NoCell> {
 /// ```text
 /// count of digits i16   weight of the first i16   sign u16   digits to show behind the point i16   digits to base 10000, i16 each
 /// ```
-fn unscaled(sent: &[u8], precision: u8, scale: u8) -> Result<i128, NoCell> {
+fn unscaled(sent: &[u8], precision: u8, scale: u8) -> Result<i128, EncodeError> {
     let (words, _) = sent.as_chunks::<2>();
     let [_, weight, sign, _, digits @ ..] = words else {
         return Err(SHAPE);
@@ -486,7 +486,7 @@ mod tests {
         for (kind, length) in [(Kind::Int32, 2), (Kind::Uuid, 15), (Kind::Boolean, 0)] {
             let mut out = Vec::new();
             let value = vec![1; length];
-            let is_refused = |done| matches!(done, Err(NoCell::Refused(Holding::Text, _)));
+            let is_refused = |done| matches!(done, Err(EncodeError::Refused(ColumnEncoding::Text, _)));
             assert!(is_refused(stored(&kind, &value, &mut out)));
             assert!(is_refused(element(&kind, &value, &mut out)));
             assert_eq!(out, Vec::<u8>::new());

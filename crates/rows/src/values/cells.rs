@@ -105,7 +105,7 @@ pub enum Partial {
 
 /// Memory for the values of one row.
 #[derive(Debug, Default)]
-pub struct Cells {
+pub struct RowValues {
     slots: Vec<Slot>,
     owned: Vec<Vec<u8>>,
     used: usize,
@@ -143,7 +143,7 @@ pub(crate) fn writes_all(table: &Table) -> bool {
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     tuple: HeapTuple<'a>,
-    cells: &'a Cells,
+    cells: &'a RowValues,
 }
 
 impl<'a> Row<'a> {
@@ -168,7 +168,7 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Cells {
+impl RowValues {
     /// Finds the values of a row.
     pub(crate) fn fill(
         &mut self,

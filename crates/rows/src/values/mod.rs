@@ -5,7 +5,7 @@ mod chunk_rows;
 mod fault;
 mod mending;
 
-pub use cells::{Cells, Partial, Row};
+pub use cells::{RowValues, Partial, Row};
 pub(crate) use cells::{Taking, needed_by_row, writes_all};
 pub(crate) use chunk_rows::{chunk_rows, rank};
 pub use fault::{Fault, FaultKind};

@@ -16,7 +16,7 @@ struct Step {
 }
 
 /// What a thread has unpacked ahead of its reader.
-pub(super) struct Ahead {
+pub(super) struct ReadAheadThread {
     ready: Receiver<io::Result<Step>>,
     /// Memory that goes back to be filled again.
     used: Sender<Vec<u8>>,
@@ -24,7 +24,7 @@ pub(super) struct Ahead {
     at: usize,
 }
 
-impl Ahead {
+impl ReadAheadThread {
     /// Begins at once. The thread ends with what it reads, with an error, or when nobody takes more.
     pub(super) fn of(packed: impl Read + Send + 'static) -> io::Result<Self> {
         let (give, ready) = sync_channel(STEPS);
@@ -37,7 +37,7 @@ impl Ahead {
         }
         // It goes back at the first read.
         let memory = vec![0; STEP_BYTES];
-        Ok(Ahead {
+        Ok(ReadAheadThread {
             ready,
             used,
             step: Step { memory, len: 0 },
@@ -75,7 +75,7 @@ fn fill(packed: &mut impl Read, memory: &mut [u8]) -> (usize, Option<io::Error>)
     (filled, None)
 }
 
-impl Read for Ahead {
+impl Read for ReadAheadThread {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.at == self.step.len {
             // The thread is gone at the end, and so is what it sends.
@@ -122,7 +122,7 @@ mod tests {
         let bytes: Vec<u8> = (0..STEP_BYTES * 5 + 17)
             .map(|at| (at % 251) as u8)
             .collect();
-        let mut ahead = Ahead::of(io::Cursor::new(bytes.clone())).expect("a thread");
+        let mut ahead = ReadAheadThread::of(io::Cursor::new(bytes.clone())).expect("a thread");
         let mut read = Vec::new();
         ahead.read_to_end(&mut read).expect("readable");
         assert!(read == bytes);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_comes_before_an_error_counts() {
         for len in [0, 10, STEP_BYTES, STEP_BYTES * 3 + 1] {
-            let mut ahead = Ahead::of(Breaking(len)).expect("a thread");
+            let mut ahead = ReadAheadThread::of(Breaking(len)).expect("a thread");
             let mut read = Vec::new();
             let error = ahead.read_to_end(&mut read).expect_err("broken");
             assert_eq!((read.len(), error.to_string().as_str()), (len, "broken"));
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_goes_away_ends_the_thread() {
-        let mut ahead = Ahead::of(io::repeat(1)).expect("a thread");
+        let mut ahead = ReadAheadThread::of(io::repeat(1)).expect("a thread");
         assert_eq!(ahead.read(&mut [0; 100]).expect("bytes"), 100);
     }
 }

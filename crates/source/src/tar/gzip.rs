@@ -6,17 +6,17 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::looked::Looked;
+use super::looked::PeekReader;
 
 /// The first bytes of a member: its magic, and the only method there is.
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
 /// A reader of members of gzip that compares each with its checksum and length.
-pub(super) struct Gzip<R>(Option<GzDecoder<Looked<R>>>);
+pub(super) struct Gzip<R>(Option<GzDecoder<PeekReader<R>>>);
 
 impl<R: BufRead> Gzip<R> {
     pub(super) fn of(packed: R) -> Self {
-        Gzip(Some(GzDecoder::new(Looked::of(packed))))
+        Gzip(Some(GzDecoder::new(PeekReader::of(packed))))
     }
 }
 

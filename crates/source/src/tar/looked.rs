@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 const HEAD_BYTES: usize = 4;
 
 /// A reader that shows its next bytes before they are taken.
-pub(super) struct Looked<R> {
+pub(super) struct PeekReader<R> {
     inner: R,
     head: [u8; HEAD_BYTES],
     /// Bytes of the head that were taken, and that are there.
@@ -15,9 +15,9 @@ pub(super) struct Looked<R> {
     is_at_end: bool,
 }
 
-impl<R: Read> Looked<R> {
+impl<R: Read> PeekReader<R> {
     pub(super) fn of(inner: R) -> Self {
-        Looked {
+        PeekReader {
             inner,
             head: [0; HEAD_BYTES],
             at: 0,
@@ -61,7 +61,7 @@ impl<R: Read> Looked<R> {
     }
 }
 
-impl<R: Read> Read for Looked<R> {
+impl<R: Read> Read for PeekReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.left().is_empty() {
             let count = self.inner.read(buf)?;
@@ -74,7 +74,7 @@ impl<R: Read> Read for Looked<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Looked<R> {
+impl<R: BufRead> BufRead for PeekReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match self.at < self.len {
             true => Ok(self.left()),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_was_looked_at_comes_again() {
-        let mut looked = Looked::of(&b"abcdefg"[..]);
+        let mut looked = PeekReader::of(&b"abcdefg"[..]);
         assert_eq!(looked.look().expect("bytes"), b"abcd");
         assert_eq!(looked.look().expect("bytes"), b"abcd");
         looked.take_head(1);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_end_is_not_told_before_somebody_meets_it() {
-        let mut looked = Looked::of(&b"abc"[..]);
+        let mut looked = PeekReader::of(&b"abc"[..]);
         assert_eq!(looked.look().expect("bytes"), b"abc");
         looked.read_exact(&mut [0; 3]).expect("bytes");
         assert!(!looked.is_at_end());

@@ -13,7 +13,7 @@ use std::io::{self, BufRead, Read};
 use lz4_flex::block::decompress_into;
 use lz4_flex::frame::FrameDecoder;
 
-use super::looked::Looked;
+use super::looked::PeekReader;
 
 /// A frame of today.
 pub(super) const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
@@ -32,7 +32,7 @@ pub(super) fn is_skipped(magic: &[u8]) -> bool {
 
 /// A reader of frames of LZ4, old and new.
 pub(super) struct Lz4<R: Read> {
-    frames: FrameDecoder<Looked<R>>,
+    frames: FrameDecoder<PeekReader<R>>,
     at: At,
     packed: Vec<u8>,
     /// A block of old, and how much of it was given.
@@ -52,7 +52,7 @@ enum At {
 impl<R: BufRead> Lz4<R> {
     pub(super) fn of(packed: R) -> Self {
         Lz4 {
-            frames: FrameDecoder::new(Looked::of(packed)),
+            frames: FrameDecoder::new(PeekReader::of(packed)),
             at: At::Border,
             packed: Vec::new(),
             block: Vec::new(),

@@ -36,11 +36,11 @@ pub(crate) use members::{Place, Tree};
 use packing::{Packing, has_ustar};
 use reader::Members;
 use store::BlockStore;
-use tape::{Stop, Tape};
+use tape::{Stop, ArchiveCursor};
 
 pub use packed::PackedArchives;
-pub(crate) use room::Room;
-pub use stream::{Archives, Passing, TarStream};
+pub(crate) use room::DiskReserve;
+pub use stream::{Archives, StreamEntry, TarStream};
 pub use tape::Step;
 
 /// Files that lie beside `base.tar` and belong to the backup.
@@ -196,7 +196,7 @@ impl TarBackup {
         };
         let begin = store.len();
         let packed = packing.unpack(file).map_err(Stop::Broken)?;
-        let found = reader::read(&mut Tape::unpacked(packed, store), step)?;
+        let found = reader::read(&mut ArchiveCursor::unpacked(packed, store), step)?;
         Ok((Bytes::Stored(begin), found))
     }
 
@@ -263,7 +263,7 @@ impl TarBackup {
 
 /// The members of an archive that is not packed.
 fn in_place(file: File, step: Step<'_>) -> std::result::Result<(Bytes, Members), Stop> {
-    let found = reader::read(&mut Tape::in_place(&file).map_err(Stop::Broken)?, step)?;
+    let found = reader::read(&mut ArchiveCursor::in_place(&file).map_err(Stop::Broken)?, step)?;
     Ok((Bytes::InPlace(file), found))
 }
 

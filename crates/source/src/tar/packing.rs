@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pgclinic_format::tar::{BLOCK, Header};
 
-use super::ahead::Ahead;
+use super::ahead::ReadAheadThread;
 use super::gzip::{self, Gzip};
 use super::lz4::{self, Lz4};
 use super::zstd::{self, Zstd};
@@ -87,9 +87,9 @@ impl Packing {
         let file = BufReader::with_capacity(STEP, file);
         Ok(match self {
             Packing::Plain => Box::new(file),
-            Packing::Gzip => Box::new(Ahead::of(Gzip::of(file))?),
-            Packing::Lz4 => Box::new(Ahead::of(Lz4::of(file))?),
-            Packing::Zstd => Box::new(Ahead::of(Zstd::of(file)?)?),
+            Packing::Gzip => Box::new(ReadAheadThread::of(Gzip::of(file))?),
+            Packing::Lz4 => Box::new(ReadAheadThread::of(Lz4::of(file))?),
+            Packing::Zstd => Box::new(ReadAheadThread::of(Zstd::of(file)?)?),
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::tar::described::{
     Content, ISLANDS_TOGETHER, described_by, described_bytes, describes_the_next, meant, stored,
 };
 use crate::tar::packing::{BEHIND_END_MAX, endless, not_to_its_end};
-use crate::tar::tape::{Step, Stop, Tape};
+use crate::tar::tape::{Step, Stop, ArchiveCursor};
 
 /// Members of one archive that are read.
 pub(super) const MEMBERS_MAX: usize = 10_000_000;
@@ -36,7 +36,7 @@ pub(crate) struct Members {
 
 /// Reads to the end of the archive or as far as it makes sense. What ends the work is an error, what is wrong with the
 /// archive is not.
-pub(crate) fn read(tape: &mut Tape<'_>, step: Step<'_>) -> Result<Members, Stop> {
+pub(crate) fn read(tape: &mut ArchiveCursor<'_>, step: Step<'_>) -> Result<Members, Stop> {
     let mut found = Members::default();
     match walk(tape, &mut found, step) {
         Ok(None) => found.broken = behind_the_end(tape, step)?,
@@ -55,7 +55,7 @@ pub(crate) fn read(tape: &mut Tape<'_>, step: Step<'_>) -> Result<Members, Stop>
 }
 
 /// What is packed has its checksums behind the archive's end mark.
-fn behind_the_end(tape: &mut Tape<'_>, step: Step<'_>) -> Result<Option<String>, Stop> {
+fn behind_the_end(tape: &mut ArchiveCursor<'_>, step: Step<'_>) -> Result<Option<String>, Stop> {
     match tape.drain(BEHIND_END_MAX, step) {
         Ok(true) => Ok(None),
         Ok(false) => Ok(Some(endless())),
@@ -65,7 +65,7 @@ fn behind_the_end(tape: &mut Tape<'_>, step: Step<'_>) -> Result<Option<String>,
 }
 
 /// Gives the reason why the archive ends too early.
-fn walk(tape: &mut Tape<'_>, found: &mut Members, step: Step<'_>) -> Result<Option<String>, Stop> {
+fn walk(tape: &mut ArchiveCursor<'_>, found: &mut Members, step: Step<'_>) -> Result<Option<String>, Stop> {
     let mut coming = Description::default();
     let mut islands_left = ISLANDS_TOGETHER;
     loop {
@@ -138,7 +138,7 @@ fn header_name(block: &[u8; BLOCK]) -> Vec<u8> {
 
 /// Goes behind the content; the reason why it is not all there.
 fn pass(
-    tape: &mut Tape<'_>,
+    tape: &mut ArchiveCursor<'_>,
     header: &Header,
     at: u64,
     step: Step<'_>,
@@ -159,7 +159,7 @@ fn pass(
 }
 
 /// The content of a member that describes another one; a long one is cut.
-fn small_content(tape: &mut Tape<'_>, header: &Header, step: Step<'_>) -> Result<Vec<u8>, Stop> {
+fn small_content(tape: &mut ArchiveCursor<'_>, header: &Header, step: Step<'_>) -> Result<Vec<u8>, Stop> {
     let at = tape.position();
     let len = described_bytes(header);
     let mut content = vec![0; len];

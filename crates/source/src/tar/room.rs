@@ -18,14 +18,14 @@ const UNTOLD_MAX: u64 = 1 << 40;
 
 /// The account of one nameless file.
 #[derive(Default, Debug)]
-pub(crate) struct Room {
+pub(crate) struct DiskReserve {
     /// Bytes that counted since the disk was asked.
     unasked: u64,
     /// Bytes that counted and were not written.
     unwritten: u64,
 }
 
-impl Room {
+impl DiskReserve {
     /// So many bytes were written into the file, and so many count, which are no fewer. Why it must not go on, in words.
     pub(crate) fn take(&mut self, file: &File, written: u64, counted: u64) -> Result<(), String> {
         let unwritten = counted.saturating_sub(written);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_thirty_second_is_left_to_others() {
-        let room = Room::default();
+        let room = DiskReserve::default();
         assert_eq!(room.leave_room(3 * MIB, DISK), Ok(()));
         let why = room.leave_room(2 * MIB, DISK).expect_err("too little");
         assert_eq!(why, "only 2 MiB are left on that disk");
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_shrinks_to_nothing_counts_as_well() {
-        let room = Room {
+        let room = DiskReserve {
             unasked: 0,
             unwritten: 60 * MIB,
         };
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn zeros_without_end_come_to_an_end() {
         let file = tempfile::tempfile().expect("a file");
-        let mut room = Room::default();
+        let mut room = DiskReserve::default();
         assert_eq!(room.take(&file, 0, 1), Ok(()));
         // All together more than any disk has.
         let ends = (0..1024).any(|_| room.take(&file, 0, 1 << 52).is_err());

@@ -8,7 +8,7 @@ use super::described::{
 };
 use super::members::{clean, is_of_relation};
 use super::reader::MEMBERS_MAX;
-use super::top::Top;
+use super::top::RootPrefix;
 use crate::{EntryKind, Result};
 
 /// What gives archives, one after the other.
@@ -33,7 +33,7 @@ pub trait Archives {
 
 /// A name that passes by.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Passing {
+pub struct StreamEntry {
     /// Its path in the backup.
     pub path: String,
     /// What it is; links and devices are [`EntryKind::Other`].
@@ -52,7 +52,7 @@ pub struct TarStream<A> {
     filling: u64,
     /// Of a file with holes, and where in it the reader stands.
     holes: Option<(SparseMap, u64)>,
-    top: Top,
+    top: RootPrefix,
     strays: u64,
     /// Files that cannot be read, and the first of them.
     lost: u64,
@@ -87,7 +87,7 @@ impl<A: Archives> TarStream<A> {
             left: 0,
             filling: 0,
             holes: None,
-            top: Top::default(),
+            top: RootPrefix::default(),
             strays: 0,
             lost: 0,
             first_lost: String::new(),
@@ -122,13 +122,13 @@ impl<A: Archives> TarStream<A> {
     }
 
     /// The next name; what was not read of the one at hand is passed over.
-    pub fn next_file(&mut self) -> Result<Option<Passing>> {
+    pub fn next_file(&mut self) -> Result<Option<StreamEntry>> {
         loop {
             if !self.is_open {
                 match self.archives.next_archive()? {
                     Some(below) => {
                         (self.below, self.is_open, self.members) = (below, true, 0);
-                        (self.top, self.islands_left) = (Top::default(), ISLANDS_TOGETHER);
+                        (self.top, self.islands_left) = (RootPrefix::default(), ISLANDS_TOGETHER);
                     }
                     None => return Ok(None),
                 }
@@ -198,7 +198,7 @@ impl<A: Archives> TarStream<A> {
         Ok(count)
     }
 
-    fn passing(&mut self, header: &Header, stored: Stored) -> Option<Passing> {
+    fn passing(&mut self, header: &Header, stored: Stored) -> Option<StreamEntry> {
         self.left = header.size.saturating_sub(stored.map_bytes);
         self.filling = filling(header);
         let Some(name) = clean(&header.name) else {
@@ -234,7 +234,7 @@ impl<A: Archives> TarStream<A> {
             len = map.real_size();
             self.holes = Some((map, 0));
         }
-        Some(Passing { path, kind, len })
+        Some(StreamEntry { path, kind, len })
     }
 
     fn next_header(&mut self) -> Result<Next> {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     /// Everything that passes by, with its bytes.
-    fn all(stream: &mut TarStream<InMemory>) -> Vec<(Passing, Vec<u8>)> {
+    fn all(stream: &mut TarStream<InMemory>) -> Vec<(StreamEntry, Vec<u8>)> {
         let mut passed = Vec::new();
         while let Some(file) = stream.next_file().expect("readable") {
             let (mut content, mut buf) = (Vec::new(), [0; 300]);
@@ -403,7 +403,7 @@ mod tests {
         passed
     }
 
-    fn names(passed: &[(Passing, Vec<u8>)]) -> Vec<&str> {
+    fn names(passed: &[(StreamEntry, Vec<u8>)]) -> Vec<&str> {
         passed.iter().map(|(file, _)| file.path.as_str()).collect()
     }
 

@@ -15,7 +15,7 @@ const STEP: usize = 256 << 10;
 pub type Step<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
 
 /// An archive that is read once from its beginning to its end.
-pub(crate) struct Tape<'a> {
+pub(crate) struct ArchiveCursor<'a> {
     origin: Origin<'a>,
     at: u64,
     /// Bytes unpacked so far, or of the whole file.
@@ -50,11 +50,11 @@ pub(crate) enum Stop {
     Asked,
 }
 
-impl<'a> Tape<'a> {
+impl<'a> ArchiveCursor<'a> {
     /// Over a file that is read in place.
     pub(crate) fn in_place(file: &'a File) -> io::Result<Self> {
         let end = file.metadata()?.len();
-        Ok(Tape {
+        Ok(ArchiveCursor {
             origin: Origin::InPlace(file),
             at: 0,
             end,
@@ -64,7 +64,7 @@ impl<'a> Tape<'a> {
     /// Over what comes out of `packed`, kept behind what is in the store.
     pub(crate) fn unpacked(packed: Box<dyn Read + Send>, store: &'a mut BlockStore) -> Self {
         let begin = store.len();
-        Tape {
+        ArchiveCursor {
             origin: Origin::Unpacked(Unpacking {
                 packed,
                 store,

@@ -32,7 +32,7 @@ const OWN: [&str; 19] = [
 
 /// The directory inside an archive that holds the data directory, if there is one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Top {
+pub(super) struct RootPrefix {
     folder: Option<String>,
     has_begun: bool,
     /// Members that do not lie in the folder.
@@ -42,7 +42,7 @@ pub(super) struct Top {
     has_deep_control: bool,
 }
 
-impl Top {
+impl RootPrefix {
     /// The name of the next member in the data directory; `""` for its root and what leads to it.
     pub(super) fn placed(&mut self, name: String, kind: MemberKind) -> String {
         if !self.has_begun {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn placed(names: &[&str]) -> (Vec<String>, Option<&'static str>) {
-        let mut top = Top::default();
+        let mut top = RootPrefix::default();
         let mut placed = Vec::new();
         for name in names {
             let (kind, name) = match name.strip_suffix('/') {

@@ -9,7 +9,7 @@ use pgclinic_lab::analysis::{About, Judge};
 use pgclinic_lab::learned::look;
 use pgclinic_lab::load::{Driver, Target};
 use pgclinic_lab::{
-    GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, Yours,
+    GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
 };
 
 use super::experiment::{Known, find};
@@ -17,7 +17,7 @@ use crate::args::size;
 use crate::commands::measure::traffic;
 use crate::exit::Failure;
 use crate::target::{Opening, open_cluster};
-use crate::world::World;
+use crate::world::Env;
 
 /// A scale by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -101,7 +101,7 @@ pub(super) struct PlanArgs {
 
 impl PlanArgs {
     /// The experiment of this name with what the person brings, and its plan.
-    pub(super) fn plan(&self, name: &str, world: &World<'_>) -> Result<(Known, Plan), Failure> {
+    pub(super) fn plan(&self, name: &str, world: &Env<'_>) -> Result<(Known, Plan), Failure> {
         let yours = self.yours(world)?;
         let known = find(name)?.with(&yours)?;
         let plan = Plan::make(known.experiment(), known.text(), &self.options(yours))?;
@@ -109,8 +109,8 @@ impl PlanArgs {
     }
 
     /// Looks at the table and reads the file, where they are named.
-    fn yours(&self, world: &World<'_>) -> Result<Yours, Failure> {
-        let mut yours = Yours::default();
+    fn yours(&self, world: &Env<'_>) -> Result<UserInput, Failure> {
+        let mut yours = UserInput::default();
         if let (Some(target), Some(relation)) = (&self.learn_from, &self.relation) {
             let cluster = open_cluster(target, Opening::new(world, None).reading_again())?;
             yours.shape = Some(look(&cluster, self.database.as_deref(), relation)?);
@@ -127,7 +127,7 @@ impl PlanArgs {
     }
 
     /// For the planner.
-    fn options(&self, yours: Yours) -> PlanOptions {
+    fn options(&self, yours: UserInput) -> PlanOptions {
         PlanOptions {
             yours,
             scale: self.scale.into(),
@@ -247,7 +247,7 @@ impl SiteArgs {
     pub(super) fn options_in(
         &self,
         folder: &RunFolder,
-        world: &mut World<'_>,
+        world: &mut Env<'_>,
     ) -> Result<SiteOptions, Failure> {
         let mut options = folder.site(&self.options(world))?;
         if self.url.is_none() {
@@ -261,7 +261,7 @@ impl SiteArgs {
     }
 
     /// For the laboratory.
-    pub(super) fn options(&self, world: &mut World<'_>) -> SiteOptions {
+    pub(super) fn options(&self, world: &mut Env<'_>) -> SiteOptions {
         SiteOptions {
             servers: self.server.clone(),
             major: self.pg,

@@ -9,7 +9,7 @@ use pgclinic_report::{Document, LAB};
 use super::arguments::JudgeArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::world::World;
+use crate::world::Env;
 
 /// A group by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     output: OutputArgs,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     arguments.output.refuse_early(LAB, &[])?;
     let folders = [&arguments.before, &arguments.after];
     let [one, other] = folders.map(|path| side(path));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgclinic_lab::{EXPERIMENTS, Experiment, OwnExperiment, Plan, Yours, experiment_named};
+use pgclinic_lab::{EXPERIMENTS, Experiment, OwnExperiment, Plan, UserInput, experiment_named};
 
 use crate::exit::Failure;
 
@@ -36,7 +36,7 @@ impl Known {
     }
 
     /// The same with what a person brings.
-    pub(super) fn with(self, yours: &Yours) -> Result<Self, Failure> {
+    pub(super) fn with(self, yours: &UserInput) -> Result<Self, Failure> {
         let text = self.text();
         match yours.tailor(self.experiment())? {
             Some(tailored) => Ok(Known::Tailored(tailored, text)),

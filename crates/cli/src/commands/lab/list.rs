@@ -6,7 +6,7 @@ use pgclinic_lab::{EXPERIMENTS, Experiment, Scale};
 
 use super::experiment::find;
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
     samplers: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let text = match &arguments.name {
         Some(name) => page(find(name)?.experiment()),
         None if arguments.samplers => samplers(),

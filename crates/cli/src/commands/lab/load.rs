@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::DriverName;
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -91,7 +91,7 @@ enum Form {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let mut load = arguments.load()?;
     load.stop = Arc::clone(&world.interrupted);
     let target = world.server(&arguments.url)?;

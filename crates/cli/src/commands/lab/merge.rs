@@ -12,7 +12,7 @@ use super::experiment::of_plan;
 use super::report::{PAGE, write_page};
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     output: OutputArgs,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     arguments.output.refuse_early_beside(LAB, &arguments.into)?;
     let mut sources: Vec<Source> = Vec::new();
     for path in &arguments.folders {

@@ -7,7 +7,7 @@ use pgclinic_lab::TEMPLATE;
 
 use crate::exit::{Exit, Failure};
 use crate::output::write_file;
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     file: PathBuf,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let file = &arguments.file;
     if file.exists() {
         return Err(Failure::new(format!(

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -38,7 +38,7 @@ struct Skip {
     why: String,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let (known, plan) = arguments.plan.plan(&arguments.name, world)?;
     let experiment = known.experiment();
     let interrupted = std::sync::Arc::clone(&world.interrupted);

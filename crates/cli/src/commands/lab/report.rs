@@ -13,7 +13,7 @@ use super::experiment::of_plan;
 use super::merge;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, write_file};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 /// The page that is left beside the runs.
 pub(super) const PAGE: &str = "report.html";
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     arguments.output.refuse_early(LAB, &[])?;
     let (path, judge) = (&arguments.folder, &arguments.judge);
     let document = if is_merged(path)? {

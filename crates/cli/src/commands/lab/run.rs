@@ -15,7 +15,7 @@ use super::report;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, ProgressStyle};
 use crate::progress::Bar;
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -59,7 +59,7 @@ struct WorkArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let (known, plan) = arguments.plan.plan(&arguments.name, world)?;
     let short = plan.hash.get(..8).unwrap_or(&plan.hash);
     let usual = || PathBuf::from("pgclinic-lab").join(format!("{}-{short}", plan.experiment));
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, 
     work(known.experiment(), &folder, &arguments.work, world)
 }
 
-pub(super) fn resume(arguments: &ResumeArguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn resume(arguments: &ResumeArguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     arguments.work.output.refuse_early(LAB, &[])?;
     let folder = RunFolder::open(&arguments.folder)?;
     let known = of_plan(folder.plan())?;
@@ -80,7 +80,7 @@ fn work(
     experiment: &dyn Experiment,
     folder: &RunFolder,
     arguments: &WorkArgs,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     let plan = folder.plan();
     let output = &arguments.output;
@@ -129,7 +129,7 @@ fn finish(
     results: &[RunResult],
     folder: &RunFolder,
     arguments: &WorkArgs,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     let count = |fits: fn(&Outcome) -> bool| {
         results

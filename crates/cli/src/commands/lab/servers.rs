@@ -4,12 +4,12 @@ use clap::Args;
 use pgclinic_servers::{Installation, everywhere, io_uring_forbidden};
 
 use crate::exit::{Exit, Failure};
-use crate::world::World;
+use crate::world::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {}
 
-pub(super) fn run(_arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(_arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     world.stdout.write_all(list(&everywhere()).as_bytes())?;
     Ok(Exit::Healthy)
 }

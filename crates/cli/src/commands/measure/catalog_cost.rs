@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::world::World;
+use crate::world::Env;
 
 /// Characters of a statement that are shown.
 const SHOWN: usize = 60;
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
     output: OutputArgs,
 }
 
-pub(super) fn run(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let start = Instant::now();
     let like: Vec<&Path> = arguments.like.iter().map(PathBuf::as_path).collect();
     arguments.output.refuse_early(CATALOG_COST_SCHEMA, &like)?;
@@ -244,7 +244,7 @@ fn numbers(session: &mut Session, sql: &str) -> Result<BTreeMap<String, i64>, Fa
 fn rows_per_page_of(
     path: &Path,
     arguments: &Arguments,
-    world: &World<'_>,
+    world: &Env<'_>,
 ) -> Result<BTreeMap<String, f64>, Failure> {
     let cluster = target::open_cluster(path, Opening::new(world, None))?;
     let options = MeasureOptions {

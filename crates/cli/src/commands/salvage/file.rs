@@ -15,8 +15,8 @@ use pgclinic_source::{DataDirectory, Source};
 use super::Arguments;
 use super::stream::{self, Parts};
 use crate::exit::{Exit, Failure};
-use crate::target::{self, BareFile, Opened, Opening};
-use crate::world::World;
+use crate::target::{self, BareFile, OpenTarget, Opening};
+use crate::world::Env;
 
 /// The major whose output is followed, where nothing tells: the newest.
 pub(super) const MAJOR: u16 = 18;
@@ -27,7 +27,7 @@ pub(super) fn run(
     options: SalvageOptions,
     parts: Option<Parts>,
     progress: &dyn Progress,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
 ) -> Result<SalvageReport, Failure> {
     let file = open(&arguments.target, arguments, world)?;
     let layout = Layout::of_major(MAJOR).expect("a row of the newest major");
@@ -54,7 +54,7 @@ pub(super) fn run(
 }
 
 /// Prints what the columns of the file may be.
-pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn guess(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     if arguments.target.is_dir() {
         return super::folder::guess(arguments, world);
     }
@@ -76,11 +76,11 @@ pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit
     Ok(Exit::Healthy)
 }
 
-fn open(path: &Path, arguments: &Arguments, world: &World<'_>) -> Result<BareFile, Failure> {
+fn open(path: &Path, arguments: &Arguments, world: &Env<'_>) -> Result<BareFile, Failure> {
     match target::open(path, Opening::new(world, Some(&arguments.load)))? {
-        Opened::File(file) => Ok(file),
-        Opened::Remains(remains) => Err(remains.failure()),
-        Opened::Cluster(_) => Err(Failure::new(format!(
+        OpenTarget::File(file) => Ok(file),
+        OpenTarget::TruncatedArchive(remains) => Err(remains.failure()),
+        OpenTarget::Cluster(_) => Err(Failure::new(format!(
             "{} is a data directory, not a file",
             path.display()
         ))),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, Cluster, Home, OpenOptions, RelationFileName};
+use pgclinic_cluster::{Build, Cluster, DatabaseDirectory, OpenOptions, RelationFileName};
 use pgclinic_format::Layout;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_rows::guess_cluster;
@@ -13,7 +13,7 @@ use super::Arguments;
 use super::file::MAJOR;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
-use crate::world::World;
+use crate::world::Env;
 
 /// Files of a folder that are looked at for the size of a page.
 const FILES_TRIED: usize = 50;
@@ -41,8 +41,8 @@ pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure
 }
 
 /// `base/5` and its like, `5` and its like, or the folder itself where relation files stand in it.
-fn homes(source: &dyn Source, path: &Path) -> Result<Vec<Home>, Failure> {
-    let home = |database, folder| Home {
+fn homes(source: &dyn Source, path: &Path) -> Result<Vec<DatabaseDirectory>, Failure> {
+    let home = |database, folder| DatabaseDirectory {
         tablespace: DEFAULT_TABLESPACE,
         database,
         folder,
@@ -61,7 +61,7 @@ fn homes(source: &dyn Source, path: &Path) -> Result<Vec<Home>, Failure> {
             let number = entry.name.parse::<u32>().ok()?;
             Some(home(number, format!("{above}{slash}{}", entry.name)))
         });
-        let found: Vec<Home> = numbered.collect();
+        let found: Vec<DatabaseDirectory> = numbered.collect();
         if !found.is_empty() {
             return Ok(found);
         }
@@ -77,7 +77,7 @@ fn homes(source: &dyn Source, path: &Path) -> Result<Vec<Home>, Failure> {
 }
 
 /// Of the major that stands in the folder of a database, else the newest.
-fn layout_of(source: &dyn Source, homes: &[Home]) -> &'static Layout {
+fn layout_of(source: &dyn Source, homes: &[DatabaseDirectory]) -> &'static Layout {
     let written = homes.iter().find_map(|home| {
         let mut text = [0; 8];
         let path = within(home, "PG_VERSION");
@@ -89,7 +89,7 @@ fn layout_of(source: &dyn Source, homes: &[Home]) -> &'static Layout {
 }
 
 /// The size of pages in the first file that tells it.
-fn build_of(source: &dyn Source, homes: &[Home]) -> Build {
+fn build_of(source: &dyn Source, homes: &[DatabaseDirectory]) -> Build {
     let names = homes.iter().flat_map(|home| {
         let entries = source.list(&home.folder).unwrap_or_default();
         let relations = entries
@@ -107,7 +107,7 @@ fn build_of(source: &dyn Source, homes: &[Home]) -> Build {
     told.next().unwrap_or(Build::USUAL)
 }
 
-fn within(home: &Home, name: &str) -> String {
+fn within(home: &DatabaseDirectory, name: &str) -> String {
     match home.folder.is_empty() {
         true => name.to_owned(),
         false => format!("{}/{name}", home.folder),
@@ -115,7 +115,7 @@ fn within(home: &Home, name: &str) -> String {
 }
 
 /// Prints what the columns of all files may be.
-pub(super) fn guess(arguments: &Arguments, world: &mut World<'_>) -> Result<Exit, Failure> {
+pub(super) fn guess(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
     let cluster = open(
         &arguments.target,
         Opening::new(world, Some(&arguments.load)),

@@ -6,7 +6,7 @@ use pgclinic_model::document::SalvageReport;
 use pgclinic_rows::SalvageError;
 
 use crate::exit::Failure;
-use crate::world::World;
+use crate::world::Env;
 
 /// What gives the parts of a stream.
 pub(super) type Parts = Receiver<Vec<u8>>;
@@ -14,7 +14,7 @@ pub(super) type Parts = Receiver<Vec<u8>>;
 /// Does the work, and writes the parts of its stream, if it has one. They end when `work` is done and gone.
 pub(super) fn taken(
     parts: Option<Parts>,
-    world: &mut World<'_>,
+    world: &mut Env<'_>,
     work: impl FnOnce() -> Result<SalvageReport, SalvageError> + Send,
 ) -> Result<SalvageReport, Failure> {
     let Some(parts) = parts else {

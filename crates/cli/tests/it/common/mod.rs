@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pgclinic_cli::{Terminal, World, run};
+use pgclinic_cli::{Terminal, Env, run};
 use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_servers::Scratch;
 use pgclinic_testkit::run_as;
@@ -39,7 +39,7 @@ fn ran(arguments: &[&str], interrupted: Arc<AtomicBool>) -> Ran {
         width: 100,
         no_color: true,
     };
-    let mut world = World {
+    let mut world = Env {
         stdout: &mut out,
         stderr: &mut err,
         terminal,

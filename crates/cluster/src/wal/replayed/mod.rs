@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::wal::redo::{Deed, OldRow, RedoFault, apply, deed};
+use pgclinic_format::wal::redo::{RedoKind, OldRow, RedoFault, apply, deed};
 use pgclinic_format::wal::{
     BlockReference, Event, FileNumber, Outcome, Record, WalEnd, WalReader, manager_name,
 };
@@ -295,7 +295,7 @@ impl Replayer<'_> {
                 Err(_) => Change::Failed(NO_ROOM),
             };
         }
-        if deed(record, block.id) == Deed::Nothing {
+        if deed(record, block.id) == RedoKind::Nothing {
             return Change::Needless;
         }
         if block.will_init {

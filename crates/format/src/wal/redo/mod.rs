@@ -36,7 +36,7 @@ pub enum RedoFault {
 
 /// What a record does to one of its blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
+pub enum RedoKind {
     /// It changes its rows.
     Rows,
     /// Nothing that matters for rows: an index, a map.
@@ -44,18 +44,18 @@ pub enum Deed {
 }
 
 /// What the record does to the block of this number beyond an image.
-pub fn deed(record: &Record<'_>, id: u8) -> Deed {
+pub fn deed(record: &Record<'_>, id: u8) -> RedoKind {
     let header = record.header;
     match (header.manager, header.info & OPERATION) {
-        (HEAP, 0x30) | (HEAP2, 0x00 | 0x70) => Deed::Nothing,
+        (HEAP, 0x30) | (HEAP2, 0x00 | 0x70) => RedoKind::Nothing,
         // The first block is the visibility map's.
-        (HEAP2, 0x40) if id == 0 => Deed::Nothing,
+        (HEAP2, 0x40) if id == 0 => RedoKind::Nothing,
         // From 18 on blocks behind the rows' are the visibility map's.
-        (HEAP, _) if id > 1 => Deed::Nothing,
-        (HEAP, 0x20 | 0x40) | (HEAP2, 0x40) => Deed::Rows,
-        (HEAP | HEAP2, _) if id > 0 => Deed::Nothing,
-        (HEAP | HEAP2 | SEQUENCE, _) => Deed::Rows,
-        _ => Deed::Nothing,
+        (HEAP, _) if id > 1 => RedoKind::Nothing,
+        (HEAP, 0x20 | 0x40) | (HEAP2, 0x40) => RedoKind::Rows,
+        (HEAP | HEAP2, _) if id > 0 => RedoKind::Nothing,
+        (HEAP | HEAP2 | SEQUENCE, _) => RedoKind::Rows,
+        _ => RedoKind::Nothing,
     }
 }
 

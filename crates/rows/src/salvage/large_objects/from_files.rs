@@ -12,7 +12,7 @@ use super::Objects;
 use crate::carve::{self, PageState, Probe};
 use crate::schema::given::columns_in;
 use crate::shape::{ColumnChoice, MainForks, Table};
-use crate::values::{Cells, Partial, Taking};
+use crate::values::{RowValues, Partial, Taking};
 use crate::visible::Verdict;
 
 /// The objects of a database whose catalogs say where they are; nothing where there are none.
@@ -96,7 +96,7 @@ fn each_row(
     let visibility = Visibility::new(cluster);
     let pieces = Pieces::of(&table.files, cluster.build);
     let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
-    let (mut buffer, mut cells) = (Vec::new(), Cells::default());
+    let (mut buffer, mut cells) = (Vec::new(), RowValues::default());
     for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
         buffer.resize(usize::try_from(piece.len).unwrap_or(0), 0);
         let source = cluster.source();

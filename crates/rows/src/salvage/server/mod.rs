@@ -19,13 +19,13 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, SalvageReport, TableAccount};
 use pgclinic_servers::{ConnectOptions, Message, Session, SqlError, Target};
 
-use super::crew::Crew;
+use super::crew::DatabaseJob;
 use super::error::SalvageError;
-use super::outlet::Outlet;
+use super::outlet::RowSink;
 use super::plan::{Planned, not_salvaged};
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
-    Beside, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search, plan_of,
+    DatabaseInputs, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search, plan_of,
     room_of, sequences, style_of,
 };
 use crate::forms::form_named;
@@ -112,8 +112,8 @@ pub(super) fn load(
         }
         let charset = charset_of(cluster, database, &options);
         let style = style_of(cluster, &catalog, &options, &tables);
-        let crew = Crew::new(cluster, &options, progress, tables, charset, |tables| {
-            Outlet::Server(Loads::new(
+        let crew = DatabaseJob::new(cluster, &options, progress, tables, charset, |tables| {
+            RowSink::Server(Loads::new(
                 target,
                 tables
                     .iter()
@@ -170,7 +170,7 @@ fn search_losses(
     account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let files = MainForks::of_database(cluster, catalog.database);
-    let place = Beside {
+    let place = DatabaseInputs {
         folder: None,
         catalog,
         files: &files,

@@ -42,7 +42,7 @@ pub(super) struct Found {
     unknown: Vec<ForkFiles>,
     /// All main forks, the system's too.
     all: Vec<ForkFiles>,
-    troubles: Vec<pgclinic_cluster::Trouble>,
+    troubles: Vec<pgclinic_cluster::ReadGap>,
 }
 
 /// A file of rows, what its columns are, and where its long values stand.

@@ -14,7 +14,7 @@ use super::long_text::TextStore;
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::{Catalog, Words};
+use pgclinic_cluster::{Catalog, CatalogEncoding};
 use pgclinic_format::Oid;
 
 /// The schema of everything that a name without schema is looked up in first.
@@ -27,7 +27,7 @@ pub(crate) struct Catalogs<'a> {
     /// The major that wrote them.
     pub(crate) major: u16,
     /// How its words are read.
-    pub(crate) words: Words,
+    pub(crate) words: CatalogEncoding,
     tables: HashMap<&'static str, Table>,
     empty: Table,
     /// Keeps their long values, and the statements made of them.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_cluster::{
-    Catalog, Cluster, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation, Words,
+    Catalog, Cluster, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation, CatalogEncoding,
 };
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
@@ -144,7 +144,7 @@ struct Reader<'a> {
     files: &'a HashMap<(Oid, Oid), ForkFiles>,
     room: &'a CatalogRoom,
     store: &'a TextStore,
-    words: Words,
+    words: CatalogEncoding,
     troubles: Vec<String>,
 }
 

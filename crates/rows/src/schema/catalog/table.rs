@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-use pgclinic_cluster::Words;
+use pgclinic_cluster::CatalogEncoding;
 use pgclinic_format::Oid;
 
 use super::super::long_text::{Kept, LongText, TextStore};
@@ -40,7 +40,7 @@ pub(super) enum Taken {
 pub(crate) struct Table {
     columns: HashMap<String, usize>,
     width: usize,
-    words: Words,
+    words: CatalogEncoding,
     bytes: Vec<u8>,
     cells: Vec<Cell>,
     long: Vec<Kept>,
@@ -52,7 +52,7 @@ impl Table {
     /// An empty table with these columns, whose words are read so, and whose long values this store keeps.
     pub(super) fn new(
         columns: impl Iterator<Item = String>,
-        words: Words,
+        words: CatalogEncoding,
         store: &TextStore,
     ) -> Self {
         let columns: HashMap<String, usize> = columns.zip(0..).collect();

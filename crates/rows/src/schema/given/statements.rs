@@ -11,7 +11,7 @@ use super::{GivenColumn, GivenTable};
 /// Columns of one table; the server takes 1600.
 const COLUMNS_MAX: usize = 1664;
 
-/// Words that may follow the name of a type.
+/// CatalogEncoding that may follow the name of a type.
 const AFTER_TYPE: &[&str] = &[
     "not",
     "null",
@@ -30,7 +30,7 @@ const AFTER_TYPE: &[&str] = &[
     "initially",
 ];
 
-/// Words that begin a constraint of the table where a column could stand.
+/// CatalogEncoding that begin a constraint of the table where a column could stand.
 const CONSTRAINTS: &[&str] = &[
     "constraint",
     "primary",

@@ -23,7 +23,7 @@ use lz4_flex::block::{
 };
 use rustix::fs::{Advice, fadvise};
 
-use super::room::Room;
+use super::room::DiskReserve;
 use cache::{Cache, copy_from};
 use index::{Form, Index};
 
@@ -45,7 +45,7 @@ pub(crate) struct BlockStore {
     index: Index,
     /// The last block, which is not full.
     open: Vec<u8>,
-    room: Room,
+    room: DiskReserve,
     cache: Cache,
     table: CompressTable,
     packed: Vec<u8>,
@@ -58,7 +58,7 @@ impl BlockStore {
             file: pgclinic_spill::nameless_file(folder)?,
             index: Index::default(),
             open: Vec::with_capacity(BLOCK),
-            room: Room::default(),
+            room: DiskReserve::default(),
             cache: Cache::new(),
             table: CompressTable::large(),
             packed: vec![0; get_maximum_output_size(BLOCK)],
