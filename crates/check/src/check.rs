@@ -10,7 +10,7 @@ use pgclinic_model::document::Level;
 
 use crate::btree::KeyOrder;
 use crate::findings::Findings;
-use crate::heap::aids::HeapContext;
+use crate::heap::context::HeapContext;
 
 /// A check that needs one page and remembers nothing.
 pub trait PageCheck: Sync {
@@ -19,7 +19,7 @@ pub trait PageCheck: Sync {
     /// Which pages it is handed.
     fn wants(&self) -> Wants;
     /// For a screened check: the screen stands in for it only on pages whose rows are all plain,
-    /// [`crate::screen::FastPathVerdict::Plain`].
+    /// [`crate::fast_path::FastPathVerdict::Plain`].
     fn passes_plain_rows_only(&self) -> bool {
         false
     }

@@ -19,14 +19,14 @@ pub mod gin;
 pub mod gist;
 pub mod hash;
 pub mod heap;
-pub mod in_flight;
+pub mod stream;
 pub mod index;
 pub mod maps;
 pub mod page;
 pub mod register;
 pub mod relation_check;
 mod run_state;
-pub mod screen;
+pub mod fast_path;
 pub mod sequence;
 pub mod slru;
 pub mod spgist;
@@ -48,7 +48,7 @@ pub use check::{
 };
 pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
-pub use heap::aids::HeapContext;
+pub use heap::context::HeapContext;
 pub use heap::visibility_bits::VisibilityBits;
 pub use pgclinic_scan::live::{AskedPage, LiveServer, ServerSays};
 pub use register::{

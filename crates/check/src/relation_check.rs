@@ -15,7 +15,7 @@ use pgclinic_spill::Budget;
 use crate::btree::AllLeafSummaries;
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
-use crate::walker::neighbours::DatabaseRelations;
+use crate::walker::database_relations::DatabaseRelations;
 
 /// A check that compares the pages of one relation's main fork with each other, or a table with its
 /// indexes. It runs after the pass over the pages, one relation a thread.

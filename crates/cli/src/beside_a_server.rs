@@ -8,7 +8,7 @@ use pgclinic_cluster::LIVE_LIMITS;
 use pgclinic_check::{AskedPage, LiveServer, ServerSays};
 
 use crate::asked_server::AskedServer;
-use crate::world::{Env, sleep_unless};
+use crate::env::{Env, sleep_unless};
 
 /// How a run treats the server that runs on the same files.
 pub(crate) struct BesideAServer {

@@ -12,7 +12,7 @@ mod destination;
 pub mod drill;
 mod exit;
 mod help;
-mod in_flight;
+mod stream;
 mod machine;
 mod output;
 mod progress;
@@ -20,11 +20,11 @@ mod run_state;
 mod server_files;
 mod stillness;
 mod target;
-mod unseen_server;
-mod world;
+mod undetected_server;
+mod env;
 
 pub use exit::{Exit, Failure};
-pub use world::{Terminal, Env};
+pub use env::{Terminal, Env};
 
 use clap::Command as ClapCommand;
 

@@ -11,7 +11,7 @@ use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 
 use crate::destination::{self, folder_of, is_special, not_written};
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 /// What a document in a file is called.
 pub(crate) const REPORT: &str = "report";

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as Style};
 use pgclinic_model::Progress;
 
 use crate::output::{OutputArgs, ProgressStyle};
-use crate::world::Terminal;
+use crate::env::Terminal;
 
 /// A bar that may be hidden, and the flag that stops the run.
 pub(crate) struct Bar {

@@ -11,8 +11,8 @@ use pgclinic_source::DataDirectory;
 
 use crate::exit::Failure;
 use crate::target;
-use crate::unseen_server::Watch;
-use crate::world::sleep_unless;
+use crate::undetected_server::Watch;
+use crate::env::sleep_unless;
 
 /// How long files are watched beside which a `postmaster.pid` was left. A server that does anything writes to its log sooner.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -19,10 +19,10 @@ use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, 
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::exit::Failure;
-use crate::in_flight::is_url;
+use crate::stream::is_url;
 use crate::server_files;
-use crate::unseen_server::UndetectedServer;
-use crate::world::{Env, sleep_unless};
+use crate::undetected_server::UndetectedServer;
+use crate::env::{Env, sleep_unless};
 
 /// What was named.
 pub(crate) enum OpenTarget {

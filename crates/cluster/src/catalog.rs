@@ -29,7 +29,7 @@ use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 const BTREE: Oid = 403;
 /// `SelfItemPointerAttributeNumber`: every table has it.

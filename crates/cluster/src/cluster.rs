@@ -21,7 +21,7 @@ use crate::multixact::MultiXacts;
 use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
 use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;

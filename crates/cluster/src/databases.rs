@@ -14,7 +14,7 @@ use crate::files::DatabaseDirectory;
 use crate::heap_scan::HeapScan;
 use crate::row_places::RowPlaces;
 use crate::witness::lost_databases;
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// Reads them, with what could not be read.
 pub(crate) fn read_databases(cluster: &mut Cluster) {

@@ -16,7 +16,7 @@ use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::row_places::RowPlaces;
 use crate::visibility::{RowState, Visibility};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;

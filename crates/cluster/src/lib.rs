@@ -60,7 +60,7 @@ pub mod unreachable;
 mod visibility;
 pub mod wal;
 mod witness;
-mod words;
+mod catalog_encoding;
 
 pub use backup::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use block_set::BlockSet;
@@ -95,4 +95,4 @@ pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
 pub use witness::{LostColumn, LostRelation};
-pub use words::CatalogEncoding;
+pub use catalog_encoding::CatalogEncoding;

@@ -16,14 +16,14 @@
 //! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
 #![forbid(unsafe_code)]
 
-pub mod across;
+pub mod compare;
 pub mod analysis;
 mod asking;
 mod bench;
 mod bench_load;
 mod bench_processors;
 mod bench_watch;
-mod by_url;
+mod external_server;
 mod cell;
 mod cost;
 pub mod decision;
@@ -31,7 +31,7 @@ pub mod environment;
 mod error;
 mod experiment;
 pub mod experiments;
-pub mod learned;
+pub mod table_profile;
 pub mod load;
 mod need;
 mod plan;
@@ -41,11 +41,11 @@ mod runner;
 pub mod samplers;
 mod servers_of_arms;
 mod user_experiment;
-mod yours;
+mod user_input;
 
 pub use bench::Bench;
 pub use bench_load::Loaded;
-pub use by_url::{ByUrl, GivenServer, WORD};
+pub use external_server::{ByUrl, GivenServer, WORD};
 pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};
 pub use cost::Cost;
 pub use error::{Error, Result};
@@ -62,4 +62,4 @@ pub use runner::{
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
 pub use user_experiment::{OwnExperiment, TEMPLATE};
-pub use yours::UserInput;
+pub use user_input::UserInput;

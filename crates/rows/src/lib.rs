@@ -6,7 +6,7 @@
 
 mod carve;
 mod file_names;
-pub mod forms;
+pub mod formats;
 mod live;
 mod readable;
 mod salvage;

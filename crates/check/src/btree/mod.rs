@@ -1,11 +1,11 @@
 //! What the checks of btree indexes share: the order of keys, and the walk along a level.
 
-mod faces;
+mod leaf_summaries;
 mod fixed_keys;
 mod key_order;
 pub mod walk;
 
-pub(crate) use faces::{AllLeafSummaries, LeafSummaries, PageSummary};
+pub(crate) use leaf_summaries::{AllLeafSummaries, LeafSummaries, PageSummary};
 pub(crate) use fixed_keys::{FixedKeys, image};
 pub(crate) use key_order::payload;
 pub use key_order::{KeyOrder, Tie, Unordered};

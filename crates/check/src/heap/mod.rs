@@ -1,7 +1,7 @@
 //! Checks of heap pages and the rows on them.
 
-pub(crate) mod aids;
-pub(crate) mod fates;
+pub(crate) mod context;
+pub(crate) mod xact_lookup;
 pub(crate) mod stored_values;
 pub(crate) mod tuples;
 pub(crate) mod update_chains;

@@ -9,7 +9,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::fates::XactLookup;
+use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::tuples;
 
 /// The rule.

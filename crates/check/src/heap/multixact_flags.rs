@@ -7,7 +7,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::fates::XactLookup;
+use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::{INFOMASK, StoredTuple, XMAX, tuples};
 
 /// The rule.

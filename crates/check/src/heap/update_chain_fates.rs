@@ -10,7 +10,7 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::fates::XactLookup;
+use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::{INFOMASK, INFOMASK2, StoredTuple, XMIN};
 use crate::heap::update_chains::Chains;
 

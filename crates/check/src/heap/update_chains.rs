@@ -12,7 +12,7 @@
 
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Xid};
 
-use crate::heap::fates::{XactLookup, Updater, updater};
+use crate::heap::xact_lookup::{XactLookup, Updater, updater};
 use crate::heap::tuples::{StoredTuple, tuples};
 
 /// One step from a line pointer to the next one.

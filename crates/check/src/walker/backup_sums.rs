@@ -12,8 +12,8 @@ use pgclinic_source::SourceError;
 use crate::backup::file_changed::other_sum;
 use crate::backup::files::{BackupPlaces, counts};
 use crate::findings::{Draft, Findings};
-use crate::in_flight::relation_file;
-use crate::walker::books::RunLedger;
+use crate::stream::relation_file;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, keep_drafts};
 
 /// Bytes of one read.

@@ -18,7 +18,7 @@ use crate::backup::manifest::BackupManifestCheck;
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 use crate::walker::backup_sums::{changed, only_a_part, sum_of, wanted};
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, system_identifier};
 
 /// What is asked of every backup with a manifest.

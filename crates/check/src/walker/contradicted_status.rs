@@ -12,7 +12,7 @@ use pgclinic_model::document::{Finding, Kind};
 use crate::consequences;
 use crate::findings::{Draft, Findings};
 use crate::heap::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::system_identifier;
 
 /// Pages of one relation that must agree against the log; of different relations two do. Fewer are rather wrong

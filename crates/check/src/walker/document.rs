@@ -10,8 +10,8 @@ use pgclinic_model::document::{
 };
 
 use crate::advice;
-use crate::walker::books::RunLedger;
-use crate::walker::{CheckOptions, Since, contradicted_status, stories};
+use crate::walker::run_ledger::RunLedger;
+use crate::walker::{CheckOptions, Since, contradicted_status, root_causes};
 
 /// The document of a cluster.
 pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: RunLedger) -> CheckDocument {
@@ -179,7 +179,7 @@ pub(crate) fn assemble(
     let findings_total = books.findings.total();
     let mut findings = books.findings.into_findings();
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
-    stories::tell(&mut findings);
+    root_causes::tell(&mut findings);
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
     let plan = advice::advise(&mut findings, &target, options.level);
     let damaged = findings

@@ -8,9 +8,9 @@ use pgclinic_model::document::{Kind, Level, NotChecked};
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, Limits};
-use crate::heap::aids::HeapContext;
+use crate::heap::context::HeapContext;
 use crate::walker::CheckOptions;
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 
 /// Relations without columns that are told by name, in each database.
 const UNKNOWN_TOLD: u64 = 20;

@@ -21,8 +21,8 @@ use pgclinic_source::Presence;
 use crate::check::ForkCx;
 use crate::register::{is_comparison, is_of_a_page, level_of};
 use crate::run_state::{OpenGap, SavedBooks, SavedFinding};
-use crate::walker::books::{RunLedger, DamagedBlocks};
-use crate::walker::stories;
+use crate::walker::run_ledger::{RunLedger, DamagedBlocks};
+use crate::walker::root_causes;
 
 /// Steps from a finding to its root that are followed.
 const STEPS_MAX: usize = 16;
@@ -60,7 +60,7 @@ impl PreviousRun {
         let lengths: Vec<(usize, u64)> = lengths.collect();
         let all = books.findings.iter().flat_map(|of| of.kept.iter().cloned());
         let mut all: Vec<Finding> = all.map(SavedFinding::restored).collect();
-        stories::tell(&mut all);
+        root_causes::tell(&mut all);
         let pages = pages_of(&all, &books.relations);
         let mut all = all.into_iter();
         let groups = lengths.into_iter().map(|(len, omitted)| Group {

@@ -8,7 +8,7 @@ use pgclinic_model::document::{Level, NotChecked};
 
 use crate::check::ForkCx;
 use crate::walker::CheckOptions;
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 
 /// Tells what is not compared because nobody asked for its other half.
 pub(crate) fn tell(

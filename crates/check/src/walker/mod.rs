@@ -6,7 +6,7 @@
 
 mod again;
 mod backup_sums;
-mod books;
+mod run_ledger;
 mod chain_links;
 mod contradicted_status;
 mod document;
@@ -14,8 +14,8 @@ mod expected;
 mod job;
 mod known;
 mod left_out;
-mod look;
-pub(crate) mod neighbours;
+mod page_checker;
+pub(crate) mod database_relations;
 mod owners;
 mod partial;
 mod pass;
@@ -28,7 +28,7 @@ mod running;
 mod running_losses;
 mod since;
 mod state;
-mod stories;
+mod root_causes;
 mod suspects;
 
 use std::num::NonZeroUsize;
@@ -49,21 +49,21 @@ use pgclinic_spill::{MemoryPlan, Part};
 use crate::check::ForkCx;
 use crate::findings::Findings;
 use crate::register::{CLUSTER_CHECKS, DATABASE_CHECKS};
-use crate::walker::neighbours::DatabaseRelations;
+use crate::walker::database_relations::DatabaseRelations;
 
 pub use job::fork_cx;
-pub use look::{check_page, is_asked};
+pub use page_checker::{check_page, is_asked};
 pub use partial::account_for_remains;
 pub use pass::check_file;
 pub use running::check_running;
 pub use since::Since;
 pub use state::{ResumableRun, StateKeeper};
-pub use stories::is_expected;
+pub use root_causes::is_expected;
 
-use books::RunLedger;
-pub(crate) use books::DamagedBlocks;
+use run_ledger::RunLedger;
+pub(crate) use run_ledger::DamagedBlocks;
 use job::jobs_of;
-pub(crate) use look::{PageChecker, ThreadFindings, PageOutcome};
+pub(crate) use page_checker::{PageChecker, ThreadFindings, PageOutcome};
 #[cfg(test)]
 pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;

@@ -8,7 +8,7 @@ use pgclinic_model::document::{Kind, Owner, Place};
 
 use crate::check::ForkCx;
 use crate::walker::CheckOptions;
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 
 /// Names the owners among these forks: a table comes in one round with its indexes and its long values.
 pub(super) fn name(

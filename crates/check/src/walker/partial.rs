@@ -9,7 +9,7 @@ use pgclinic_source::{EntryKind, Source};
 
 use crate::consequences::leave_to_the_whole;
 use crate::findings::Draft;
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, document};
 
 /// Folders of what is left that are counted.

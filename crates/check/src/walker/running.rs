@@ -26,7 +26,7 @@ use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::walker::again::{Again, Newer, print_of, tell_unseen};
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::running_losses::SuspiciousTables;

@@ -27,9 +27,9 @@ use crate::files::file_truncated::FileTruncated;
 use crate::findings::Findings;
 use crate::page::zeroed_page::ZeroedPage;
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::job::fork_cx;
-use crate::walker::neighbours::DatabaseRelations;
+use crate::walker::database_relations::DatabaseRelations;
 use crate::walker::pass_records::PassRecords;
 use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 

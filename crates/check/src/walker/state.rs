@@ -12,7 +12,7 @@ use pgclinic_source::marks_of;
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::walker::books::RunLedger;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, Since};
 

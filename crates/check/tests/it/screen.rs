@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
 use pgclinic_check::check::Checksum;
-use pgclinic_check::screen::{FastPathVerdict, FastPath};
+use pgclinic_check::fast_path::{FastPathVerdict, FastPath};
 use pgclinic_check::walker::is_asked;
 use pgclinic_check::{Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
 use pgclinic_format::Page;

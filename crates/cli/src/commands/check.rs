@@ -25,14 +25,14 @@ use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
 use crate::commands::Command;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
-use crate::in_flight::{check_archives, check_server};
+use crate::stream::{check_archives, check_server};
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::{self, StateFile};
 use crate::target::{self, OpenTarget, Opening};
-use crate::unseen_server::{self, UndetectedServer, Watch};
-use crate::world::Env;
+use crate::undetected_server::{self, UndetectedServer, Watch};
+use crate::env::Env;
 
 /// How deep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -177,7 +177,7 @@ impl Command for Check {
             };
             arguments.look(named.as_ref(), unseen, course, world)
         };
-        let mut document = unseen_server::look(first, world, look)?;
+        let mut document = undetected_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(&arguments, &document)?;
         let exit = arguments.exit(&document);

@@ -17,8 +17,8 @@ use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::unseen_server::{self, UndetectedServer, Watch};
-use crate::world::Env;
+use crate::undetected_server::{self, UndetectedServer, Watch};
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -97,7 +97,7 @@ impl Command for Diff {
         ];
         let first = [arguments.running_a, arguments.running_b].map(UndetectedServer::told);
         let look = |unseen, world: &mut Env<'_>| arguments.look(&servers, unseen, world);
-        let mut document = unseen_server::look(first, world, look)?;
+        let mut document = undetected_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         if !arguments.selection.selection().is_everything()
             && document.coverage.blocks == 0

@@ -22,7 +22,7 @@ use crate::drill::{blind, loss, master, matrix, oracle, readings};
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
-use crate::world::Env;
+use crate::env::Env;
 
 /// Blind shots of each kind where nobody says how many.
 const SHOTS: usize = 10;

@@ -12,7 +12,7 @@ use pgclinic_explain::server_messages::{
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

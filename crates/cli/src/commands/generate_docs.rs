@@ -8,7 +8,7 @@ use pgclinic_model::Rule;
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

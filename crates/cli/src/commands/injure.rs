@@ -14,7 +14,7 @@ use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

@@ -24,8 +24,8 @@ use crate::commands::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::target::{self, BareFile, OpenTarget, Opening};
-use crate::unseen_server::{self, UndetectedServer, Watch};
-use crate::world::Env;
+use crate::undetected_server::{self, UndetectedServer, Watch};
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -84,7 +84,7 @@ impl Command for Inspect {
         let named = target::named_server(&arguments.target, world)?;
         let first = UndetectedServer::told(arguments.running.running);
         let look = |unseen, world: &mut Env<'_>| look(&arguments, named.as_ref(), unseen, world);
-        let mut document = unseen_server::look(first, world, look)?;
+        let mut document = undetected_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         let document = Document::Inspect(document);
         Ok(arguments.output.give(&document, Exit::Healthy, world))

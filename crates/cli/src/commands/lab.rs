@@ -17,7 +17,7 @@ use clap::{ArgMatches, Command as ClapCommand, FromArgMatches, Subcommand};
 
 use crate::commands::Command;
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 /// What can be done with experiments.
 #[derive(Debug, Subcommand)]

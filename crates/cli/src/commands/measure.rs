@@ -20,8 +20,8 @@ use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::unseen_server::{self, UndetectedServer, Watch};
-use crate::world::Env;
+use crate::undetected_server::{self, UndetectedServer, Watch};
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -105,7 +105,7 @@ impl Command for MeasureCommand {
         let named = target::named_server(&arguments.target, world)?;
         let first = UndetectedServer::told(arguments.running.running);
         let look = |unseen, world: &mut Env<'_>| arguments.look(named.as_ref(), unseen, world);
-        let mut document = unseen_server::look(first, world, look)?;
+        let mut document = undetected_server::look(first, world, look)?;
         if let (Some(older), Some(path)) = (&older, &arguments.since) {
             let grown = growth(older, &document);
             let refused =

@@ -4,7 +4,7 @@ use clap::{ArgMatches, Command as ClapCommand};
 use pgclinic_format::registry;
 
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 /// A command.
 pub trait Command: Sync {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_report::Document;
-use pgclinic_rows::forms::{FORMS, form_named};
+use pgclinic_rows::formats::{FORMS, form_named};
 use pgclinic_rows::{
     Destination, Durability, Encoding, Partial, Rows, SalvageError, SalvageOptions, Stream,
     TextStyle, end_of_load, end_of_work, salvage, salvage_live,
@@ -30,13 +30,13 @@ use crate::beside_a_server;
 use crate::commands::Command;
 use crate::destination::refuse_early_beside;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
-use crate::in_flight::is_url;
+use crate::stream::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
-use crate::unseen_server::{UndetectedServer, Watch};
-use crate::world::{Terminal, Env};
+use crate::undetected_server::{UndetectedServer, Watch};
+use crate::env::{Terminal, Env};
 
 /// The account's name in the destination, and that of its page.
 const ACCOUNT: &str = "salvage.json";

@@ -21,7 +21,7 @@ use crate::cluster::Cluster;
 use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Generated, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// `cstring`: an index keeps a `name` as one.
 const CSTRING: Oid = 2275;

@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::database::{Database, LostDatabase};
 use crate::files::DatabaseDirectory;
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an interrupted `CREATE DATABASE`
 /// left: only both together prove a database.

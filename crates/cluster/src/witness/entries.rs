@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::files::{ForkFiles, DatabaseDirectory};
 use crate::relation::Relation;
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// `oid`, `int4`.
 pub(super) const WORD: ColumnLayout = ColumnLayout {

@@ -27,7 +27,7 @@ use crate::file_name::fork_path;
 use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::words::CatalogEncoding;
+use crate::catalog_encoding::CatalogEncoding;
 
 /// A relation whose row in `pg_class` is lost.
 #[derive(Clone, PartialEq, Eq, Debug)]

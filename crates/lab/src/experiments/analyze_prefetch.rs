@@ -11,7 +11,7 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, CardTone, along_an_axis};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{Parts, SEED, TableShape};
+use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
 
 /// The experiment that runs ANALYZE with several `maintenance_io_concurrency`.

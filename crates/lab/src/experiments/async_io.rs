@@ -15,7 +15,7 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, CardTone, along_an_axis, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{Parts, SEED, TableShape};
+use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
 use crate::samplers::cpu_seconds;
 

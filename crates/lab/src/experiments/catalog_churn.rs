@@ -20,7 +20,7 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::TableShape;
+use crate::table_profile::TableShape;
 use crate::load::script::statements;
 use crate::need::Need;
 use crate::plan::LeftOut;
@@ -614,7 +614,7 @@ fn rows(session: &mut Session) -> Result<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learned::{Rates, RowCounts, Writing};
+    use crate::table_profile::{Rates, RowCounts, Writing};
 
     #[test]
     fn growth_and_stall_are_decided_where_they_are_made() {

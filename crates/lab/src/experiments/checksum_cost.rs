@@ -15,7 +15,7 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, CardTone, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{Parts, SEED, TableShape};
+use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
 
 /// About what a row takes on disk, with its key in the index and the free space of its page.

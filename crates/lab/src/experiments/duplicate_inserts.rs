@@ -7,13 +7,13 @@
 use pgclinic_servers::{Session, SqlError};
 
 use crate::bench::Bench;
-use crate::by_url::ByUrl;
+use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{Parts, SEED, TableShape};
+use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
 
 /// Rows that are there before.

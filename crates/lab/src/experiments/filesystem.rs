@@ -14,7 +14,7 @@ use crate::cost::Cost;
 use crate::environment::{self, Facts};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::TableShape;
+use crate::table_profile::TableShape;
 use crate::load::Load;
 use crate::prepared_folder::PreparedFolder;
 use crate::servers_of_arms::Device;

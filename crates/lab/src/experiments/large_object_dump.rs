@@ -15,7 +15,7 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::TableShape;
+use crate::table_profile::TableShape;
 use crate::need::Need;
 
 mod archive;

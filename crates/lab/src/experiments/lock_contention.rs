@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::bench::Bench;
 use crate::bench_load::script;
-use crate::by_url::ByUrl;
+use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::decision::words::figure;

@@ -8,13 +8,13 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
-use crate::by_url::ByUrl;
+use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{Parts, SEED, TableShape};
+use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
 
 /// The experiment that fills tables by random, ordered and counted keys.

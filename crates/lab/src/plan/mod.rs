@@ -19,7 +19,7 @@ use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, Matrix, Scale, Use};
 use crate::prepared_folder::PreparedFolder;
-use crate::yours::UserInput;
+use crate::user_input::UserInput;
 
 pub use budget::LeftOut;
 use budget::{Bases, Fitted};

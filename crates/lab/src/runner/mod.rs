@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::analysis::Judge;
-use crate::by_url;
+use crate::external_server;
 use crate::cell::{Cell, RunResult};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
@@ -69,7 +69,7 @@ fn open_site(
     interrupted: Arc<AtomicBool>,
 ) -> Result<Site> {
     if let Some(given) = &options.site.url {
-        by_url::check(experiment, given)?;
+        external_server::check(experiment, given)?;
     }
     let mut site = Site::open(options.site.clone(), interrupted)?;
     if todo.iter().any(|(_, cell)| !plan.is_spare(cell)) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use pgclinic_servers::{Address, Target, Tls};
 use serde::{Deserialize, Serialize};
 
-use crate::by_url::{GivenServer, WORD};
+use crate::external_server::{GivenServer, WORD};
 use crate::error::{Error, Result};
 use crate::load::Driver;
 use crate::servers_of_arms::SiteOptions;

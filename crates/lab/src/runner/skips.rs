@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgclinic_servers::Installation;
 
-use crate::by_url;
+use crate::external_server;
 use crate::cell::{Arm, Cell};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
@@ -23,7 +23,7 @@ pub fn skipped_here(
     interrupted: Arc<AtomicBool>,
 ) -> Result<Vec<(String, String)>> {
     if let Some(given) = &options.url {
-        by_url::check(experiment, given)?;
+        external_server::check(experiment, given)?;
     }
     let mut site = Site::open(options.clone(), interrupted)?;
     let cells = plan.cells.iter();

@@ -2,7 +2,7 @@
 
 use pgclinic_servers::{Installation, Server, StartOptions, StopMode, Wanted, find, here};
 
-use crate::by_url::ExternalServer;
+use crate::external_server::ExternalServer;
 use crate::cell::Arm;
 use crate::error::{Error, Result};
 use crate::need::Features;

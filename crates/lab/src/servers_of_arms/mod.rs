@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use pgclinic_servers::{Installation, RunAs, Scratch, SlowDisk, sweep, sweep_in};
 
-use crate::by_url::{ExternalServer, GivenServer};
+use crate::external_server::{ExternalServer, GivenServer};
 use crate::error::{Error, Result};
 use crate::load::Driver;
 use crate::need::Features;

@@ -24,12 +24,12 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
-use crate::by_url::ByUrl;
+use crate::external_server::ByUrl;
 use crate::cell::{Arm, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::learned::{self, TableShape, told};
+use crate::table_profile::{self, TableShape, told};
 use crate::load::script::statements;
 use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
 use crate::plan::LeftOut;
@@ -187,7 +187,7 @@ impl Experiment for OwnExperiment {
 
     fn fill(&self, base: &str, _scale: Scale, _seed: u64, session: &mut Session) -> Result<()> {
         if let Some(shape) = &self.shape {
-            for statement in learned::statements(shape, LEARNED, LEARNED_ROWS) {
+            for statement in table_profile::statements(shape, LEARNED, LEARNED_ROWS) {
                 let made = session.execute(&statement);
                 made.map_err(Error::sql("making a table of the learned shape"))?;
             }

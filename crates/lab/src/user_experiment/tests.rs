@@ -1,7 +1,7 @@
 //! Files as people write them.
 
 use super::*;
-use crate::learned::{Rates, RowCounts, Writing};
+use crate::table_profile::{Rates, RowCounts, Writing};
 
 #[test]
 fn the_template_is_an_experiment() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_lab::learned::{TableShape, look, statements};
+use pgclinic_lab::table_profile::{TableShape, look, statements};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_lab::learned::{Rates, RowCounts, TableShape, Writing, look};
+use pgclinic_lab::table_profile::{Rates, RowCounts, TableShape, Writing, look};
 use pgclinic_servers::{Checksums, Session, StartOptions, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, copy_of, overwrite, seed, server};

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{Nobody, experiment, metric, options};
-use pgclinic_lab::learned::{ColumnShape, Rates, RowCounts, TableShape, Writing};
+use pgclinic_lab::table_profile::{ColumnShape, Rates, RowCounts, TableShape, Writing};
 use pgclinic_lab::{
     Experiment, OwnExperiment, Plan, PlanOptions, RunFolder, RunResult, Scale, UserInput, carry_out,
 };

@@ -13,7 +13,7 @@ use super::rows_out::RowsOut;
 use super::snapshots::Reader;
 use super::table_file::TableFile;
 use super::tables::LiveTable;
-use crate::forms::form_named;
+use crate::formats::form_named;
 use crate::salvage::large_objects::{Objects, file_of, write};
 use crate::salvage::{SalvageError, SalvageOptions, not_salvaged};
 

@@ -6,7 +6,7 @@
 //! others        COPY …                           line by line, value by value
 //! ```
 
-use crate::forms::{Form, RowOfTexts};
+use crate::formats::{Form, RowOfTexts};
 use crate::shape::Table;
 
 /// Head of `COPY (FORMAT binary)`: the signature, flags, and the length of an extension that no server writes.

@@ -8,7 +8,7 @@ use pgclinic_model::document::{SalvageReport, Target};
 use super::error::SalvageError;
 use super::fitting;
 use super::folder::Folder;
-use super::lines::LineDestination;
+use super::ordered_files::LineDestination;
 use super::plan::{Planned, account_of, not_salvaged};
 use super::{
     Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account, tell_unreadable,

@@ -5,8 +5,8 @@ use pgclinic_format::BlockNo;
 use pgclinic_model::Progress;
 use pgclinic_model::document::TableAccount;
 
-use super::crew::DatabaseJob;
-use super::outlet::{InTurn, RowSink, TakeRows};
+use super::database_job::DatabaseJob;
+use super::row_sink::{InTurn, RowSink, TakeRows};
 use super::plan::{Planned, account_of};
 use super::{SalvageOptions, charset_of, choice_of};
 use crate::shape::{MainForks, Table};

@@ -21,13 +21,13 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckAccount, KEYS_MAX, TableAccount};
 use pgclinic_spill::{Part, SortedRecords, SortedRuns};
 
-use super::crew::DatabaseJob;
+use super::database_job::DatabaseJob;
 use super::error::SalvageError;
 use super::key_cells::{KeyCells, KeyFamily, KeySorter, family_of};
-use super::outlet::RowSink;
+use super::row_sink::RowSink;
 use super::plan::{Planned, account_of};
 use super::{Rows, SalvageOptions};
-use crate::forms::csv_field;
+use crate::formats::csv_field;
 use crate::schema::keys::{Key, KeyKind, keys_of};
 use crate::shape::{Column, ColumnChoice, MainForks, Origin, Table};
 use crate::text_settings::TextStyle;

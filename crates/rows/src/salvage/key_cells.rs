@@ -8,8 +8,8 @@ use pgclinic_columnar::cells;
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
-use super::outlet::RowTaker;
-use crate::forms::Form;
+use super::row_sink::RowTaker;
+use crate::formats::Form;
 use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;

@@ -14,7 +14,7 @@ use pgclinic_format::Oid;
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::large_objects::{ObjectPage, Pages};
-use super::lines::unpacked;
+use super::ordered_files::unpacked;
 
 /// Bytes of cells that are gathered before they are packed.
 const CELLS_BYTES: usize = 1 << 20;

@@ -8,10 +8,10 @@ use pgclinic_format::datum::{TypeInfo, TypeKind};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_servers::{CopyIn, SqlError};
 
-use super::crew::DatabaseJob;
+use super::database_job::DatabaseJob;
 use super::large_value::{Ending, in_parts};
 use super::server::Streamed;
-use crate::forms::{copy_around, copy_escape};
+use crate::formats::{copy_around, copy_escape};
 use crate::shape::Column;
 use crate::texts::{Texts, below_domains};
 use crate::values::{FaultKind, Partial, Row};

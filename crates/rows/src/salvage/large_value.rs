@@ -10,7 +10,7 @@ use pgclinic_format::datum::{DecompressError, Unpacker};
 use pgclinic_format::toast::ToastPointer;
 use pgclinic_format::types::Tid;
 
-use super::crew::DatabaseJob;
+use super::database_job::DatabaseJob;
 use super::error::SalvageError;
 use super::folder::Folder;
 use crate::file_names::{FileNames, beside as name_beside};

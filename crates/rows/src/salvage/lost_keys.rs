@@ -29,7 +29,7 @@ use super::error::SalvageError;
 use super::folder::Folder;
 use super::{SalvageOptions, charset_of};
 use crate::file_names::{FileNames, beside};
-use crate::forms::{copy_escape, csv_field, csv_header, form_named};
+use crate::formats::{copy_escape, csv_field, csv_header, form_named};
 use crate::shape::{Column, MainForks, Origin, Table};
 use crate::texts::Texts;
 use crate::visible::Verdict;

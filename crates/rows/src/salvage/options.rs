@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::folder::Durability;
 use super::stream::Stream;
-use crate::forms::Form;
+use crate::formats::Form;
 use crate::schema::given::GivenTable;
 use crate::text_settings::TextStyle;
 use crate::values::Partial;

@@ -10,9 +10,9 @@ use pgclinic_scan::{
     UnitSize, Window, Writes, lease_of_windows,
 };
 
-use super::crew::{DatabaseJob, TableWork};
+use super::database_job::{DatabaseJob, TableWork};
 use super::error::SalvageError;
-use super::outlet::RowSink;
+use super::row_sink::RowSink;
 use super::worker::{Printing, Worker};
 
 /// Bytes of a piece, but for the end of its file. What is gathered into columns is written by

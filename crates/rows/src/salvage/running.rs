@@ -23,7 +23,7 @@ use crate::shape::{MainForks, database_name};
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
-use super::lines::LineDestination;
+use super::ordered_files::LineDestination;
 use super::plan::{Planned, not_salvaged};
 use super::{DatabaseInputs, BesideTables, Destination, FolderWork, Replaying, SalvageOptions, DatabaseTurn, closed, databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema};
 

@@ -10,7 +10,7 @@ use pgclinic_model::document::{LossPlace, Tally};
 
 use super::Rows;
 use super::coverage::{Coverage, Covered};
-use super::crew::{DatabaseJob, TableWork};
+use super::database_job::{DatabaseJob, TableWork};
 use super::large_row::{Fates, LargeRow};
 use super::large_value;
 use super::reading::{HELD_ROWS, look, map_marks};

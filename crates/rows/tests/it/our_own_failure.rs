@@ -4,7 +4,7 @@
 
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, TableAccount};
-use pgclinic_rows::forms::{FORMS, Form};
+use pgclinic_rows::formats::{FORMS, Form};
 use pgclinic_rows::{Row, Table, Texts};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};

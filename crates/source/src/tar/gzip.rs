@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::looked::PeekReader;
+use super::peek_reader::PeekReader;
 
 /// The first bytes of a member: its magic, and the only method there is.
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];

@@ -13,7 +13,7 @@ use std::io::{self, BufRead, Read};
 use lz4_flex::block::decompress_into;
 use lz4_flex::frame::FrameDecoder;
 
-use super::looked::PeekReader;
+use super::peek_reader::PeekReader;
 
 /// A frame of today.
 pub(super) const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];

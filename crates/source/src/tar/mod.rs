@@ -6,20 +6,20 @@
 //! a folder of the archive; hard links are their targets, holes are filled. Names that would leave the backup, other links and
 //! devices are left out and told.
 
-mod ahead;
+mod read_ahead;
 mod described;
 mod gzip;
-mod looked;
+mod peek_reader;
 mod lz4;
 mod members;
 mod packed;
 mod packing;
 mod reader;
-mod room;
+mod disk_reserve;
 mod store;
 mod stream;
-mod tape;
-mod top;
+mod archive_cursor;
+mod root_prefix;
 mod zstd;
 
 use std::fs::File;
@@ -36,12 +36,12 @@ pub(crate) use members::{Place, Tree};
 use packing::{Packing, has_ustar};
 use reader::Members;
 use store::BlockStore;
-use tape::{Stop, ArchiveCursor};
+use archive_cursor::{Stop, ArchiveCursor};
 
 pub use packed::PackedArchives;
-pub(crate) use room::DiskReserve;
+pub(crate) use disk_reserve::DiskReserve;
 pub use stream::{Archives, StreamEntry, TarStream};
-pub use tape::Step;
+pub use archive_cursor::Step;
 
 /// Files that lie beside `base.tar` and belong to the backup.
 const BESIDE: [&str; 1] = ["backup_manifest"];

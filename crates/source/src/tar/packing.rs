@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pgclinic_format::tar::{BLOCK, Header};
 
-use super::ahead::ReadAheadThread;
+use super::read_ahead::ReadAheadThread;
 use super::gzip::{self, Gzip};
 use super::lz4::{self, Lz4};
 use super::zstd::{self, Zstd};

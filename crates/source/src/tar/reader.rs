@@ -6,7 +6,7 @@ use crate::tar::described::{
     Content, ISLANDS_TOGETHER, described_by, described_bytes, describes_the_next, meant, stored,
 };
 use crate::tar::packing::{BEHIND_END_MAX, endless, not_to_its_end};
-use crate::tar::tape::{Step, Stop, ArchiveCursor};
+use crate::tar::archive_cursor::{Step, Stop, ArchiveCursor};
 
 /// Members of one archive that are read.
 pub(super) const MEMBERS_MAX: usize = 10_000_000;

@@ -8,7 +8,7 @@ use super::described::{
 };
 use super::members::{clean, is_of_relation};
 use super::reader::MEMBERS_MAX;
-use super::top::RootPrefix;
+use super::root_prefix::RootPrefix;
 use crate::{EntryKind, Result};
 
 /// What gives archives, one after the other.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::{About, Judge};
-use pgclinic_lab::learned::look;
+use pgclinic_lab::table_profile::look;
 use pgclinic_lab::load::{Driver, Target};
 use pgclinic_lab::{
     GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
@@ -17,7 +17,7 @@ use crate::args::size;
 use crate::commands::measure::traffic;
 use crate::exit::Failure;
 use crate::target::{Opening, open_cluster};
-use crate::world::Env;
+use crate::env::Env;
 
 /// A scale by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

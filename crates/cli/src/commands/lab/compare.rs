@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pgclinic_lab::across::{Group, Joined, Recorded, Source, compare, joined};
+use pgclinic_lab::compare::{Group, Joined, Recorded, Source, compare, joined};
 use pgclinic_report::{Document, LAB};
 
 use super::arguments::JudgeArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::world::Env;
+use crate::env::Env;
 
 /// A group by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

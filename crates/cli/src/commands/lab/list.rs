@@ -6,7 +6,7 @@ use pgclinic_lab::{EXPERIMENTS, Experiment, Scale};
 
 use super::experiment::find;
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::DriverName;
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

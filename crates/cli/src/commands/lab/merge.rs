@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pgclinic_lab::across::{Recorded, Source, gather, merge, unique_names};
+use pgclinic_lab::compare::{Recorded, Source, gather, merge, unique_names};
 use pgclinic_lab::analysis::again;
 use pgclinic_report::{Document, LAB};
 
@@ -12,7 +12,7 @@ use super::experiment::of_plan;
 use super::report::{PAGE, write_page};
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -7,7 +7,7 @@ use pgclinic_lab::TEMPLATE;
 
 use crate::exit::{Exit, Failure};
 use crate::output::write_file;
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

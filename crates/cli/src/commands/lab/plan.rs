@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pgclinic_lab::across::{Source, is_merged};
+use pgclinic_lab::compare::{Source, is_merged};
 use pgclinic_lab::analysis::{Machine, again, document};
 use pgclinic_lab::{Experiment, RunFolder, RunResult};
 use pgclinic_report::{Document, LAB, Options, by_name};
@@ -13,7 +13,7 @@ use super::experiment::of_plan;
 use super::merge;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, write_file};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -15,7 +15,7 @@ use super::report;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, ProgressStyle};
 use crate::progress::Bar;
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -4,7 +4,7 @@ use clap::Args;
 use pgclinic_servers::{Installation, everywhere, io_uring_forbidden};
 
 use crate::exit::{Exit, Failure};
-use crate::world::Env;
+use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {}

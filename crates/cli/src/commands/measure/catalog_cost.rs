@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::world::Env;
+use crate::env::Env;
 
 /// Characters of a statement that are shown.
 const SHOWN: usize = 60;

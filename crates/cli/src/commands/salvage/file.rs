@@ -16,7 +16,7 @@ use super::Arguments;
 use super::stream::{self, Parts};
 use crate::exit::{Exit, Failure};
 use crate::target::{self, BareFile, OpenTarget, Opening};
-use crate::world::Env;
+use crate::env::Env;
 
 /// The major whose output is followed, where nothing tells: the newest.
 pub(super) const MAJOR: u16 = 18;

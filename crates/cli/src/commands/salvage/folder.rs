@@ -13,7 +13,7 @@ use super::Arguments;
 use super::file::MAJOR;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
-use crate::world::Env;
+use crate::env::Env;
 
 /// Files of a folder that are looked at for the size of a page.
 const FILES_TRIED: usize = 50;

@@ -6,7 +6,7 @@ use pgclinic_model::document::SalvageReport;
 use pgclinic_rows::SalvageError;
 
 use crate::exit::Failure;
-use crate::world::Env;
+use crate::env::Env;
 
 /// What gives the parts of a stream.
 pub(super) type Parts = Receiver<Vec<u8>>;

@@ -23,7 +23,7 @@ use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{LossCell, NotRun, SalvageReport, Verdict};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity};
-use pgclinic_rows::forms::form_named;
+use pgclinic_rows::formats::form_named;
 use pgclinic_rows::{
     Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, salvage,
 };

@@ -1,6 +1,6 @@
 //! The rate at which relations are created in a person's own cluster, as cycles of a workload.
 
-use crate::learned::{TableShape, told};
+use crate::table_profile::{TableShape, told};
 use crate::plan::LeftOut;
 
 /// The value of the axis rate.

@@ -20,7 +20,7 @@ use super::SalvageOptions;
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::large_object_columns::Columns;
-use crate::forms::Form;
+use crate::formats::Form;
 
 pub(crate) use from_files::{of_database, of_numbers};
 

@@ -9,7 +9,7 @@ use pgclinic_model::document::TableAccount;
 use pgclinic_servers::{CopyIn, Session, SqlError, Target};
 
 use super::super::error::SalvageError;
-use super::super::outlet::Finished;
+use super::super::row_sink::Finished;
 use super::super::staging::Staging;
 use super::{ledger, open_session};
 

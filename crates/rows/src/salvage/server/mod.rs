@@ -19,16 +19,16 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, SalvageReport, TableAccount};
 use pgclinic_servers::{ConnectOptions, Message, Session, SqlError, Target};
 
-use super::crew::DatabaseJob;
+use super::database_job::DatabaseJob;
 use super::error::SalvageError;
-use super::outlet::RowSink;
+use super::row_sink::RowSink;
 use super::plan::{Planned, not_salvaged};
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
     DatabaseInputs, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search, plan_of,
     room_of, sequences, style_of,
 };
-use crate::forms::form_named;
+use crate::formats::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
 use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;

@@ -8,7 +8,7 @@ use std::path::Path;
 use pgclinic_spill::MemoryPlan;
 use pgclinic_model::Selection;
 use pgclinic_model::document::SalvageReport;
-use pgclinic_rows::forms::form_named;
+use pgclinic_rows::formats::form_named;
 use pgclinic_rows::{
     Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, encoded, salvage,
 };

@@ -23,7 +23,7 @@ use lz4_flex::block::{
 };
 use rustix::fs::{Advice, fadvise};
 
-use super::room::DiskReserve;
+use super::disk_reserve::DiskReserve;
 use cache::{Cache, copy_from};
 use index::{Form, Index};
 

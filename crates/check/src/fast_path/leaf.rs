@@ -9,8 +9,8 @@ use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{LinePointer, LpFlags, Page};
 
 use crate::btree::{FixedKeys, KeyOrder, Tie, image, tuple_shape};
-use crate::screen::INDEX_ITEM_BYTES;
-use crate::screen::items::{Bounds, Starts, Taken};
+use crate::fast_path::INDEX_ITEM_BYTES;
+use crate::fast_path::items::{Bounds, Starts, Taken};
 
 /// Row numbers from here on mean something else.
 const OFFSET_END: u16 = 0xFFFD;

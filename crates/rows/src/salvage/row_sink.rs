@@ -9,7 +9,7 @@ use pgclinic_model::document::TableAccount;
 
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::lines::OrderedFiles;
+use super::ordered_files::OrderedFiles;
 use super::server::{GiveRow, Loads, Streamed};
 
 /// What became of one table's rows behind the threads.

@@ -14,7 +14,7 @@ use pgclinic_model::document::{TableAccount, Tally};
 use pgclinic_spill::{Limit, Part};
 
 use super::finished_tables::FinishedTables;
-use super::outlet::{Finished, RowSink};
+use super::row_sink::{Finished, RowSink};
 use super::plan::Planned;
 use super::{SalvageError, SalvageOptions, pass};
 use crate::shape::Table;

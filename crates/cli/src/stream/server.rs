@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pgclinic_check::CheckOptions;
-use pgclinic_check::in_flight::{StreamCheck, PageSums, Shape, fetch_catalogs, look_again, settle};
+use pgclinic_check::stream::{StreamCheck, PageSums, Shape, fetch_catalogs, look_again, settle};
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;

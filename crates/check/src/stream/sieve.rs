@@ -12,7 +12,7 @@ use pgclinic_scan::{Cursor, guarded};
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::in_flight::{PageSums, Shape};
+use crate::stream::{PageSums, Shape};
 use crate::walker::{PageChecker, ThreadFindings, PageOutcome};
 
 /// What came of some bytes.

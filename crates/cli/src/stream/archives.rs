@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_check::CheckOptions;
-use pgclinic_check::in_flight::{StreamCheck, PageSums, Shape, fetch_catalogs};
+use pgclinic_check::stream::{StreamCheck, PageSums, Shape, fetch_catalogs};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;

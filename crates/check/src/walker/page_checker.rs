@@ -11,7 +11,7 @@ use crate::btree::LeafSummaries;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::entries::named_blocks::NamedBlocks;
 use crate::findings::{Draft, Findings};
-use crate::screen::{FastPathVerdict, FastPath};
+use crate::fast_path::{FastPathVerdict, FastPath};
 use crate::walker::contradicted_status;
 use crate::{causes, consequences};
 

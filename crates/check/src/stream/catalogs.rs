@@ -5,7 +5,7 @@ use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
 use pgclinic_source::{EntryKind, StreamedBackup, Source, SourceError, read_all};
 
-use crate::in_flight::StreamCheck;
+use crate::stream::StreamCheck;
 
 /// Catalogs that are found by the map and without which nothing has a name.
 const NEEDED: [Oid; 4] = [

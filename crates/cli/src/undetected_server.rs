@@ -5,7 +5,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_model::document::NotChecked;
 
 use crate::exit::Failure;
-use crate::world::Env;
+use crate::env::Env;
 
 /// How often files on which a server turns out to be at work are opened.
 const OPENED_MAX: usize = 3;

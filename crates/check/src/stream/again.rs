@@ -4,8 +4,8 @@ use pgclinic_cluster::PageWaits;
 use pgclinic_model::document::NotChecked;
 use pgclinic_source::{Clock, StreamedBackup, Source, SourceErrorKind};
 
-use crate::in_flight::sieve::is_sound;
-use crate::in_flight::{StreamCheck, Shape, Suspect, relation_file};
+use crate::stream::sieve::is_sound;
+use crate::stream::{StreamCheck, Shape, Suspect, relation_file};
 
 /// Suspects that could not be read again and are told by name.
 const TOLD: usize = 20;
@@ -112,7 +112,7 @@ mod tests {
     use pgclinic_source::{Entry, Memory, Result as Read, SourceError, SourceSpec};
 
     use super::*;
-    use crate::in_flight::{PageSums, Shape};
+    use crate::stream::{PageSums, Shape};
 
     const PATH: &str = "base/5/16384";
 

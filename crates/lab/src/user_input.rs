@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
-use crate::learned::TableShape;
+use crate::table_profile::TableShape;
 
 /// What is taken from outside.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
