@@ -18,10 +18,10 @@ const CONTRADICTIONS: &[&str] = &[
     "index-entry-without-row",
     "row-without-index-entry",
     "index-entry-of-other-key",
-    "index-entry-doubled",
+    "index-entry-duplicate",
     "hash-code-wrong",
     "brin-summary-misses-row",
-    "unique-key-doubled",
+    "unique-key-duplicate",
 ];
 /// Cures that make something again from the rows of tables.
 const MADE_FROM_ROWS: &[&str] = &[

@@ -7,7 +7,7 @@ use pgclinic_format::build::{self, put_u32};
 use pgclinic_format::relation_map;
 use pgclinic_source::Memory;
 
-use crate::catalogs::relation_map_sense::NEEDED_IN_GLOBAL;
+use crate::catalogs::relation_map_inconsistent::NEEDED_IN_GLOBAL;
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 

@@ -110,7 +110,7 @@ pub(crate) fn line(draft: &Draft) -> String {
 mod tests {
     use super::*;
     use crate::files::{
-        empty_index, empty_sequence, map_beyond_end, missing_database_folder, missing_file,
+        empty_index, empty_sequence, map_beyond_end, missing_database_directory, missing_file,
         missing_init_fork, orphan_file, pages_beyond_end, partial_block, version_file,
     };
     use crate::register::{CLUSTER_CHECKS, DATABASE_CHECKS};
@@ -287,7 +287,7 @@ mod tests {
                 "version-file {version}: PG_VERSION says \"17\", not 18"
             )]
         );
-        let lost = missing_database_folder::MISSING_DATABASE_FOLDER.name;
+        let lost = missing_database_directory::MISSING_DATABASE_DIRECTORY.name;
         assert!(
             trial
                 .told(&DATABASE_CHECKS)

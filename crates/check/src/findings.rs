@@ -434,13 +434,13 @@ fn finding_id(system_identifier: u64, rule: &str, place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::btree::unique_key_doubled::UNIQUE_KEY_DOUBLED;
+    use crate::btree::unique_key_duplicate::UNIQUE_KEY_DUPLICATE;
 
     #[test]
     fn a_comparison_holds_so_many_drafts_and_counts_the_rest() {
         let mut findings = Findings::of_relation();
         for _ in 0..DRAFTS_PER_RULE + 7 {
-            findings.add(Draft::new(&UNIQUE_KEY_DOUBLED, "again"));
+            findings.add(Draft::new(&UNIQUE_KEY_DUPLICATE, "again"));
         }
         assert_eq!(findings.take_drafts().len() as u64, DRAFTS_PER_RULE);
         let surplus = findings.take_surplus();

@@ -40,7 +40,7 @@ pub const TUPLE_HEADER: Rules = &[
     "multixact-marked-committed",
     "xmax-committed-and-invalid",
     "hot-update-leaves-page",
-    "ctid-impossible",
+    "ctid-out-of-range",
     "xmin-in-the-future",
     "xmin-before-freeze",
     "xmax-in-the-future",
@@ -91,7 +91,7 @@ pub const FATES: Rules = &[
 
 /// Rules about the length and the flags of a row, by its values.
 pub const SHAPE: Rules = &[
-    "bytes-behind-last-value",
+    "bytes-after-last-value",
     "varwidth-flag-wrong",
     "null-flag-without-null",
 ];
@@ -106,7 +106,7 @@ pub const ATTRIBUTES: Rules = &[
     "varlena-tag",
     "compressed-value",
     "toast-pointer",
-    "bytes-behind-last-value",
+    "bytes-after-last-value",
     "varwidth-flag-wrong",
     "null-flag-without-null",
     "value-does-not-decode",
@@ -116,8 +116,8 @@ pub const ATTRIBUTES: Rules = &[
 /// Rules about the rows of a TOAST relation.
 pub const TOAST_CHUNKS: Rules = &[
     "toasted-toast-chunk",
-    "chunk-number-impossible",
-    "chunk-size-impossible",
+    "chunk-number-out-of-range",
+    "chunk-size-out-of-range",
 ];
 
 /// Rules about index pages.
@@ -129,7 +129,7 @@ pub const INDEX_TREES: Rules = &[
     "gist-page-unreachable",
     "gist-key-not-covered",
     "spgist-downlink",
-    "spgist-unreachable",
+    "spgist-page-unreachable",
     "spgist-value-outside-node",
 ];
 
@@ -138,13 +138,13 @@ pub const ENTRIES: Rules = &[
     "index-entry-without-row",
     "row-without-index-entry",
     "index-entry-of-other-key",
-    "index-entry-doubled",
-    "unique-key-doubled",
+    "index-entry-duplicate",
+    "unique-key-duplicate",
 ];
 
 /// Rules about hash indexes.
 pub const HASH: Rules = &[
-    "hash-meta-sense",
+    "hash-meta-inconsistent",
     "hash-page-flags",
     "hash-entry-damaged",
     "hash-code-order",
@@ -175,7 +175,7 @@ pub const SHORT_FILES: Rules = &[
 
 /// Rules that speak when a catalog is read from the wrong file, or from none.
 pub const LOST_CATALOGS: Rules = &[
-    "relation-map-sense",
+    "relation-map-inconsistent",
     "missing-file",
     "orphan-file",
     "missing-init-fork",
@@ -195,11 +195,11 @@ pub const WAL: Rules = &[
 
 /// Rules that speak when nothing tells which transactions committed.
 pub const TRANSACTION_STATUS: Rules = &[
-    "status-file-missing",
-    "status-file-cut",
-    "status-file-zeroed",
-    "multixact-offset-impossible",
-    "multixact-member-impossible",
+    "slru-file-missing",
+    "slru-file-truncated",
+    "slru-file-zeroed",
+    "multixact-offset-out-of-range",
+    "multixact-member-out-of-range",
     "xmin-hint-wrong",
     "xmax-hint-wrong",
     "multixact-flags",
@@ -212,8 +212,8 @@ pub const TRANSACTION_STATUS: Rules = &[
     "visibility-map-wrong",
     "catalog-reference-missing",
     "catalog-attributes-missing",
-    "catalog-key-doubled",
-    "catalog-index-unseen",
+    "catalog-key-duplicate",
+    "relhasindex-false-with-index",
 ];
 
 /// Rules about btrees, and about their entries against rows.
@@ -228,9 +228,9 @@ pub const BTREE: Rules = &[
     "btree-downlink",
     "btree-downlink-missing",
     "btree-child-bounds",
-    "unique-key-doubled",
+    "unique-key-duplicate",
     "index-entry-without-row",
     "row-without-index-entry",
     "index-entry-of-other-key",
-    "index-entry-doubled",
+    "index-entry-duplicate",
 ];

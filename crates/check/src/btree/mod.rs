@@ -31,7 +31,7 @@ registry! {
     pub static RELATION_CHECKS: [RelationCheck] = [
         tree::BtreeTree,
         downlinks::BtreeDownlinks,
-        unique_key_doubled::UniqueKeyDoubled,
+        unique_key_duplicate::UniqueKeyDuplicate,
         not_in_collation_order::BtreeNotInCollationOrder,
     ];
 }

@@ -37,8 +37,8 @@ pub const BTREE_LEVEL: Rule = Rule::from_page(include_str!("../../rules/btree-le
 pub const BTREE_PAGE_ORDER: Rule = Rule::from_page(include_str!("../../rules/btree-page-order.md"));
 
 /// A page that nothing leads to.
-pub const BTREE_PAGE_UNREACHED: Rule =
-    Rule::from_page(include_str!("../../rules/btree-page-unreached.md"));
+pub const BTREE_PAGE_UNREACHABLE: Rule =
+    Rule::from_page(include_str!("../../rules/btree-page-unreachable.md"));
 
 /// Walks the levels of a B-tree from the root down.
 pub struct BtreeTree;
@@ -51,7 +51,7 @@ impl RelationCheck for BtreeTree {
                 &BTREE_SIBLING,
                 &BTREE_LEVEL,
                 &BTREE_PAGE_ORDER,
-                &BTREE_PAGE_UNREACHED,
+                &BTREE_PAGE_UNREACHABLE,
             ]
         }
     }
@@ -311,7 +311,7 @@ impl Walk<'_> {
                 told += 1;
                 let words =
                     "no page of the tree leads to this one, and it is not marked as deleted";
-                out.add(self.relation.draft(&BTREE_PAGE_UNREACHED, block, words));
+                out.add(self.relation.draft(&BTREE_PAGE_UNREACHABLE, block, words));
             }
         }
     }

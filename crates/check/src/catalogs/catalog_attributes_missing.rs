@@ -18,10 +18,10 @@ pub static CATALOG_ATTRIBUTES_MISSING: Rule =
     Rule::from_page(include_str!("../../rules/catalog-attributes-missing.md"));
 
 /// Indexes.
-pub static CATALOG_INDEX_UNSEEN: Rule =
-    Rule::from_page(include_str!("../../rules/catalog-index-unseen.md"));
+pub static RELHASINDEX_FALSE_WITH_INDEX: Rule =
+    Rule::from_page(include_str!("../../rules/relhasindex-false-with-index.md"));
 
-/// See [`CATALOG_ATTRIBUTES_MISSING`] and [`CATALOG_INDEX_UNSEEN`].
+/// See [`CATALOG_ATTRIBUTES_MISSING`] and [`RELHASINDEX_FALSE_WITH_INDEX`].
 pub struct CatalogAttributesMissing;
 
 /// Missing numbers that are told of one relation.
@@ -29,7 +29,7 @@ const NUMBERS_TOLD: usize = 10;
 
 impl DatabaseCheck for CatalogAttributesMissing {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&CATALOG_ATTRIBUTES_MISSING, &CATALOG_INDEX_UNSEEN] }
+        const { &[&CATALOG_ATTRIBUTES_MISSING, &RELHASINDEX_FALSE_WITH_INDEX] }
     }
 
     fn level(&self) -> Level {
@@ -157,7 +157,7 @@ fn tell_relations(
                 "relhasindex of {name} is false, and {} is its index",
                 index.name
             );
-            let draft = tables.draft(&CATALOG_INDEX_UNSEEN, table, here, words);
+            let draft = tables.draft(&RELHASINDEX_FALSE_WITH_INDEX, table, here, words);
             out.add(draft.fact("index", index.oid));
         }
     });

@@ -13,7 +13,7 @@ registry! {
     pub static CLUSTER_CHECKS: [ClusterCheck] = [
         relation_map_unreadable::RelationMapUnreadable,
         relation_map_checksum::RelationMapChecksum,
-        relation_map_sense::RelationMapSense,
+        relation_map_inconsistent::RelationMapInconsistent,
         database_lost::DatabaseLost,
     ];
 }
@@ -23,7 +23,7 @@ registry! {
     pub static DATABASE_CHECKS: [DatabaseCheck] = [
         collation_version_changed::CollationVersionChanged,
         catalog_attributes_missing::CatalogAttributesMissing,
-        catalog_key_doubled::CatalogKeyDoubled,
+        catalog_key_duplicate::CatalogKeyDuplicate,
         catalog_reference_missing::CatalogReferenceMissing,
     ];
 }

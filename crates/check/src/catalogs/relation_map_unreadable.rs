@@ -88,7 +88,7 @@ fn unreadable(cluster: &Cluster, home: &DatabaseDirectory) -> Option<Draft> {
                     .iter()
                     .any(|entry| name.is_empty() || entry.name == name)
             };
-            // A folder without anything is told by `missing-database-folder`.
+            // A folder without anything is told by `missing-database-directory`.
             is_there("").then_some(())?;
             // A database's folder is looked at for its version first.
             let said = error.is_absent() && (home.database == 0 || is_there("PG_VERSION"));

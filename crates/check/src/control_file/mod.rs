@@ -9,6 +9,6 @@ registry! {
     pub static CLUSTER_CHECKS: [ClusterCheck] = [
         unreadable::ControlFileUnreadable,
         checksum::ControlFileChecksum,
-        sense::ControlFileSense,
+        sense::ControlFileInconsistent,
     ];
 }

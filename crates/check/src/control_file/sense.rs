@@ -16,11 +16,11 @@ use crate::control_file::unreadable::CONTROL_FILE;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static CONTROL_FILE_SENSE: Rule =
-    Rule::from_page(include_str!("../../rules/control-file-sense.md"));
+pub static CONTROL_FILE_INCONSISTENT: Rule =
+    Rule::from_page(include_str!("../../rules/control-file-inconsistent.md"));
 
-/// See [`CONTROL_FILE_SENSE`].
-pub struct ControlFileSense;
+/// See [`CONTROL_FILE_INCONSISTENT`].
+pub struct ControlFileInconsistent;
 
 const INCOMPATIBLE: Option<&str> = Some("FATAL:  database files are incompatible with server");
 
@@ -32,9 +32,9 @@ struct Nonsense {
     severity: Severity,
 }
 
-impl ClusterCheck for ControlFileSense {
+impl ClusterCheck for ControlFileInconsistent {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&CONTROL_FILE_SENSE] }
+        const { &[&CONTROL_FILE_INCONSISTENT] }
     }
 
     fn level(&self) -> Level {
@@ -52,7 +52,7 @@ impl ClusterCheck for ControlFileSense {
         found.extend(versions(control));
         for nonsense in found {
             let draft =
-                Draft::new(&CONTROL_FILE_SENSE, nonsense.message).severity(nonsense.severity);
+                Draft::new(&CONTROL_FILE_INCONSISTENT, nonsense.message).severity(nonsense.severity);
             let draft = draft.bytes(nonsense.bytes.start, nonsense.bytes.end);
             let draft = draft.place(file_place(CONTROL_FILE, Kind::ControlFile));
             // Behind a wrong checksum the server does not look at the values.
@@ -333,7 +333,7 @@ mod tests {
         let mut bytes = sound_control_file();
         put_u32(&mut bytes, at, value);
         assert!(seal(&mut bytes), "a control file of 18");
-        let drafts = ClusterTrial::with_control_file(Some(bytes)).drafts(&ControlFileSense);
+        let drafts = ClusterTrial::with_control_file(Some(bytes)).drafts(&ControlFileInconsistent);
         drafts.into_iter().map(|draft| draft.message).collect()
     }
 

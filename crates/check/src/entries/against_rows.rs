@@ -51,8 +51,8 @@ pub const INDEX_ENTRY_OF_OTHER_KEY: Rule =
     Rule::from_page(include_str!("../../rules/index-entry-of-other-key.md"));
 
 /// A row with two entries.
-pub const INDEX_ENTRY_DOUBLED: Rule =
-    Rule::from_page(include_str!("../../rules/index-entry-doubled.md"));
+pub const INDEX_ENTRY_DUPLICATE: Rule =
+    Rule::from_page(include_str!("../../rules/index-entry-duplicate.md"));
 
 /// Compares the rows of a table with the entries of its indexes.
 pub struct EntriesAgainstRows;
@@ -64,7 +64,7 @@ impl RelationCheck for EntriesAgainstRows {
                 &INDEX_ENTRY_WITHOUT_ROW,
                 &ROW_WITHOUT_INDEX_ENTRY,
                 &INDEX_ENTRY_OF_OTHER_KEY,
-                &INDEX_ENTRY_DOUBLED,
+                &INDEX_ENTRY_DUPLICATE,
             ]
         }
     }
@@ -373,7 +373,7 @@ impl Look<'_> {
             side.doubled,
             list(rows, side.doubled)
         );
-        let own = draft_at(self.index.fork, &INDEX_ENTRY_DOUBLED, None, message);
+        let own = draft_at(self.index.fork, &INDEX_ENTRY_DUPLICATE, None, message);
         out.add(
             own.rows(0)
                 .fact("entries", side.doubled)

@@ -54,7 +54,7 @@ impl DatabaseCheck for MissingFile {
             }
         }
         for relation in missing.into_values() {
-            // Without its folder it is counted by the rule missing-database-folder.
+            // Without its folder it is counted by the rule missing-database-directory.
             let Some(home) = inventory.home(relation) else {
                 continue;
             };

@@ -19,7 +19,7 @@ registry! {
 registry! {
     /// Checks of a database's files against its catalogs.
     pub static DATABASE_CHECKS: [DatabaseCheck] = [
-        missing_database_folder::MissingDatabaseFolder,
+        missing_database_directory::MissingDatabaseDirectory,
         version_file::VersionFile,
         empty_catalog::EmptyCatalog,
         relation_lost::RelationLost,

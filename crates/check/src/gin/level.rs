@@ -20,7 +20,7 @@ use super::face::{Bound, Downlink, Face};
 use super::keys::KeyOrders;
 use super::reached::Reached;
 use crate::findings::{Draft, Findings};
-use crate::gin::tree::{GIN_KEY_ORDER, GIN_ROW_ORDER, GIN_TREE_LINK};
+use crate::gin::tree::{GIN_KEY_ORDER, GIN_POSTING_TREE_ORDER, GIN_TREE_LINK};
 use crate::relation_check::RelationCx;
 
 /// Levels of a tree that are walked; a tree of full pages needs ten for all blocks there can be.
@@ -332,7 +332,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     ) {
         let rule = match level.tree {
             Tree::Keys => &GIN_KEY_ORDER,
-            Tree::Rows => &GIN_ROW_ORDER,
+            Tree::Rows => &GIN_POSTING_TREE_ORDER,
         };
         if let Some(item) = face.disorder {
             let message = format!("the key of entry {item} is not above the one before");

@@ -17,14 +17,14 @@ pub static GIN_TREE_LINK: Rule = Rule::from_page(include_str!("../../rules/gin-t
 pub static GIN_KEY_ORDER: Rule = Rule::from_page(include_str!("../../rules/gin-key-order.md"));
 
 /// Row numbers are not in order.
-pub static GIN_ROW_ORDER: Rule = Rule::from_page(include_str!("../../rules/gin-row-order.md"));
+pub static GIN_POSTING_TREE_ORDER: Rule = Rule::from_page(include_str!("../../rules/gin-posting-tree-order.md"));
 
 /// See the rules.
 pub struct GinTree;
 
 impl RelationCheck for GinTree {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&GIN_TREE_LINK, &GIN_KEY_ORDER, &GIN_ROW_ORDER] }
+        const { &[&GIN_TREE_LINK, &GIN_KEY_ORDER, &GIN_POSTING_TREE_ORDER] }
     }
 
     fn level(&self) -> Level {

@@ -13,14 +13,14 @@ use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static HASH_META_SENSE: Rule = Rule::from_page(include_str!("../../rules/hash-meta-sense.md"));
+pub static HASH_META_INCONSISTENT: Rule = Rule::from_page(include_str!("../../rules/hash-meta-inconsistent.md"));
 
-/// See [`HASH_META_SENSE`].
-pub struct HashMetaSense;
+/// See [`HASH_META_INCONSISTENT`].
+pub struct HashMetaInconsistent;
 
-impl PageCheck for HashMetaSense {
+impl PageCheck for HashMetaInconsistent {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&HASH_META_SENSE] }
+        const { &[&HASH_META_INCONSISTENT] }
     }
 
     fn wants(&self) -> Wants {
@@ -39,7 +39,7 @@ impl PageCheck for HashMetaSense {
             .then_some(cx.fork.blocks);
         for fault in faults(meta, page.len(), blocks) {
             let (start, end) = fault.bytes;
-            out.add(Draft::new(&HASH_META_SENSE, fault.words).bytes(start, end));
+            out.add(Draft::new(&HASH_META_INCONSISTENT, fault.words).bytes(start, end));
         }
     }
 }
@@ -232,7 +232,7 @@ mod tests {
         let mut page = meta_page();
         put_u32(&mut page, 24 + at, value);
         let pages = [page, vec![0; 8192], vec![0; 8192], vec![0; 8192]];
-        ForkTrial::new(AccessMethod::Hash, &pages).messages(&HashMetaSense, 0)
+        ForkTrial::new(AccessMethod::Hash, &pages).messages(&HashMetaInconsistent, 0)
     }
 
     #[test]

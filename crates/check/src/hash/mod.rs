@@ -10,7 +10,7 @@ use crate::relation_check::RelationCheck;
 registry! {
     /// Checks of one page.
     pub static PAGE_CHECKS: [PageCheck] = [
-        meta_sense::HashMetaSense,
+        meta_sense::HashMetaInconsistent,
         entries::HashEntries,
     ];
 }

@@ -22,7 +22,7 @@ registry! {
         multixact_marked_committed::MultixactMarkedCommitted,
         xmax_committed_and_invalid::XmaxCommittedAndInvalid,
         hot_update_leaves_page::HotUpdateLeavesPage,
-        ctid_impossible::CtidImpossible,
+        ctid_out_of_range::CtidOutOfRange,
         xmin_bounds::XminBounds,
         xmax_bounds::XmaxBounds,
         multixact_bounds::MultixactBounds,

@@ -9,8 +9,8 @@ use crate::findings::Findings;
 use crate::heap::tuples::{INFOMASK, StoredTuple, columns_apply, tuples};
 
 /// The rule.
-pub static BYTES_BEHIND_LAST_VALUE: Rule =
-    Rule::from_page(include_str!("../../rules/bytes-behind-last-value.md"));
+pub static BYTES_AFTER_LAST_VALUE: Rule =
+    Rule::from_page(include_str!("../../rules/bytes-after-last-value.md"));
 
 /// The rule.
 pub static VARWIDTH_FLAG_WRONG: Rule =
@@ -20,14 +20,14 @@ pub static VARWIDTH_FLAG_WRONG: Rule =
 pub static NULL_FLAG_WITHOUT_NULL: Rule =
     Rule::from_page(include_str!("../../rules/null-flag-without-null.md"));
 
-/// See [`BYTES_BEHIND_LAST_VALUE`], [`VARWIDTH_FLAG_WRONG`] and [`NULL_FLAG_WITHOUT_NULL`].
+/// See [`BYTES_AFTER_LAST_VALUE`], [`VARWIDTH_FLAG_WRONG`] and [`NULL_FLAG_WITHOUT_NULL`].
 pub struct RowShape;
 
 impl PageCheck for RowShape {
     fn rules(&self) -> &'static [&'static Rule] {
         const {
             &[
-                &BYTES_BEHIND_LAST_VALUE,
+                &BYTES_AFTER_LAST_VALUE,
                 &VARWIDTH_FLAG_WRONG,
                 &NULL_FLAG_WITHOUT_NULL,
             ]
@@ -91,7 +91,7 @@ fn tell(stored: StoredTuple<'_>, shape: Shape, out: &mut Findings) {
     let (tuple, len) = (stored.tuple, stored.tuple.bytes().len());
     if shape.end < len {
         let message = format!("values end at {}, and the tuple has {len} bytes", shape.end);
-        let draft = stored.draft(&BYTES_BEHIND_LAST_VALUE, message, shape.end..len);
+        let draft = stored.draft(&BYTES_AFTER_LAST_VALUE, message, shape.end..len);
         out.add(draft.fact("excess_bytes", len - shape.end));
     }
     if shape.has_variable_width != tuple.has(HEAP_HASVARWIDTH) {
@@ -143,7 +143,7 @@ mod tests {
             .finish(0);
         let expected = [
             "2 varwidth-flag-wrong: HEAP_HASVARWIDTH is not set, and a value is of variable width",
-            "3 bytes-behind-last-value: values end at 31, and the tuple has 32 bytes",
+            "3 bytes-after-last-value: values end at 31, and the tuple has 32 bytes",
             "5 varwidth-flag-wrong: HEAP_HASVARWIDTH is set, and no value is of variable width",
             "6 null-flag-without-null: HEAP_HASNULL is set, and no value is null",
         ];

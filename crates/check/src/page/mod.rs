@@ -24,7 +24,7 @@ registry! {
         special_size_mismatch::SpecialSizeMismatch,
         lsn_beyond_wal::LsnBeyondWal,
         prune_xid_in_the_future::PruneXidInTheFuture,
-        page_of_another_block::PageOfAnotherBlock,
+        misplaced_page::MisplacedPage,
         item_beyond_page::ItemBeyondPage,
         item_before_upper::ItemBeforeUpper,
         item_misaligned::ItemMisaligned,

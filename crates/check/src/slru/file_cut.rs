@@ -11,14 +11,14 @@ use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static STATUS_FILE_CUT: Rule = Rule::from_page(include_str!("../../rules/status-file-cut.md"));
+pub static SLRU_FILE_TRUNCATED: Rule = Rule::from_page(include_str!("../../rules/slru-file-truncated.md"));
 
-/// See [`STATUS_FILE_CUT`].
-pub struct StatusFileCut;
+/// See [`SLRU_FILE_TRUNCATED`].
+pub struct SlruFileTruncated;
 
-impl ClusterCheck for StatusFileCut {
+impl ClusterCheck for SlruFileTruncated {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&STATUS_FILE_CUT] }
+        const { &[&SLRU_FILE_TRUNCATED] }
     }
 
     fn level(&self) -> Level {
@@ -39,7 +39,7 @@ impl ClusterCheck for StatusFileCut {
                         "{} ends before page {page}, which has been in use",
                         gap.place.path
                     );
-                    let draft = Draft::new(&STATUS_FILE_CUT, message)
+                    let draft = Draft::new(&SLRU_FILE_TRUNCATED, message)
                         .fact("first_page", gap.first_page)
                         .fact("pages", gap.pages)
                         .place(gap.place);
@@ -81,7 +81,7 @@ fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
             ),
             _ => continue,
         };
-        let draft = Draft::new(&STATUS_FILE_CUT, message)
+        let draft = Draft::new(&SLRU_FILE_TRUNCATED, message)
             .severity(severity)
             .fact("bytes", file.len);
         out.add(draft.place(file_place(file.path, Kind::Slru)));

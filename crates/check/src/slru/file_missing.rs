@@ -10,15 +10,15 @@ use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static STATUS_FILE_MISSING: Rule =
-    Rule::from_page(include_str!("../../rules/status-file-missing.md"));
+pub static SLRU_FILE_MISSING: Rule =
+    Rule::from_page(include_str!("../../rules/slru-file-missing.md"));
 
-/// See [`STATUS_FILE_MISSING`].
-pub struct StatusFileMissing;
+/// See [`SLRU_FILE_MISSING`].
+pub struct SlruFileMissing;
 
-impl ClusterCheck for StatusFileMissing {
+impl ClusterCheck for SlruFileMissing {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&STATUS_FILE_MISSING] }
+        const { &[&SLRU_FILE_MISSING] }
     }
 
     fn level(&self) -> Level {
@@ -38,7 +38,7 @@ impl ClusterCheck for StatusFileMissing {
             .flat_map(|log| gaps(cluster, &limits, log));
         for gap in lost.filter(|gap| !gap.in_file) {
             let message = format!("{} is missing", gap.place.path);
-            let draft = Draft::new(&STATUS_FILE_MISSING, message)
+            let draft = Draft::new(&SLRU_FILE_MISSING, message)
                 .fact("first_page", gap.first_page)
                 .fact("pages", gap.pages)
                 .place(gap.place);

@@ -20,15 +20,15 @@ const SECTOR_BYTES: usize = 512;
 const PER_BYTE: usize = 4;
 
 /// The rule.
-pub static STATUS_FILE_ZEROED: Rule =
-    Rule::from_page(include_str!("../../rules/status-file-zeroed.md"));
+pub static SLRU_FILE_ZEROED: Rule =
+    Rule::from_page(include_str!("../../rules/slru-file-zeroed.md"));
 
-/// See [`STATUS_FILE_ZEROED`].
-pub struct StatusFileZeroed;
+/// See [`SLRU_FILE_ZEROED`].
+pub struct SlruFileZeroed;
 
-impl ClusterCheck for StatusFileZeroed {
+impl ClusterCheck for SlruFileZeroed {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&STATUS_FILE_ZEROED] }
+        const { &[&SLRU_FILE_ZEROED] }
     }
 
     fn level(&self) -> Level {
@@ -136,7 +136,7 @@ fn tell(
     let message = format!(
         "the status of transactions {from} to {to} is all 0, and {begin} is where a sector begins"
     );
-    let draft = Draft::new(&STATUS_FILE_ZEROED, message)
+    let draft = Draft::new(&SLRU_FILE_ZEROED, message)
         .bytes(begin, end)
         .fact("first_transaction", from)
         .fact("last_transaction", to);

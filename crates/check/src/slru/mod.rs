@@ -7,10 +7,10 @@ use crate::check::ClusterCheck;
 registry! {
     /// Checks of the cluster as a whole.
     pub static CLUSTER_CHECKS: [ClusterCheck] = [
-        file_missing::StatusFileMissing,
-        file_cut::StatusFileCut,
-        file_zeroed::StatusFileZeroed,
-        multixact_offset_impossible::MultixactOffsetImpossible,
-        multixact_member_impossible::MultixactMemberImpossible,
+        file_missing::SlruFileMissing,
+        file_cut::SlruFileTruncated,
+        file_zeroed::SlruFileZeroed,
+        multixact_offset_out_of_range::MultixactOffsetOutOfRange,
+        multixact_member_out_of_range::MultixactMemberOutOfRange,
     ];
 }

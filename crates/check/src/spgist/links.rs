@@ -29,14 +29,14 @@ use crate::spgist::tree::{Holds, SpgistTree, Visit};
 pub static SPGIST_DOWNLINK: Rule = Rule::from_page(include_str!("../../rules/spgist-downlink.md"));
 
 /// Lost tuples.
-pub static SPGIST_UNREACHABLE: Rule =
-    Rule::from_page(include_str!("../../rules/spgist-unreachable.md"));
+pub static SPGIST_PAGE_UNREACHABLE: Rule =
+    Rule::from_page(include_str!("../../rules/spgist-page-unreachable.md"));
 
 /// Values.
 pub static SPGIST_VALUE_OUTSIDE_NODE: Rule =
     Rule::from_page(include_str!("../../rules/spgist-value-outside-node.md"));
 
-/// See [`SPGIST_DOWNLINK`], [`SPGIST_UNREACHABLE`] and [`SPGIST_VALUE_OUTSIDE_NODE`].
+/// See [`SPGIST_DOWNLINK`], [`SPGIST_PAGE_UNREACHABLE`] and [`SPGIST_VALUE_OUTSIDE_NODE`].
 pub struct SpgistLinks;
 
 impl RelationCheck for SpgistLinks {
@@ -44,7 +44,7 @@ impl RelationCheck for SpgistLinks {
         const {
             &[
                 &SPGIST_DOWNLINK,
-                &SPGIST_UNREACHABLE,
+                &SPGIST_PAGE_UNREACHABLE,
                 &SPGIST_VALUE_OUTSIDE_NODE,
             ]
         }
@@ -98,7 +98,7 @@ fn compare(relation: &RelationCx<'_>, blocks: BlockNo, out: &mut Findings) -> io
     }
     for (block, item) in tree.lost() {
         let message = "no node leads to this inner tuple";
-        let draft = relation.draft(&SPGIST_UNREACHABLE, block, message);
+        let draft = relation.draft(&SPGIST_PAGE_UNREACHABLE, block, message);
         out.add(draft.item(item).follows_fork(relation.fork));
     }
     leaves(relation, blocks, &tree, kind, promises, out)
@@ -339,7 +339,7 @@ fn leaf_page(
     let Some(first) = lost.first() else { return };
     let rows: usize = lost.iter().map(|head| chains.rows(*head).len()).sum();
     let message = format!("no node leads to {} chains with {rows} rows", lost.len());
-    let draft = relation.draft(&SPGIST_UNREACHABLE, block, message);
+    let draft = relation.draft(&SPGIST_PAGE_UNREACHABLE, block, message);
     let draft = draft.item(*first).fact("rows", rows);
     out.add(draft.follows_fork(relation.fork));
 }

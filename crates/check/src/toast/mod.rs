@@ -21,8 +21,8 @@ registry! {
     /// Checks of one page.
     pub static PAGE_CHECKS: [PageCheck] = [
         toasted_toast_chunk::ToastedToastChunk,
-        chunk_number_impossible::ChunkNumberImpossible,
-        chunk_size_impossible::ChunkSizeImpossible,
+        chunk_number_out_of_range::ChunkNumberOutOfRange,
+        chunk_size_out_of_range::ChunkSizeOutOfRange,
     ];
 }
 

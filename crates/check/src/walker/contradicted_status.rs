@@ -38,8 +38,8 @@ const OF_PAGES: &[&str] = &[
 const OF_CATALOGS: &[&str] = &[
     "catalog-reference-missing",
     "catalog-attributes-missing",
-    "catalog-key-doubled",
-    "catalog-index-unseen",
+    "catalog-key-duplicate",
+    "relhasindex-false-with-index",
 ];
 
 /// The page is damaged only if the commit log is right.

@@ -10,15 +10,15 @@ use pgclinic_source::{Overlay, OverlayPatch, Source, read_all};
 use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};
 
 const RULES: &[&str] = &[
-    "status-file-missing",
-    "status-file-cut",
-    "status-file-zeroed",
-    "multixact-offset-impossible",
-    "multixact-member-impossible",
+    "slru-file-missing",
+    "slru-file-truncated",
+    "slru-file-zeroed",
+    "multixact-offset-out-of-range",
+    "multixact-member-out-of-range",
     "prepared-transaction-file",
     "replication-slot-file",
     "replication-origin-file",
-    "control-file-sense",
+    "control-file-inconsistent",
     "sequence-beyond-bounds",
     "init-fork-content",
     "empty-catalog",
@@ -110,23 +110,23 @@ fn what_a_busy_server_leaves_is_right_and_each_loss_is_found() {
         )
     };
     let lost = |path: &str| hurt(pgdata, OverlayPatch::Remove { path: path.into() });
-    assert_eq!(lost("pg_xact/0000"), ["status-file-missing pg_xact/0000"]);
-    assert_eq!(cut("pg_xact/0000", 8192), ["status-file-cut pg_xact/0000"]);
+    assert_eq!(lost("pg_xact/0000"), ["slru-file-missing pg_xact/0000"]);
+    assert_eq!(cut("pg_xact/0000", 8192), ["slru-file-truncated pg_xact/0000"]);
     assert_eq!(
         zeroed("pg_xact/0000", 1024, 512),
-        ["status-file-zeroed pg_xact/0000"]
+        ["slru-file-zeroed pg_xact/0000"]
     );
     let offsets = "pg_multixact/offsets/0000";
-    assert_eq!(lost(offsets), [format!("status-file-missing {offsets}")]);
+    assert_eq!(lost(offsets), [format!("slru-file-missing {offsets}")]);
     assert_eq!(
         hurt(pgdata, inverted(pgdata, offsets, 402)),
-        [format!("multixact-offset-impossible {offsets}")]
+        [format!("multixact-offset-out-of-range {offsets}")]
     );
     let members = "pg_multixact/members/0000";
-    assert_eq!(lost(members), [format!("status-file-missing {members}")]);
+    assert_eq!(lost(members), [format!("slru-file-missing {members}")]);
     assert_eq!(
         hurt(pgdata, inverted(pgdata, members, 200)),
-        [format!("multixact-member-impossible {members}")]
+        [format!("multixact-member-out-of-range {members}")]
     );
     let folder = directory(pgdata);
     let prepared = folder.list("pg_twophase").expect("a folder");

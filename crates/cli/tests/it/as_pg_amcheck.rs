@@ -242,6 +242,6 @@ fn doubled_keys_of_unique_indexes() {
         document
             .findings
             .iter()
-            .all(|finding| finding.rule == "unique-key-doubled")
+            .all(|finding| finding.rule == "unique-key-duplicate")
     );
 }

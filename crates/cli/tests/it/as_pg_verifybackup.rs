@@ -92,15 +92,15 @@ fn hurt_base_backups() {
         std::fs::remove_file(backup.join(path)).expect("a file");
     }
     without(&backup, "pg_xact/0000", || {
-        is_damaged(&backup, "status-file-missing", "pg_xact/0000");
+        is_damaged(&backup, "slru-file-missing", "pg_xact/0000");
     });
     without(&backup, &table, || {
         is_damaged(&backup, "missing-file", &table)
     });
     without(&backup, &link, || {
-        is_damaged(&backup, "missing-database-folder", &link);
+        is_damaged(&backup, "missing-database-directory", &link);
         symlink("/nowhere/at/all", backup.join(&link)).expect("a link");
-        is_damaged(&backup, "missing-database-folder", &link);
+        is_damaged(&backup, "missing-database-directory", &link);
     });
     let control = "global/pg_control";
     let bytes = std::fs::read(backup.join(control)).expect("a file");

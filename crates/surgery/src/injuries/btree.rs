@@ -248,7 +248,7 @@ fn repeat_left_page(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let words = format!("entries of block {} written here", leaf.prev);
     let damage = Damage::bytes(target, &after, words)?;
     let damage = damage.must(&["btree-page-order", "btree-child-bounds"]);
-    Some(damage.must(&["index-entry-doubled"]).may(&[BTREE]))
+    Some(damage.must(&["index-entry-duplicate"]).may(&[BTREE]))
 }
 
 pub(super) const BTREE_DOWNLINKS_SWAPPED: Injury = Injury {
@@ -361,7 +361,7 @@ fn name_row_of_next_entry(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damag
         put_block(page, at, row.block);
         put_u16(page, at + TID_OFFSET_AT, row.offset);
     })?;
-    let damage = damage.must(&["index-entry-doubled", "row-without-index-entry"]);
+    let damage = damage.must(&["index-entry-duplicate", "row-without-index-entry"]);
     Some(damage.item(item).may(&[BTREE]))
 }
 
@@ -386,7 +386,7 @@ fn repeat_key(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let at = target.item_at(next)? + KEY_AT;
     let words = format!("entry {next} has the key of entry {item}");
     let damage = Damage::edit(target, words, |page| put_bytes(page, at, key))?;
-    let damage = damage.must(&["unique-key-doubled", "index-entry-of-other-key"]);
+    let damage = damage.must(&["unique-key-duplicate", "index-entry-of-other-key"]);
     Some(damage.item(next).may(&[BTREE]))
 }
 
@@ -440,7 +440,7 @@ fn link_neighbours(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
         target.block
     );
     let damage = Damage::changes(changes, words)?;
-    Some(damage.must(&["btree-page-unreached"]).may(&[BTREE]))
+    Some(damage.must(&["btree-page-unreachable"]).may(&[BTREE]))
 }
 
 /// Another page of the index, with one of its links changed and a true checksum.

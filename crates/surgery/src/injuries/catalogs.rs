@@ -105,7 +105,7 @@ fn clear_relhasindex(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     is_indexed.then_some(())?;
     let words = "relhasindex set to false";
     let damage = Damage::edit_row(target, &row, words, |tuple| put_u8(tuple, at, 0))?;
-    Some(damage.must(&["catalog-index-unseen"]))
+    Some(damage.must(&["relhasindex-false-with-index"]))
 }
 
 pub(super) const CLASS_PAGE_ZEROED: Injury = Injury {
@@ -154,5 +154,5 @@ fn comment_on_another_object(target: &InjuryTarget<'_>, seed: u64) -> Option<Dam
     let at = usize::from(row.tuple.t_hoff());
     let words = format!("objoid set to {oid}");
     let damage = Damage::edit_row(target, row, words, |tuple| put_u32(tuple, at, oid))?;
-    Some(damage.must(&["catalog-key-doubled"]).may(&[ENTRIES]))
+    Some(damage.must(&["catalog-key-duplicate"]).may(&[ENTRIES]))
 }

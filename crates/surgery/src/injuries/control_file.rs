@@ -22,7 +22,7 @@ fn set_sealed(target: &InjuryTarget<'_>, at: usize, value: u32, words: &str) -> 
     put_u32(&mut after, at, value);
     control_file::seal(&mut after).then_some(())?;
     let words = format!("{words}, with a right checksum");
-    Some(Damage::bytes(target, &after, words)?.must(&["control-file-sense"]))
+    Some(Damage::bytes(target, &after, words)?.must(&["control-file-inconsistent"]))
 }
 
 pub(super) const CONTROL_FILE_ZEROED: Injury = Injury {
@@ -65,7 +65,7 @@ fn change_byte(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let at = usize::try_from(40 + seed % 80).ok()?;
     let damage = Damage::edit(target, format!("byte {at} changed"), |file| flip(file, at))?;
     let damage = damage.must(&["control-file-checksum"]);
-    Some(damage.may(&[&["control-file-sense"]]))
+    Some(damage.may(&[&["control-file-inconsistent"]]))
 }
 
 pub(super) const CONTROL_FILE_STATE: Injury = Injury {

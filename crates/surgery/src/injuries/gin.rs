@@ -134,7 +134,7 @@ fn repeat_row_number(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let words = format!("byte {at} of the first list set to 0");
     let damage = Damage::edit(target, words, |page| put_u8(page, at, 0))?;
     let damage = damage.must(&["gin-posting-page"]);
-    Some(damage.may(&[&["gin-row-order"]]))
+    Some(damage.may(&[&["gin-posting-tree-order"]]))
 }
 
 pub(super) const GIN_PENDING_COUNT: Injury = Injury {
@@ -229,5 +229,5 @@ fn raise_right_bound(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let offset = bound.offset.checked_add(1)?;
     let words = format!("the right bound {bound} given the row number {offset}");
     let damage = Damage::edit(target, words, |page| put_u16(page, BOUND_OFFSET_AT, offset))?;
-    Some(damage.must(&["gin-row-order"]))
+    Some(damage.must(&["gin-posting-tree-order"]))
 }

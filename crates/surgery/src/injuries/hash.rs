@@ -95,7 +95,7 @@ fn raise_last_bucket(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let bucket = meta.highmask().checked_add(1)?;
     let words = format!("hashm_maxbucket set to {bucket}");
     let damage = Damage::edit(target, words, |page| put_u32(page, MAX_BUCKET_AT, bucket))?;
-    Some(damage.must(&["hash-meta-sense"]).may(&[HASH]))
+    Some(damage.must(&["hash-meta-inconsistent"]).may(&[HASH]))
 }
 
 pub(super) const HASH_PAGE_TYPE: Injury = Injury {

@@ -87,6 +87,6 @@ fn empty_database_directory(target: &InjuryTarget<'_>, _seed: u64) -> Option<Dam
     let changes: Vec<Change> = files.zip(0..).map(remove).collect();
     let words = format!("{} files of {directory} removed", changes.len());
     let damage = Damage::changes(changes, words)?;
-    let damage = damage.must(&["missing-database-folder"]);
+    let damage = damage.must(&["missing-database-directory"]);
     Some(damage.may(&[LOST_CATALOGS]))
 }

@@ -167,7 +167,7 @@ registry! {
     whole_page::FLIPPED_BIT,
     whole_page::TEXT_OVER_HEADER,
     whole_page::TEXT_OVER_ROWS,
-    whole_page::PAGE_OF_ANOTHER_BLOCK,
+    whole_page::MISPLACED_PAGE,
     whole_page::PAGE_OF_ANOTHER_TABLE,
     index_pages::PAGE_OF_ANOTHER_INDEX,
     index_pages::INDEX_PAGE_ID,

@@ -101,7 +101,7 @@ pub(super) const RELATION_MAP_COUNT: Injury = Injury {
 fn raise_count(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     unmoved(target)?;
     let damage = set_sealed(target, COUNT_AT, 1000, "the count set to 1000")?;
-    Some(damage.must(&["relation-map-sense"]))
+    Some(damage.must(&["relation-map-inconsistent"]))
 }
 
 pub(super) const RELATION_MAP_ENTRY: Injury = Injury {
@@ -119,5 +119,5 @@ fn name_missing_file(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let at = MAPPINGS_AT + index * MAPPING_BYTES + 4;
     let words = "the file of an index set to 999999999";
     let damage = set_sealed(target, at, 999_999_999, words)?;
-    Some(damage.must(&["relation-map-sense", "orphan-file"]))
+    Some(damage.must(&["relation-map-inconsistent", "orphan-file"]))
 }

@@ -46,22 +46,22 @@ fn bytes_in_use(target: &InjuryTarget<'_>) -> Option<usize> {
 fn remove_file(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     bytes_in_use(target)?;
     let damage = Damage::remove(target.path.clone(), "the file removed");
-    let damage = damage.must(&["status-file-missing"]);
+    let damage = damage.must(&["slru-file-missing"]);
     Some(damage.may(&[TRANSACTION_STATUS]))
 }
 
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let len = seed.checked_rem(u64::try_from(bytes_in_use(target)?).ok()?)?;
     let damage = Damage::cut(target, len, format!("the file cut to {len} bytes"));
-    let damage = damage.must(&["status-file-cut"]);
+    let damage = damage.must(&["slru-file-truncated"]);
     Some(damage.may(&[TRANSACTION_STATUS]))
 }
 
 fn zero_sectors_in_use(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let seen = match target.kind {
-        InjuryTargetKind::MultixactOffsets => "multixact-offset-impossible",
-        InjuryTargetKind::MultixactMembers => "multixact-member-impossible",
-        _ => "status-file-zeroed",
+        InjuryTargetKind::MultixactOffsets => "multixact-offset-out-of-range",
+        InjuryTargetKind::MultixactMembers => "multixact-member-out-of-range",
+        _ => "slru-file-zeroed",
     };
     let end = bytes_in_use(target)?.next_multiple_of(SECTOR_BYTES);
     let words = "the first sectors of the file zeroed";
@@ -160,7 +160,7 @@ fn raise_offset(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let raised = target.bytes.get(at)?.wrapping_add(1);
     let words = "an offset raised by 65536";
     let damage = Damage::edit(target, words, |bytes| put_u8(bytes, at, raised))?;
-    let damage = damage.must(&["multixact-offset-impossible"]);
+    let damage = damage.must(&["multixact-offset-out-of-range"]);
     Some(damage.may(&[TRANSACTION_STATUS]))
 }
 
@@ -181,6 +181,6 @@ fn replace_member_status(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage>
     };
     let words = "the status of a member set to 77";
     let damage = Damage::edit(target, words, |bytes| put_u8(bytes, at, 77))?;
-    let damage = damage.must(&["multixact-member-impossible"]);
+    let damage = damage.must(&["multixact-member-out-of-range"]);
     Some(damage.may(&[TRANSACTION_STATUS]))
 }

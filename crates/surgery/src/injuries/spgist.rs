@@ -187,7 +187,7 @@ fn lead_nowhere(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
         put_block(page, at, INVALID_BLOCK);
         put_u16(page, at + 4, 0);
     })?;
-    let damage = damage.item(item).must(&["spgist-unreachable"]);
+    let damage = damage.item(item).must(&["spgist-page-unreachable"]);
     Some(damage.may(&[INDEX_TREES]))
 }
 

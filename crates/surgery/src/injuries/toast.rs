@@ -188,7 +188,7 @@ fn negate_chunk_number(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let number = 0x8000_0000 | u32::try_from(seed % 1000).ok()?;
     let words = format!("chunk_seq set to {}", number.cast_signed());
     let damage = Damage::edit_row(target, &row, words, |tuple| put_u32(tuple, at, number))?;
-    Some(damage.must(&["chunk-number-impossible"]))
+    Some(damage.must(&["chunk-number-out-of-range"]))
 }
 
 pub(super) const CHUNK_NUMBER_SHIFTED: Injury = Injury {
@@ -220,7 +220,7 @@ fn empty_chunk(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let (row, value) = target.value(seed, is_plain)?;
     let words = "length of chunk_data set to its header alone";
     let damage = set_chunk_header(target, &row, &value, 4 << 2, words)?;
-    Some(damage.must(&["chunk-size-impossible"]))
+    Some(damage.must(&["chunk-size-out-of-range"]))
 }
 
 pub(super) const CHUNK_OVERWRITTEN: Injury = Injury {
@@ -261,7 +261,7 @@ fn shorten_chunk(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     (len > 10).then_some(())?;
     let words = "length of chunk_data set to 10 bytes less";
     let damage = set_chunk_header(target, &row, &value, len << 2, words)?;
-    Some(damage.must(&["bytes-behind-last-value"]))
+    Some(damage.must(&["bytes-after-last-value"]))
 }
 
 pub(super) const CHUNK_COMPRESSED: Injury = Injury {

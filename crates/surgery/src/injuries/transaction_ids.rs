@@ -290,7 +290,7 @@ fn update_by_future_member(target: &InjuryTarget<'_>, seed: u64) -> Option<Damag
     let words = format!("member {old} of multixact {number} set to {xid}");
     let damage = Damage::change(change, words).item(row.item);
     let damage = damage.must(&["multixact-updater"]);
-    Some(damage.may(&[CHAINS, FATES, &["multixact-member-impossible"]]))
+    Some(damage.may(&[CHAINS, FATES, &["multixact-member-out-of-range"]]))
 }
 
 pub(super) const MOVED_FLAG_SET: Injury = Injury {

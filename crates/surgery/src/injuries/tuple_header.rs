@@ -84,7 +84,7 @@ fn lower_attribute_count(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage>
     })?;
     let mask = row.tuple.t_infomask2() - 1;
     let damage = set_infomask2(target, &row, mask, "attribute count lowered by one")?;
-    Some(damage.must(&["bytes-behind-last-value"]).may(&[SHAPE]))
+    Some(damage.must(&["bytes-after-last-value"]).may(&[SHAPE]))
 }
 
 pub(super) const NULL_FLAG_WITHOUT_NULL: Injury = Injury {
@@ -191,7 +191,7 @@ pub(super) const NULL_FLAG_SET_ON_NARROW_ROW: Injury = Injury {
 fn claim_nulls_of_narrow_row(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let row = target.row(seed, fits_bitmap_into_padding)?;
     let damage = set_null_flag(target, &row)?;
-    let damage = damage.must(&["bytes-behind-last-value"]);
+    let damage = damage.must(&["bytes-after-last-value"]);
     Some(damage.may(&[ATTRIBUTES]))
 }
 

@@ -105,7 +105,7 @@ fn lead_to_impossible_item(target: &InjuryTarget<'_>, seed: u64) -> Option<Damag
     let offset = if seed.is_multiple_of(2) { 0 } else { 0x7FFF };
     let words = format!("line pointer number of t_ctid set to {offset}");
     let damage = set_ctid_offset(target, &target.any_row(seed)?, offset, words)?;
-    Some(damage.must(&["ctid-impossible"]).may(&[CHAINS]))
+    Some(damage.must(&["ctid-out-of-range"]).may(&[CHAINS]))
 }
 
 pub(super) const CTID_BLOCK: Injury = Injury {

@@ -196,8 +196,8 @@ fn write_text_over_rows(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> 
     ))
 }
 
-pub(super) const PAGE_OF_ANOTHER_BLOCK: Injury = Injury {
-    name: "page-of-another-block",
+pub(super) const MISPLACED_PAGE: Injury = Injury {
+    name: "misplaced-page",
     summary: "the page of another block of the same relation was written here",
     wants: Wants::page(ROW_PAGE),
     recovery_advice: advice::PAGE_LOST,
@@ -212,7 +212,7 @@ fn overwrite_by_another_block(target: &InjuryTarget<'_>, seed: u64) -> Option<Da
     let (block, page) = found?;
     let words = format!("overwritten with the page of block {block}");
     let damage = Damage::bytes(target, &page, words)?;
-    let damage = damage.must(&["page-of-another-block"]);
+    let damage = damage.must(&["misplaced-page"]);
     Some(damage.may(&[&["hot-update-leaves-page"], CHAINS, FATES]))
 }
 

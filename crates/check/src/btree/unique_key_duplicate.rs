@@ -27,15 +27,15 @@ const VERSIONS_MAX: usize = 10_000;
 const LIVE_MAX: usize = 1_000_000;
 
 /// The rule.
-pub const UNIQUE_KEY_DOUBLED: Rule =
-    Rule::from_page(include_str!("../../rules/unique-key-doubled.md"));
+pub const UNIQUE_KEY_DUPLICATE: Rule =
+    Rule::from_page(include_str!("../../rules/unique-key-duplicate.md"));
 
-/// See [`UNIQUE_KEY_DOUBLED`].
-pub struct UniqueKeyDoubled;
+/// See [`UNIQUE_KEY_DUPLICATE`].
+pub struct UniqueKeyDuplicate;
 
-impl RelationCheck for UniqueKeyDoubled {
+impl RelationCheck for UniqueKeyDuplicate {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&UNIQUE_KEY_DOUBLED] }
+        const { &[&UNIQUE_KEY_DUPLICATE] }
     }
 
     fn level(&self) -> Level {
@@ -215,7 +215,7 @@ impl Rows<'_> {
             "{} live rows have one key in unique index {name}: {first}, {last}",
             live.len()
         );
-        let own = draft_at(self.table, &UNIQUE_KEY_DOUBLED, Some(last.block), words);
+        let own = draft_at(self.table, &UNIQUE_KEY_DUPLICATE, Some(last.block), words);
         let draft = own
             .item(last.offset)
             .rows(live.len() as u64)

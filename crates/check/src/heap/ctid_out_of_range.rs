@@ -12,14 +12,14 @@ use crate::findings::Findings;
 use crate::heap::tuples::{CTID, tuples};
 
 /// The rule.
-pub static CTID_IMPOSSIBLE: Rule = Rule::from_page(include_str!("../../rules/ctid-impossible.md"));
+pub static CTID_OUT_OF_RANGE: Rule = Rule::from_page(include_str!("../../rules/ctid-out-of-range.md"));
 
-/// See [`CTID_IMPOSSIBLE`].
-pub struct CtidImpossible;
+/// See [`CTID_OUT_OF_RANGE`].
+pub struct CtidOutOfRange;
 
-impl PageCheck for CtidImpossible {
+impl PageCheck for CtidOutOfRange {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&CTID_IMPOSSIBLE] }
+        const { &[&CTID_OUT_OF_RANGE] }
     }
 
     fn wants(&self) -> Wants {
@@ -39,7 +39,7 @@ impl PageCheck for CtidImpossible {
                 "t_ctid {ctid} names line pointer {}, and a heap page has 1 to {most}",
                 ctid.offset
             );
-            let draft = stored.draft(&CTID_IMPOSSIBLE, message, CTID);
+            let draft = stored.draft(&CTID_OUT_OF_RANGE, message, CTID);
             out.add(draft.fact("ctid_offset", ctid.offset));
         }
     }
@@ -69,9 +69,9 @@ mod tests {
             .item(&tuple(292))
             .finish(0);
         let expected = [
-            "4 ctid-impossible: t_ctid (9,0) names line pointer 0, and a heap page has 1 to 291",
-            "5 ctid-impossible: t_ctid (9,292) names line pointer 292, and a heap page has 1 to 291",
+            "4 ctid-out-of-range: t_ctid (9,0) names line pointer 0, and a heap page has 1 to 291",
+            "5 ctid-out-of-range: t_ctid (9,292) names line pointer 292, and a heap page has 1 to 291",
         ];
-        assert_eq!(Trial::table().told(&CtidImpossible, &page), expected);
+        assert_eq!(Trial::table().told(&CtidOutOfRange, &page), expected);
     }
 }

@@ -22,15 +22,15 @@ const FIRST_UPDATE: u8 = 4;
 const UNWRITTEN_MAX: u32 = 3;
 
 /// The rule.
-pub static MULTIXACT_MEMBER_IMPOSSIBLE: Rule =
-    Rule::from_page(include_str!("../../rules/multixact-member-impossible.md"));
+pub static MULTIXACT_MEMBER_OUT_OF_RANGE: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-member-out-of-range.md"));
 
-/// See [`MULTIXACT_MEMBER_IMPOSSIBLE`].
-pub struct MultixactMemberImpossible;
+/// See [`MULTIXACT_MEMBER_OUT_OF_RANGE`].
+pub struct MultixactMemberOutOfRange;
 
-impl ClusterCheck for MultixactMemberImpossible {
+impl ClusterCheck for MultixactMemberOutOfRange {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&MULTIXACT_MEMBER_IMPOSSIBLE] }
+        const { &[&MULTIXACT_MEMBER_OUT_OF_RANGE] }
     }
 
     fn level(&self) -> Level {
@@ -219,7 +219,7 @@ impl Ward<'_> {
                 1 => wrong.example,
                 count => format!("{}; and {} more on this page", wrong.example, count - 1),
             };
-            let draft = Draft::new(&MULTIXACT_MEMBER_IMPOSSIBLE, message)
+            let draft = Draft::new(&MULTIXACT_MEMBER_OUT_OF_RANGE, message)
                 .fact("multixact", wrong.multi)
                 .fact("count", wrong.count)
                 .place(self.members.place(page));

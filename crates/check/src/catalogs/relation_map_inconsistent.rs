@@ -51,15 +51,15 @@ pub(crate) const NEEDED_IN_GLOBAL: &[Oid] = &[
 ];
 
 /// The rule.
-pub static RELATION_MAP_SENSE: Rule =
-    Rule::from_page(include_str!("../../rules/relation-map-sense.md"));
+pub static RELATION_MAP_INCONSISTENT: Rule =
+    Rule::from_page(include_str!("../../rules/relation-map-inconsistent.md"));
 
-/// See [`RELATION_MAP_SENSE`].
-pub struct RelationMapSense;
+/// See [`RELATION_MAP_INCONSISTENT`].
+pub struct RelationMapInconsistent;
 
-impl ClusterCheck for RelationMapSense {
+impl ClusterCheck for RelationMapInconsistent {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&RELATION_MAP_SENSE] }
+        const { &[&RELATION_MAP_INCONSISTENT] }
     }
 
     fn level(&self) -> Level {
@@ -85,7 +85,7 @@ impl ClusterCheck for RelationMapSense {
                     place.path
                 );
                 out.add(
-                    Draft::new(&RELATION_MAP_SENSE, message)
+                    Draft::new(&RELATION_MAP_INCONSISTENT, message)
                         .bytes(4, 8)
                         .server_says(words)
                         .place(place),
@@ -96,7 +96,7 @@ impl ClusterCheck for RelationMapSense {
                 .into_iter()
                 .chain(lost_files(cluster, &map, home))
             {
-                out.add(Draft::new(&RELATION_MAP_SENSE, message).place(place.clone()));
+                out.add(Draft::new(&RELATION_MAP_INCONSISTENT, message).place(place.clone()));
             }
         }
     }
@@ -156,7 +156,7 @@ mod tests {
             let mut map = sound_map();
             put_u32(&mut map, at, value);
             assert!(seal(&mut map), "a map of 18");
-            let drafts = ClusterTrial::with_shared_map(Some(map)).drafts(&RelationMapSense);
+            let drafts = ClusterTrial::with_shared_map(Some(map)).drafts(&RelationMapInconsistent);
             drafts
                 .into_iter()
                 .map(|draft| draft.message)

@@ -14,20 +14,20 @@ use crate::check::DatabaseCheck;
 use crate::findings::Findings;
 
 /// The rule.
-pub static CATALOG_KEY_DOUBLED: Rule =
-    Rule::from_page(include_str!("../../rules/catalog-key-doubled.md"));
+pub static CATALOG_KEY_DUPLICATE: Rule =
+    Rule::from_page(include_str!("../../rules/catalog-key-duplicate.md"));
 
-/// See [`CATALOG_KEY_DOUBLED`].
-pub struct CatalogKeyDoubled;
+/// See [`CATALOG_KEY_DUPLICATE`].
+pub struct CatalogKeyDuplicate;
 
 /// Keys of one catalog that are remembered, 8 bytes each.
 const KEYS_MAX: usize = 8 << 20;
 /// Doubled keys told of one index.
 const TOLD_MAX: usize = 1000;
 
-impl DatabaseCheck for CatalogKeyDoubled {
+impl DatabaseCheck for CatalogKeyDuplicate {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&CATALOG_KEY_DOUBLED] }
+        const { &[&CATALOG_KEY_DUPLICATE] }
     }
 
     fn level(&self) -> Level {
@@ -109,7 +109,7 @@ fn doubled(
                 "the key of {} is that of row ({block},{item}) too",
                 index.name
             );
-            let draft = tables.draft(&CATALOG_KEY_DOUBLED, table, here, words);
+            let draft = tables.draft(&CATALOG_KEY_DUPLICATE, table, here, words);
             let other = format!("({block},{item})");
             out.add(
                 draft

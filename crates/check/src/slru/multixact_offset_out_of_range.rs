@@ -16,15 +16,15 @@ use crate::findings::{Draft, Findings};
 const SECTOR_MULTIS: u32 = 128;
 
 /// The rule.
-pub static MULTIXACT_OFFSET_IMPOSSIBLE: Rule =
-    Rule::from_page(include_str!("../../rules/multixact-offset-impossible.md"));
+pub static MULTIXACT_OFFSET_OUT_OF_RANGE: Rule =
+    Rule::from_page(include_str!("../../rules/multixact-offset-out-of-range.md"));
 
-/// See [`MULTIXACT_OFFSET_IMPOSSIBLE`].
-pub struct MultixactOffsetImpossible;
+/// See [`MULTIXACT_OFFSET_OUT_OF_RANGE`].
+pub struct MultixactOffsetOutOfRange;
 
-impl ClusterCheck for MultixactOffsetImpossible {
+impl ClusterCheck for MultixactOffsetOutOfRange {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&MULTIXACT_OFFSET_IMPOSSIBLE] }
+        const { &[&MULTIXACT_OFFSET_OUT_OF_RANGE] }
     }
 
     fn level(&self) -> Level {
@@ -86,7 +86,7 @@ fn out_of_nothing(
         "the offsets of multixacts {first} to {} are all 0, yet there are members up to number {last}",
         next.wrapping_sub(1)
     );
-    let draft = Draft::new(&MULTIXACT_OFFSET_IMPOSSIBLE, message)
+    let draft = Draft::new(&MULTIXACT_OFFSET_OUT_OF_RANGE, message)
         .fact("first_multixact", first)
         .fact("last_member", last);
     out.add(draft.place(offsets.place(page)));
@@ -196,7 +196,7 @@ impl Order {
                 _ => format!("{}; and {} more nearby", on_page.example, count - 1),
             };
             let entry = offsets.entry_of(multi);
-            Draft::new(&MULTIXACT_OFFSET_IMPOSSIBLE, message)
+            Draft::new(&MULTIXACT_OFFSET_OUT_OF_RANGE, message)
                 .bytes(entry * 4, entry * 4 + 4)
                 .fact("multixact", multi)
                 .fact("count", count)

@@ -9,15 +9,15 @@ use crate::findings::Findings;
 use crate::toast::chunks::{Chunk, chunks};
 
 /// The rule.
-pub static CHUNK_NUMBER_IMPOSSIBLE: Rule =
-    Rule::from_page(include_str!("../../rules/chunk-number-impossible.md"));
+pub static CHUNK_NUMBER_OUT_OF_RANGE: Rule =
+    Rule::from_page(include_str!("../../rules/chunk-number-out-of-range.md"));
 
-/// See [`CHUNK_NUMBER_IMPOSSIBLE`].
-pub struct ChunkNumberImpossible;
+/// See [`CHUNK_NUMBER_OUT_OF_RANGE`].
+pub struct ChunkNumberOutOfRange;
 
-impl PageCheck for ChunkNumberImpossible {
+impl PageCheck for ChunkNumberOutOfRange {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&CHUNK_NUMBER_IMPOSSIBLE] }
+        const { &[&CHUNK_NUMBER_OUT_OF_RANGE] }
     }
 
     fn wants(&self) -> Wants {
@@ -36,7 +36,7 @@ impl PageCheck for ChunkNumberImpossible {
                 let end = (start + 8).min(chunk.stored.tuple.bytes().len());
                 let draft = chunk
                     .stored
-                    .draft(&CHUNK_NUMBER_IMPOSSIBLE, message, start..end);
+                    .draft(&CHUNK_NUMBER_OUT_OF_RANGE, message, start..end);
                 let draft = draft.fact("chunk_id", chunk.chunk_id);
                 out.add(draft.fact("chunk_seq", chunk.chunk_seq));
             }
@@ -76,10 +76,10 @@ mod tests {
             .item(&null.finish())
             .finish(0);
         let expected = [
-            "3 chunk-number-impossible: chunk_seq 537947 of value 16400 is not between 0 and 537946",
-            "4 chunk-number-impossible: chunk_seq -1 of value 16400 is not between 0 and 537946",
-            "5 chunk-number-impossible: chunk of value 1 has a null for a number",
+            "3 chunk-number-out-of-range: chunk_seq 537947 of value 16400 is not between 0 and 537946",
+            "4 chunk-number-out-of-range: chunk_seq -1 of value 16400 is not between 0 and 537946",
+            "5 chunk-number-out-of-range: chunk of value 1 has a null for a number",
         ];
-        assert_eq!(Trial::toast().told(&ChunkNumberImpossible, &page), expected);
+        assert_eq!(Trial::toast().told(&ChunkNumberOutOfRange, &page), expected);
     }
 }

@@ -14,15 +14,15 @@ use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static PAGE_OF_ANOTHER_BLOCK: Rule =
-    Rule::from_page(include_str!("../../rules/page-of-another-block.md"));
+pub static MISPLACED_PAGE: Rule =
+    Rule::from_page(include_str!("../../rules/misplaced-page.md"));
 
-/// See [`PAGE_OF_ANOTHER_BLOCK`].
-pub struct PageOfAnotherBlock;
+/// See [`MISPLACED_PAGE`].
+pub struct MisplacedPage;
 
-impl PageCheck for PageOfAnotherBlock {
+impl PageCheck for MisplacedPage {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&PAGE_OF_ANOTHER_BLOCK] }
+        const { &[&MISPLACED_PAGE] }
     }
 
     fn wants(&self) -> Wants {
@@ -43,7 +43,7 @@ impl PageCheck for PageOfAnotherBlock {
             return;
         };
         let message = format!("this is the page of block {other}, which holds the same bytes");
-        out.add(Draft::new(&PAGE_OF_ANOTHER_BLOCK, message).fact("belongs_to_block", other));
+        out.add(Draft::new(&MISPLACED_PAGE, message).fact("belongs_to_block", other));
     }
 }
 
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn a_copy_is_told_from_the_original() {
         let trial = ForkTrial::new(AccessMethod::Heap, &[rows_of(0), rows_of(0)]);
-        assert!(trial.messages(&PageOfAnotherBlock, 0).is_empty());
+        assert!(trial.messages(&MisplacedPage, 0).is_empty());
         assert_eq!(
-            trial.messages(&PageOfAnotherBlock, 1),
+            trial.messages(&MisplacedPage, 1),
             ["this is the page of block 0, which holds the same bytes"]
         );
     }
@@ -169,7 +169,7 @@ mod tests {
         let mut other = rows_of(0);
         put_u32(&mut other, 20, 5);
         let trial = ForkTrial::new(AccessMethod::Heap, &[other, rows_of(0)]);
-        assert!(trial.messages(&PageOfAnotherBlock, 1).is_empty());
+        assert!(trial.messages(&MisplacedPage, 1).is_empty());
     }
 
     #[test]
@@ -177,10 +177,10 @@ mod tests {
         let meta = vec![0; 8192];
         let whole = [meta.clone(), leaf(0, 2), leaf(1, 3), leaf(2, 0)];
         let trial = ForkTrial::new(AccessMethod::Btree, &whole);
-        assert!((1..4).all(|block| trial.messages(&PageOfAnotherBlock, block).is_empty()));
+        assert!((1..4).all(|block| trial.messages(&MisplacedPage, block).is_empty()));
         let doubled = [meta, leaf(0, 2), leaf(1, 3), leaf(1, 3)];
         let trial = ForkTrial::new(AccessMethod::Btree, &doubled);
-        assert!(trial.messages(&PageOfAnotherBlock, 2).is_empty());
-        assert_eq!(trial.messages(&PageOfAnotherBlock, 3).len(), 1);
+        assert!(trial.messages(&MisplacedPage, 2).is_empty());
+        assert_eq!(trial.messages(&MisplacedPage, 3).len(), 1);
     }
 }

@@ -8,15 +8,15 @@ use crate::findings::Findings;
 use crate::toast::chunks::{Chunk, chunks};
 
 /// The rule.
-pub static CHUNK_SIZE_IMPOSSIBLE: Rule =
-    Rule::from_page(include_str!("../../rules/chunk-size-impossible.md"));
+pub static CHUNK_SIZE_OUT_OF_RANGE: Rule =
+    Rule::from_page(include_str!("../../rules/chunk-size-out-of-range.md"));
 
-/// See [`CHUNK_SIZE_IMPOSSIBLE`].
-pub struct ChunkSizeImpossible;
+/// See [`CHUNK_SIZE_OUT_OF_RANGE`].
+pub struct ChunkSizeOutOfRange;
 
-impl PageCheck for ChunkSizeImpossible {
+impl PageCheck for ChunkSizeOutOfRange {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&CHUNK_SIZE_IMPOSSIBLE] }
+        const { &[&CHUNK_SIZE_OUT_OF_RANGE] }
     }
 
     fn wants(&self) -> Wants {
@@ -34,7 +34,7 @@ impl PageCheck for ChunkSizeImpossible {
                 let tuple = chunk.stored.tuple.bytes().len();
                 let range = chunk.chunk_data.as_ref().map(|(_, range)| range.clone());
                 let range = range.unwrap_or(tuple..tuple);
-                let draft = chunk.stored.draft(&CHUNK_SIZE_IMPOSSIBLE, message, range);
+                let draft = chunk.stored.draft(&CHUNK_SIZE_OUT_OF_RANGE, message, range);
                 out.add(draft.attribute(3));
             }
         }
@@ -83,11 +83,11 @@ mod tests {
             .item(&null.finish())
             .finish(0);
         let expected = [
-            "3 chunk-size-impossible: chunk_data of chunk 2 of value 16400 has 1997 bytes, \
+            "3 chunk-size-out-of-range: chunk_data of chunk 2 of value 16400 has 1997 bytes, \
              more than the 1996 of a full chunk",
-            "4 chunk-size-impossible: chunk_data of chunk 2 of value 16400 is empty",
-            "5 chunk-size-impossible: chunk_data of chunk 151587081 of value 151587081 is null",
+            "4 chunk-size-out-of-range: chunk_data of chunk 2 of value 16400 is empty",
+            "5 chunk-size-out-of-range: chunk_data of chunk 151587081 of value 151587081 is null",
         ];
-        assert_eq!(Trial::toast().told(&ChunkSizeImpossible, &page), expected);
+        assert_eq!(Trial::toast().told(&ChunkSizeOutOfRange, &page), expected);
     }
 }

@@ -13,15 +13,15 @@ use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static MISSING_DATABASE_FOLDER: Rule =
-    Rule::from_page(include_str!("../../rules/missing-database-folder.md"));
+pub static MISSING_DATABASE_DIRECTORY: Rule =
+    Rule::from_page(include_str!("../../rules/missing-database-directory.md"));
 
-/// See [`MISSING_DATABASE_FOLDER`].
-pub struct MissingDatabaseFolder;
+/// See [`MISSING_DATABASE_DIRECTORY`].
+pub struct MissingDatabaseDirectory;
 
-impl DatabaseCheck for MissingDatabaseFolder {
+impl DatabaseCheck for MissingDatabaseDirectory {
     fn rules(&self) -> &'static [&'static Rule] {
-        const { &[&MISSING_DATABASE_FOLDER] }
+        const { &[&MISSING_DATABASE_DIRECTORY] }
     }
 
     fn level(&self) -> Level {
@@ -68,7 +68,7 @@ fn lost_database(cx: &DatabaseContext<'_>, known: &Database) -> Draft {
         ),
     };
     let message = format!("the folder of database {name} is {state}");
-    let draft = Draft::new(&MISSING_DATABASE_FOLDER, message).place(place(cx, folder));
+    let draft = Draft::new(&MISSING_DATABASE_DIRECTORY, message).place(place(cx, folder));
     // Recovery goes first, and may make the folder.
     match cx.cluster.recovered() {
         None => draft.server_says(words),
@@ -110,7 +110,7 @@ fn lost_tablespaces(cx: &DatabaseContext<'_>, out: &mut Findings) {
         );
         let folder = folder_of(cx, tablespace);
         let message = format!("{relations} relations have their files in {folder}: {why}");
-        let draft = Draft::new(&MISSING_DATABASE_FOLDER, message).fact("relations", relations);
+        let draft = Draft::new(&MISSING_DATABASE_DIRECTORY, message).fact("relations", relations);
         out.add(
             draft
                 .fact("tablespace", tablespace)
