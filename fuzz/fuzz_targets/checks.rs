@@ -5,14 +5,14 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use pgclinic_spill::MemoryPlan;
 use libfuzzer_sys::fuzz_target;
-use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, check_cluster};
+use pgclinic_cluster::Cluster;
 use pgclinic_format::attribute::ColumnLayout;
 use pgclinic_format::build::put_u16;
 use pgclinic_fuzz::{Choice, Files, PAGE_BYTES};
 use pgclinic_model::{Level, Progress, Selection};
+use pgclinic_spill::MemoryPlan;
 
 const TABLE: u32 = 16_384;
 const TOAST: u32 = 16_385;

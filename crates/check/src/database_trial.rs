@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, DatabaseDirectory, OpenOptions, Relation, fork_path};
+use pgclinic_cluster::{
+    Catalog, Cluster, DatabaseContext, DatabaseDirectory, OpenOptions, Relation, fork_path,
+};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
@@ -51,8 +53,9 @@ impl DatabaseTrial {
 
     /// The path of the first segment of a relation's fork.
     pub(crate) fn path(&self, relation: &Relation, database: Oid, fork: Fork) -> String {
-        let is_home =
-            |home: &&DatabaseDirectory| home.tablespace == relation.tablespace && home.database == database;
+        let is_home = |home: &&DatabaseDirectory| {
+            home.tablespace == relation.tablespace && home.database == database
+        };
         let home = self
             .cluster
             .homes

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Build, ForkContext, ForkFiles, DatabaseDirectory, Segment};
+use pgclinic_cluster::{Build, DatabaseDirectory, ForkContext, ForkFiles, Segment};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Layout, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::document::Level;

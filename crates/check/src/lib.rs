@@ -11,25 +11,24 @@ pub mod causes;
 pub mod check;
 pub mod consequences;
 pub mod control_file;
-pub mod diff;
 pub mod entries;
+pub mod fast_path;
 pub mod files;
 pub mod findings;
 pub mod gin;
 pub mod gist;
 pub mod hash;
 pub mod heap;
-pub mod stream;
 pub mod index;
 pub mod maps;
 pub mod page;
 pub mod register;
 pub mod relation_check;
 mod run_state;
-pub mod fast_path;
 pub mod sequence;
 pub mod slru;
 pub mod spgist;
+pub mod stream;
 pub mod toast;
 #[cfg(test)]
 mod trial;
@@ -46,7 +45,6 @@ mod fork_trial;
 pub use check::{
     Checksum, ClusterCheck, DatabaseCheck, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants,
 };
-pub use diff::{DiffOptions, NoCopies, diff_clusters};
 pub use findings::{Draft, Findings};
 pub use heap::context::HeapContext;
 pub use heap::visibility_bits::VisibilityBits;
@@ -58,6 +56,6 @@ pub use register::{
 pub use relation_check::{RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use walker::{
-    CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster, check_cluster_on,
-    check_file, check_page, check_running, fork_cx, is_expected,
+    CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster,
+    check_cluster_on, check_file, check_page, check_running, fork_cx, is_expected,
 };

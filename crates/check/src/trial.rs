@@ -1,7 +1,7 @@
 //! Puts one page before one check, for the tests that stand beside each check.
 
 use pgclinic_cluster::{
-    Build, ForkContext, ForkFiles, DatabaseDirectory, Persistence, RelKind, Relation, Segment,
+    Build, DatabaseDirectory, ForkContext, ForkFiles, Persistence, RelKind, Relation, Segment,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};

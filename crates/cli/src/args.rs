@@ -4,10 +4,10 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use pgclinic_spill::MemoryPlan;
 use clap::{Args, ValueEnum};
 use pgclinic_format::Fork;
 use pgclinic_model::{Glob, Selection};
+use pgclinic_spill::MemoryPlan;
 
 /// A fork by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pgclinic_cluster::LIVE_LIMITS;
 use pgclinic_check::{AskedPage, LiveServer, ServerSays};
+use pgclinic_cluster::LIVE_LIMITS;
 
 use crate::asked_server::AskedServer;
 use crate::env::{Env, sleep_unless};

@@ -10,21 +10,21 @@ mod collator;
 pub mod commands;
 mod destination;
 pub mod drill;
+mod env;
 mod exit;
 mod help;
-mod stream;
 mod machine;
 mod output;
 mod progress;
 mod run_state;
 mod server_files;
 mod stillness;
+mod stream;
 mod target;
 mod undetected_server;
-mod env;
 
+pub use env::{Env, Terminal};
 pub use exit::{Exit, Failure};
-pub use env::{Terminal, Env};
 
 use clap::Command as ClapCommand;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgclinic_cli::{Terminal, Env, run};
+use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_servers::Passwords;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -10,8 +10,8 @@ use pgclinic_measure::figure_kinds;
 use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 
 use crate::destination::{self, folder_of, is_special, not_written};
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 /// What a document in a file is called.
 pub(crate) const REPORT: &str = "report";

@@ -8,8 +8,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as Style};
 use pgclinic_model::Progress;
 
-use crate::output::{OutputArgs, ProgressStyle};
 use crate::env::Terminal;
+use crate::output::{OutputArgs, ProgressStyle};
 
 /// A bar that may be hidden, and the flag that stops the run.
 pub(crate) struct Bar {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pgclinic_rows::ServerSource;
+use pgclinic_salvage::ServerSource;
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
 use pgclinic_source::Source;
 

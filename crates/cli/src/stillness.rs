@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use pgclinic_cluster::Cluster;
 use pgclinic_source::DataDirectory;
 
+use crate::env::sleep_unless;
 use crate::exit::Failure;
 use crate::target;
 use crate::undetected_server::Watch;
-use crate::env::sleep_unless;
 
 /// How long files are watched beside which a `postmaster.pid` was left. A server that does anything writes to its log sooner.
 const PATIENCE: Duration = Duration::from_secs(5);

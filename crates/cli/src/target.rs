@@ -8,21 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgclinic_check::check::ForkCx;
-use pgclinic_cluster::{Build, Cluster, ForkContext, ForkFiles, DatabaseDirectory, OpenError, OpenOptions, RelationFileName, Segment, ReadGap};
+use pgclinic_cluster::{
+    Build, Cluster, DatabaseDirectory, ForkContext, ForkFiles, OpenError, OpenOptions, ReadGap,
+    RelationFileName, Segment,
+};
 use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
 use pgclinic_model::Level;
 use pgclinic_model::document::{Kind, Target};
 use pgclinic_servers::Target as Named;
-use pgclinic_source::{Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar};
+use pgclinic_source::{
+    Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar,
+};
 
 use crate::args::{ChainArgs, LoadArgs};
-use crate::exit::Failure;
-use crate::stream::is_url;
-use crate::server_files;
-use crate::undetected_server::UndetectedServer;
 use crate::env::{Env, sleep_unless};
+use crate::exit::Failure;
+use crate::server_files;
+use crate::stream::is_url;
+use crate::undetected_server::UndetectedServer;
 
 /// What was named.
 pub(crate) enum OpenTarget {
@@ -260,7 +265,10 @@ fn archives(path: &Path, opening: Opening<'_>) -> Result<Archives, Failure> {
 }
 
 /// Opens a backup in archives; of one that was cut what is left, where that does not tell its version.
-fn open_archives(path: &Path, opening: Opening<'_>) -> Result<Result<Cluster, TruncatedArchive>, Failure> {
+fn open_archives(
+    path: &Path,
+    opening: Opening<'_>,
+) -> Result<Result<Cluster, TruncatedArchive>, Failure> {
     let Archives {
         source,
         troubles,

@@ -4,8 +4,8 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::NotChecked;
 
-use crate::exit::Failure;
 use crate::env::Env;
+use crate::exit::Failure;
 
 /// How often files on which a server turns out to be at work are opened.
 const OPENED_MAX: usize = 3;

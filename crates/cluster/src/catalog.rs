@@ -13,13 +13,14 @@ use pgclinic_format::{ColumnLayout, Fork, Oid};
 use pgclinic_source::Presence;
 
 use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
+use crate::catalog_encoding::CatalogEncoding;
 use crate::catalog_places::{AttributePlaces, ClassPlaces};
 use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
 use crate::error::ReadGap;
-use crate::files::{ForkFiles, DatabaseDirectory};
+use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::heap_scan::{HeapScan, RawRow};
 use crate::index::{Index, OpClass};
 use crate::index_rows::equal_image_of_row;
@@ -29,7 +30,6 @@ use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
 use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
-use crate::catalog_encoding::CatalogEncoding;
 
 const BTREE: Oid = 403;
 /// `SelfItemPointerAttributeNumber`: every table has it.

@@ -11,17 +11,17 @@ use pgclinic_source::{Presence, Source, SourceError, SourceErrorKind, read_all};
 
 use crate::backup::{BackupStart, MANIFEST, ManifestState};
 use crate::build::Build;
+use crate::catalog_encoding::CatalogEncoding;
 use crate::collation::MachineCollations;
 use crate::collator::Collator;
 use crate::control_state::{ControlState, read_control};
 use crate::database::{Database, LostDatabase};
 use crate::error::ReadGap;
-use crate::files::{ForkFiles, DatabaseDirectory, list_folder};
+use crate::files::{DatabaseDirectory, ForkFiles, list_folder};
 use crate::multixact::MultiXacts;
 use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
 use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
-use crate::catalog_encoding::CatalogEncoding;
 
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
@@ -382,7 +382,12 @@ impl Cluster {
 
     /// The segments of one fork, asked one by one; empty when the file is not there. At one that is out of reach it ends too,
     /// and [`Cluster::unreadable`] has its name.
-    pub(crate) fn fork_files(&self, home: &DatabaseDirectory, filenode: Oid, fork: Fork) -> ForkFiles {
+    pub(crate) fn fork_files(
+        &self,
+        home: &DatabaseDirectory,
+        filenode: Oid,
+        fork: Fork,
+    ) -> ForkFiles {
         let mut files = ForkFiles {
             home: home.clone(),
             filenode,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
 use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
 
+use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
@@ -14,7 +15,6 @@ use crate::files::DatabaseDirectory;
 use crate::heap_scan::HeapScan;
 use crate::row_places::RowPlaces;
 use crate::witness::lost_databases;
-use crate::catalog_encoding::CatalogEncoding;
 
 /// Reads them, with what could not be read.
 pub(crate) fn read_databases(cluster: &mut Cluster) {

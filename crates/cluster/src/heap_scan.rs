@@ -11,12 +11,12 @@ use pgclinic_format::{
     Attributes, BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, Page, varlena,
 };
 
+use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::row_places::RowPlaces;
 use crate::visibility::{RowState, Visibility};
-use crate::catalog_encoding::CatalogEncoding;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;

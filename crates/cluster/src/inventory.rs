@@ -10,7 +10,7 @@ use pgclinic_source::Presence;
 use crate::cluster::Cluster;
 use crate::comparison::Comparison;
 use crate::context::DatabaseContext;
-use crate::files::{ForkFiles, DatabaseDirectory};
+use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::places::fork_place;
 use crate::relation::{Persistence, Relation};
 

@@ -51,7 +51,12 @@ enum Files {
     /// Backups with their names, the full one first.
     OfChain(Vec<(String, Arc<dyn Source>)>),
     /// Relation files, without anything that makes them a cluster.
-    Alone(Arc<dyn Source>, &'static Layout, Build, Vec<DatabaseDirectory>),
+    Alone(
+        Arc<dyn Source>,
+        &'static Layout,
+        Build,
+        Vec<DatabaseDirectory>,
+    ),
 }
 
 /// Who writes to the files meanwhile.
@@ -116,7 +121,12 @@ impl OpenOptions {
     /// Relation files alone, of which no cluster is known: pages have this layout and size, and these are the directories of databases.
     /// Of transactions only what rows say themselves is known, unless `pg_xact` lies beside the files.
     #[must_use]
-    pub fn without_cluster(self, layout: &'static Layout, build: Build, homes: Vec<DatabaseDirectory>) -> Self {
+    pub fn without_cluster(
+        self,
+        layout: &'static Layout,
+        build: Build,
+        homes: Vec<DatabaseDirectory>,
+    ) -> Self {
         let files = match self.files {
             Files::OfCluster(source) | Files::Alone(source, ..) => {
                 Files::Alone(source, layout, build, homes)

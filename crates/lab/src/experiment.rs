@@ -16,16 +16,16 @@ use pgclinic_servers::Session;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
-use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
-use crate::table_profile::TableShape;
+use crate::external_server::ByUrl;
 use crate::need::Need;
 use crate::plan::LeftOut;
 use crate::prepared_folder::PreparedFolder;
 use crate::samplers::Sampled;
+use crate::table_profile::TableShape;
 use crate::user_input::no_place;
 
 /// How large an experiment is made.

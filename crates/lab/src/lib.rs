@@ -16,22 +16,21 @@
 //! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
 #![forbid(unsafe_code)]
 
-pub mod compare;
 pub mod analysis;
 mod asking;
 mod bench;
 mod bench_load;
 mod bench_processors;
 mod bench_watch;
-mod external_server;
 mod cell;
+pub mod compare;
 mod cost;
 pub mod decision;
 pub mod environment;
 mod error;
 mod experiment;
 pub mod experiments;
-pub mod table_profile;
+mod external_server;
 pub mod load;
 mod need;
 mod plan;
@@ -40,17 +39,18 @@ pub mod published;
 mod runner;
 pub mod samplers;
 mod servers_of_arms;
+pub mod table_profile;
 mod user_experiment;
 mod user_input;
 
 pub use bench::Bench;
 pub use bench_load::Loaded;
-pub use external_server::{ByUrl, GivenServer, WORD};
 pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};
 pub use cost::Cost;
 pub use error::{Error, Result};
 pub use experiment::{Base, Experiment, Matrix, Measured, Scale, Use};
 pub use experiments::{EXPERIMENTS, experiment_named};
+pub use external_server::{ByUrl, GivenServer, WORD};
 pub use load::script::statements;
 pub use need::{Features, Need};
 pub use pgclinic_statistics as statistics;

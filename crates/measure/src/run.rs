@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use pgclinic_spill::{Limit, MemoryPlan, Part};
 use pgclinic_cluster::inventory::Inventory;
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::{
@@ -17,6 +16,7 @@ use pgclinic_model::document::{
 use pgclinic_model::{Progress, Selection};
 use pgclinic_scan::WorkerPool;
 use pgclinic_source::Presence;
+use pgclinic_spill::{Limit, MemoryPlan, Part};
 
 use super::compression_trial::Picked;
 use super::job::Job;

@@ -8,21 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::mem::take;
 
-use pgclinic_spill::Part;
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
-    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, Relation, ReadGap,
+    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, OpenError, ReadGap, Relation,
     selected,
 };
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{MeasureDocument, NotChecked};
 use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
+use pgclinic_spill::Part;
 
 use super::job::Job;
 use super::pass;
 use super::run::{self, MeasureOptions};
-
 
 const NOTE: &str = "a server is at work: figures are as the files had them, each relation at the moment in which it was read; what only the server's memory has is not in them";
 

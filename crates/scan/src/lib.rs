@@ -13,8 +13,8 @@
 mod aligned;
 mod consumer;
 mod ledger;
-mod page_reader;
 pub mod live;
+mod page_reader;
 mod pool;
 mod run;
 mod settling;

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pgclinic_cluster::{Build, ForkFiles, DatabaseDirectory, Segment};
+use pgclinic_cluster::{Build, DatabaseDirectory, ForkFiles, Segment};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Progress;
 use pgclinic_source::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec};

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::data_directory::read_full;
-use crate::tar::{Place, DiskReserve, Tree};
+use crate::tar::{DiskReserve, Place, Tree};
 use crate::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
 
 /// Where the bytes of a file are.

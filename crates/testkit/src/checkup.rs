@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_spill::MemoryPlan;
-use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, check_cluster};
+use pgclinic_cluster::Cluster;
 use pgclinic_model::{CheckDocument, Level, Progress, Selection};
 use pgclinic_source::{DataDirectory, Source};
+use pgclinic_spill::MemoryPlan;
 
 /// Nobody watches the progress, and nobody interrupts.
 pub struct Quiet;

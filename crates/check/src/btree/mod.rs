@@ -1,14 +1,14 @@
 //! What the checks of btree indexes share: the order of keys, and the walk along a level.
 
-mod leaf_summaries;
 mod fixed_keys;
 mod key_order;
+mod leaf_summaries;
 pub mod walk;
 
-pub(crate) use leaf_summaries::{AllLeafSummaries, LeafSummaries, PageSummary};
 pub(crate) use fixed_keys::{FixedKeys, image};
 pub(crate) use key_order::payload;
 pub use key_order::{KeyOrder, Tie, Unordered};
+pub(crate) use leaf_summaries::{AllLeafSummaries, LeafSummaries, PageSummary};
 
 use pgclinic_format::registry;
 

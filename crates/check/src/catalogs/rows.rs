@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use pgclinic_cluster::inventory::catalogs_are_sure;
 use pgclinic_cluster::Comparison;
+use pgclinic_cluster::inventory::catalogs_are_sure;
 use pgclinic_cluster::{
     Catalog, Column, DatabaseContext, ForkFiles, HeapScan, RawRow, RelKind, Relation, fork_place,
 };

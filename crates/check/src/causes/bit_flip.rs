@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::causes::{CauseOf, facts};
 use crate::check::{Checksum, PageCx};
-use crate::fast_path::{FastPathVerdict, FastPath};
+use crate::fast_path::{FastPath, FastPathVerdict};
 
 /// Candidates told.
 const TOLD: usize = 8;

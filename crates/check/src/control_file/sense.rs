@@ -51,8 +51,8 @@ impl ClusterCheck for ControlFileInconsistent {
         found.extend(numbers(control));
         found.extend(versions(control));
         for nonsense in found {
-            let draft =
-                Draft::new(&CONTROL_FILE_INCONSISTENT, nonsense.message).severity(nonsense.severity);
+            let draft = Draft::new(&CONTROL_FILE_INCONSISTENT, nonsense.message)
+                .severity(nonsense.severity);
             let draft = draft.bytes(nonsense.bytes.start, nonsense.bytes.end);
             let draft = draft.place(file_place(CONTROL_FILE, Kind::ControlFile));
             // Behind a wrong checksum the server does not look at the values.

@@ -19,10 +19,10 @@ use pgclinic_format::{
 use pgclinic_model::document::Kind;
 
 use crate::check::{ForkCx, Limits};
-use crate::heap::xact_lookup::XactLookup;
-use crate::heap::visibility_bits::VisibilityReader;
 use crate::fast_path::FastPathVerdict;
 use crate::fast_path::items::{Bounds, Taken};
+use crate::heap::visibility_bits::VisibilityReader;
+use crate::heap::xact_lookup::XactLookup;
 
 /// A heap tuple without columns.
 const HEAP_ITEM_BYTES: usize = 24;

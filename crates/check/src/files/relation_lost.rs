@@ -1,7 +1,9 @@
 //! A relation whose row in `pg_class` is lost.
 
 use pgclinic_cluster::inventory::{default_home, is_remade};
-use pgclinic_cluster::{Comparison, DatabaseContext, ForkFiles, LostRelation, RelKind, fork_place, kind_of};
+use pgclinic_cluster::{
+    Comparison, DatabaseContext, ForkFiles, LostRelation, RelKind, fork_place, kind_of,
+};
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_format::types::FIRST_NORMAL_OID;

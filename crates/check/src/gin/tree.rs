@@ -17,7 +17,8 @@ pub static GIN_TREE_LINK: Rule = Rule::from_page(include_str!("../../rules/gin-t
 pub static GIN_KEY_ORDER: Rule = Rule::from_page(include_str!("../../rules/gin-key-order.md"));
 
 /// Row numbers are not in order.
-pub static GIN_POSTING_TREE_ORDER: Rule = Rule::from_page(include_str!("../../rules/gin-posting-tree-order.md"));
+pub static GIN_POSTING_TREE_ORDER: Rule =
+    Rule::from_page(include_str!("../../rules/gin-posting-tree-order.md"));
 
 /// See the rules.
 pub struct GinTree;

@@ -13,7 +13,8 @@ use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static HASH_META_INCONSISTENT: Rule = Rule::from_page(include_str!("../../rules/hash-meta-inconsistent.md"));
+pub static HASH_META_INCONSISTENT: Rule =
+    Rule::from_page(include_str!("../../rules/hash-meta-inconsistent.md"));
 
 /// See [`HASH_META_INCONSISTENT`].
 pub struct HashMetaInconsistent;

@@ -12,7 +12,8 @@ use crate::findings::Findings;
 use crate::heap::tuples::{CTID, tuples};
 
 /// The rule.
-pub static CTID_OUT_OF_RANGE: Rule = Rule::from_page(include_str!("../../rules/ctid-out-of-range.md"));
+pub static CTID_OUT_OF_RANGE: Rule =
+    Rule::from_page(include_str!("../../rules/ctid-out-of-range.md"));
 
 /// See [`CTID_OUT_OF_RANGE`].
 pub struct CtidOutOfRange;

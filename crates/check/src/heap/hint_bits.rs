@@ -10,8 +10,8 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::{INFOMASK, StoredTuple, tuples};
+use crate::heap::xact_lookup::XactLookup;
 
 /// The rule.
 pub static XMIN_HINT_WRONG: Rule = Rule::from_page(include_str!("../../rules/xmin-hint-wrong.md"));

@@ -1,11 +1,11 @@
 //! Checks of heap pages and the rows on them.
 
 pub(crate) mod context;
-pub(crate) mod xact_lookup;
 pub(crate) mod stored_values;
 pub(crate) mod tuples;
 pub(crate) mod update_chains;
 pub(crate) mod visibility_bits;
+pub(crate) mod xact_lookup;
 
 use pgclinic_format::registry;
 

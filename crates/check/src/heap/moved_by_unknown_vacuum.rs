@@ -9,8 +9,8 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::tuples;
+use crate::heap::xact_lookup::XactLookup;
 
 /// The rule.
 pub static MOVED_BY_UNKNOWN_VACUUM: Rule =
@@ -57,7 +57,9 @@ impl PageCheck for MovedByUnknownVacuum {
             } else if frozen.is_normal() && xid.precedes(frozen) {
                 format!("is before relfrozenxid {frozen}")
             } else {
-                let fates = fates.get_or_insert_with(|| XactLookup::of(cx.fork)).as_ref();
+                let fates = fates
+                    .get_or_insert_with(|| XactLookup::of(cx.fork))
+                    .as_ref();
                 match fates.and_then(|fates| fates.status(xid)) {
                     Some(XactStatus::InProgress) => "never finished".to_owned(),
                     _ => continue,

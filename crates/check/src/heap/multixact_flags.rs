@@ -7,8 +7,8 @@ use pgclinic_model::Rule;
 
 use crate::check::{Limits, PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::{INFOMASK, StoredTuple, XMAX, tuples};
+use crate::heap::xact_lookup::XactLookup;
 
 /// The rule.
 pub static MULTIXACT_FLAGS: Rule = Rule::from_page(include_str!("../../rules/multixact-flags.md"));

@@ -11,8 +11,8 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::xact_lookup::{XactLookup, Updater, updater};
 use crate::heap::tuples::{StoredTuple, XMAX, XMIN, tuples};
+use crate::heap::xact_lookup::{Updater, XactLookup, updater};
 use crate::page::line_pointers::pointer_bytes;
 
 /// The rule.

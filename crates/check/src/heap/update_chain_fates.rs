@@ -10,9 +10,9 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
-use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::{INFOMASK, INFOMASK2, StoredTuple, XMIN};
 use crate::heap::update_chains::Chains;
+use crate::heap::xact_lookup::XactLookup;
 
 /// The rule.
 pub static UPDATE_OUTLIVES_ROW: Rule =
@@ -65,7 +65,12 @@ impl PageCheck for UpdateChainFates {
     }
 }
 
-fn outliving(old: StoredTuple<'_>, new: StoredTuple<'_>, fates: &XactLookup<'_>, out: &mut Findings) {
+fn outliving(
+    old: StoredTuple<'_>,
+    new: StoredTuple<'_>,
+    fates: &XactLookup<'_>,
+    out: &mut Findings,
+) {
     let (before, after) = (fates.insertion(old.tuple), fates.insertion(new.tuple));
     let (xmin, next_xmin) = (old.tuple.t_xmin(), new.tuple.t_xmin());
     let words = match (before, after) {

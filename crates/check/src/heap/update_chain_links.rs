@@ -7,9 +7,9 @@ use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
-use crate::heap::xact_lookup::XactLookup;
 use crate::heap::tuples::{CTID, INFOMASK2};
 use crate::heap::update_chains::{Chains, Step};
+use crate::heap::xact_lookup::XactLookup;
 use crate::page::line_pointers::pointer_bytes;
 
 /// The rule.

@@ -12,8 +12,8 @@
 
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Xid};
 
-use crate::heap::xact_lookup::{XactLookup, Updater, updater};
 use crate::heap::tuples::{StoredTuple, tuples};
+use crate::heap::xact_lookup::{Updater, XactLookup, updater};
 
 /// One step from a line pointer to the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,8 +14,7 @@ use crate::check::{PageCheck, PageClass, PageCx, Wants};
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static MISPLACED_PAGE: Rule =
-    Rule::from_page(include_str!("../../rules/misplaced-page.md"));
+pub static MISPLACED_PAGE: Rule = Rule::from_page(include_str!("../../rules/misplaced-page.md"));
 
 /// See [`MISPLACED_PAGE`].
 pub struct MisplacedPage;

@@ -11,7 +11,8 @@ use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
-pub static SLRU_FILE_TRUNCATED: Rule = Rule::from_page(include_str!("../../rules/slru-file-truncated.md"));
+pub static SLRU_FILE_TRUNCATED: Rule =
+    Rule::from_page(include_str!("../../rules/slru-file-truncated.md"));
 
 /// See [`SLRU_FILE_TRUNCATED`].
 pub struct SlruFileTruncated;

@@ -2,10 +2,10 @@
 
 use pgclinic_cluster::PageWaits;
 use pgclinic_model::document::NotChecked;
-use pgclinic_source::{Clock, StreamedBackup, Source, SourceErrorKind};
+use pgclinic_source::{Clock, Source, SourceErrorKind, StreamedBackup};
 
 use crate::stream::sieve::is_sound;
-use crate::stream::{StreamCheck, Shape, Suspect, relation_file};
+use crate::stream::{Shape, StreamCheck, Suspect, relation_file};
 
 /// Suspects that could not be read again and are told by name.
 const TOLD: usize = 20;

@@ -3,7 +3,7 @@
 
 use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
-use pgclinic_source::{EntryKind, StreamedBackup, Source, SourceError, read_all};
+use pgclinic_source::{EntryKind, Source, SourceError, StreamedBackup, read_all};
 
 use crate::stream::StreamCheck;
 
@@ -18,7 +18,11 @@ const NEEDED: [Oid; 4] = [
 const CATALOG_BYTES: u64 = 1 << 30;
 
 /// Fetches from `files`, if there is somebody to ask.
-pub fn fetch_catalogs(flight: &mut StreamCheck, passed: &mut StreamedBackup, files: Option<&dyn Source>) {
+pub fn fetch_catalogs(
+    flight: &mut StreamCheck,
+    passed: &mut StreamedBackup,
+    files: Option<&dyn Source>,
+) {
     for path in missing(passed) {
         let fetched = match files {
             Some(files) => read_all(files, &path, CATALOG_BYTES),

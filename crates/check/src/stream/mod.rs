@@ -31,7 +31,7 @@ use pgclinic_scan::{
     scan_stream,
 };
 use pgclinic_source::tar::{Archives, StreamEntry, TarStream};
-use pgclinic_source::{StreamedBackup, SourceError};
+use pgclinic_source::{SourceError, StreamedBackup};
 
 use crate::walker::{CheckOptions, check_cluster};
 use sieve::{FileSieve, Tally};

@@ -4,7 +4,7 @@
 //! name: how long the special space must be depends on the access method. A file has one, so pages of a file whose special
 //! space differs from the others' are kept as well.
 
-use pgclinic_cluster::{ForkContext, ForkFiles, DatabaseDirectory, RelationFileName};
+use pgclinic_cluster::{DatabaseDirectory, ForkContext, ForkFiles, RelationFileName};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::Level;
@@ -13,7 +13,7 @@ use pgclinic_scan::{Cursor, guarded};
 use crate::check::ForkCx;
 use crate::findings::Findings;
 use crate::stream::{PageSums, Shape};
-use crate::walker::{PageChecker, ThreadFindings, PageOutcome};
+use crate::walker::{PageChecker, PageOutcome, ThreadFindings};
 
 /// What came of some bytes.
 #[derive(Default)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pgclinic_format::tar::build_header;
 use pgclinic_model::Selection;
-use pgclinic_spill::MemoryPlan;
 use pgclinic_source::{Clock, Memory, Result as Read, Source};
+use pgclinic_spill::MemoryPlan;
 
 use super::*;
 use crate::walker::{empty_page, page_that_asks};

@@ -14,7 +14,11 @@ use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, Since, contradicted_status, root_causes};
 
 /// The document of a cluster.
-pub(crate) fn write(cluster: &Cluster, options: &CheckOptions, mut books: RunLedger) -> CheckDocument {
+pub(crate) fn write(
+    cluster: &Cluster,
+    options: &CheckOptions,
+    mut books: RunLedger,
+) -> CheckDocument {
     if cluster.control.trusted().is_none() {
         books.not_checked(NotChecked {
             what: "checksums, limits, files against catalogs".into(),

@@ -1,7 +1,10 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
 use pgclinic_cluster::inventory::is_orphan;
-use pgclinic_cluster::{CHECKPOINT_BYTES, Comparison, DatabaseContext, ForkContext, ForkFiles, Persistence, Relation, selected};
+use pgclinic_cluster::{
+    CHECKPOINT_BYTES, Comparison, DatabaseContext, ForkContext, ForkFiles, Persistence, Relation,
+    selected,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::document::{Kind, Level, NotChecked};

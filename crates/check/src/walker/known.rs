@@ -21,8 +21,8 @@ use pgclinic_source::Presence;
 use crate::check::ForkCx;
 use crate::register::{is_comparison, is_of_a_page, level_of};
 use crate::run_state::{OpenGap, SavedBooks, SavedFinding};
-use crate::walker::run_ledger::{RunLedger, DamagedBlocks};
 use crate::walker::root_causes;
+use crate::walker::run_ledger::{DamagedBlocks, RunLedger};
 
 /// Steps from a finding to its root that are followed.
 const STEPS_MAX: usize = 16;
@@ -132,7 +132,12 @@ impl PreviousRun {
     }
 
     /// The blocks are damaged still, in the map of their relation too.
-    fn book_damage(&self, (path, fork): (String, Fork), blocks: &DamagedBlocks, books: &mut RunLedger) {
+    fn book_damage(
+        &self,
+        (path, fork): (String, Fork),
+        blocks: &DamagedBlocks,
+        books: &mut RunLedger,
+    ) {
         let is_own = |one: &RelationSummary| one.path == path && one.fork == fork;
         if let Some(own) = books.relations.iter_mut().find(|one| is_own(one)) {
             let mut both = DamagedBlocks::of(&own.damaged);

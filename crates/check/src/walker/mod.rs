@@ -6,17 +6,16 @@
 
 mod again;
 mod backup_sums;
-mod run_ledger;
 mod chain_links;
 mod contradicted_status;
+pub(crate) mod database_relations;
 mod document;
 mod expected;
 mod job;
 mod known;
 mod left_out;
-mod page_checker;
-pub(crate) mod database_relations;
 mod owners;
+mod page_checker;
 mod partial;
 mod pass;
 pub(crate) mod pass_records;
@@ -24,11 +23,12 @@ pub(crate) mod pass_records;
 mod planted;
 mod recovered;
 mod relations;
+mod root_causes;
+mod run_ledger;
 mod running;
 mod running_losses;
 mod since;
 mod state;
-mod root_causes;
 mod suspects;
 
 use std::num::NonZeroUsize;
@@ -37,8 +37,8 @@ use std::path::PathBuf;
 use pgclinic_cluster::unreachable::{OutOfReach, tell_relations};
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
-    Catalog, Cluster, Column, DatabaseContext, ForkFiles, DatabaseDirectory, Relation, ReadGap, file_place,
-    selected,
+    Catalog, Cluster, Column, DatabaseContext, DatabaseDirectory, ForkFiles, ReadGap, Relation,
+    file_place, selected,
 };
 use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
@@ -55,18 +55,18 @@ pub use job::fork_cx;
 pub use page_checker::{check_page, is_asked};
 pub use partial::account_for_remains;
 pub use pass::check_file;
+pub use root_causes::is_expected;
 pub use running::check_running;
 pub use since::Since;
 pub use state::{ResumableRun, StateKeeper};
-pub use root_causes::is_expected;
 
-use run_ledger::RunLedger;
-pub(crate) use run_ledger::DamagedBlocks;
 use job::jobs_of;
-pub(crate) use page_checker::{PageChecker, ThreadFindings, PageOutcome};
+pub(crate) use page_checker::{PageChecker, PageOutcome, ThreadFindings};
 #[cfg(test)]
 pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;
+pub(crate) use run_ledger::DamagedBlocks;
+use run_ledger::RunLedger;
 pub(crate) use suspects::Spot;
 
 /// What a run is asked to do.
@@ -348,7 +348,10 @@ fn known_forks(catalog: &Catalog, forks: &[ForkFiles]) -> Option<Vec<ForkFiles>>
     })
 }
 
-fn homes_of<'a>(cluster: &'a Cluster, catalog: &Catalog) -> impl Iterator<Item = &'a DatabaseDirectory> {
+fn homes_of<'a>(
+    cluster: &'a Cluster,
+    catalog: &Catalog,
+) -> impl Iterator<Item = &'a DatabaseDirectory> {
     let database = catalog.database;
     let homes = cluster.homes.iter();
     homes.filter(move |home| home.database == database)

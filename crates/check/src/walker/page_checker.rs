@@ -10,8 +10,8 @@ use pgclinic_model::document::{Finding, Kind, Level, Place};
 use crate::btree::LeafSummaries;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::entries::named_blocks::NamedBlocks;
+use crate::fast_path::{FastPath, FastPathVerdict};
 use crate::findings::{Draft, Findings};
-use crate::fast_path::{FastPathVerdict, FastPath};
 use crate::walker::contradicted_status;
 use crate::{causes, consequences};
 
@@ -70,7 +70,10 @@ impl<'a> PageChecker<'a> {
             let left = all.iter().filter(|check| !glance.stands_in_for(**check));
             left.copied().collect()
         };
-        let (beside_plain, beside_right) = (beside(FastPathVerdict::Plain), beside(FastPathVerdict::Right));
+        let (beside_plain, beside_right) = (
+            beside(FastPathVerdict::Plain),
+            beside(FastPathVerdict::Right),
+        );
         PageChecker {
             fork,
             screen: FastPath::new(fork),
@@ -166,7 +169,8 @@ impl<'a> PageChecker<'a> {
             false => self.keep(page, &cx, notes),
         };
         // A damaged page is no witness.
-        if let (Some((method, named)), PageOutcome::Quiet | PageOutcome::Noted) = (self.named, seen) {
+        if let (Some((method, named)), PageOutcome::Quiet | PageOutcome::Noted) = (self.named, seen)
+        {
             named.add_page(method, page);
         }
         seen

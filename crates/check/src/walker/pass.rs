@@ -20,9 +20,9 @@ use crate::btree::LeafSummaries;
 use crate::check::ForkCx;
 use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Findings;
-use crate::walker::run_ledger::{RunLedger, DamagedBlocks, Pages};
-use crate::walker::page_checker::{PageChecker, ThreadFindings, PageOutcome};
+use crate::walker::page_checker::{PageChecker, PageOutcome, ThreadFindings};
 use crate::walker::pass_records::{PassRecords, ZeroedBlocks};
+use crate::walker::run_ledger::{DamagedBlocks, Pages, RunLedger};
 use crate::walker::suspects::{Spot, Suspects};
 use crate::walker::{CheckOptions, document};
 
@@ -186,7 +186,9 @@ impl<'p> Consumer for CheckPass<'p> {
         let notes = ThreadFindings {
             findings: Findings::default(),
             causes_left: causes.0,
-            faces: looker.wants_faces().then(|| LeafSummaries::new(self.budget)),
+            faces: looker
+                .wants_faces()
+                .then(|| LeafSummaries::new(self.budget)),
         };
         Some(CheckShare {
             number: fork.number,
@@ -346,7 +348,12 @@ impl CheckPass<'_> {
 }
 
 impl CheckShare<'_> {
-    fn note(&mut self, seen: PageOutcome, (path, block, page): (&str, BlockNo, &[u8]), evidence: usize) {
+    fn note(
+        &mut self,
+        seen: PageOutcome,
+        (path, block, page): (&str, BlockNo, &[u8]),
+        evidence: usize,
+    ) {
         if is_zeroed(seen, page) && self.is_table() {
             self.zeroed.add(block.into());
         }

@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
-use pgclinic_spill::MemoryPlan;
 use pgclinic_format::Page;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::document::{Level, Target, Verdict};
 use pgclinic_model::{Progress, Rule, Selection};
+use pgclinic_spill::MemoryPlan;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;

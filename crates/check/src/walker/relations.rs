@@ -15,8 +15,8 @@ use crate::consequences;
 use crate::findings::Findings;
 use crate::register::RELATION_CHECKS;
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
-use crate::walker::run_ledger::{RunLedger, DamagedBlocks};
 use crate::walker::database_relations::DatabaseRelations;
+use crate::walker::run_ledger::{DamagedBlocks, RunLedger};
 use crate::walker::{CheckOptions, left_out};
 
 /// One check of one relation.

@@ -14,23 +14,31 @@ use std::convert::Infallible;
 
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::wal::Replayed;
-use pgclinic_cluster::{Catalog, Cluster, DatabaseContext, ForkFiles, DatabaseDirectory, OpenError, selected};
+use pgclinic_cluster::{
+    Catalog, Cluster, DatabaseContext, DatabaseDirectory, ForkFiles, OpenError, selected,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
 use pgclinic_scan::LIVE_LIMITS;
-use pgclinic_scan::live::{CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook, SuspectOf, ViewPosition, look_again, rounds};
+use pgclinic_scan::live::{
+    CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook,
+    SuspectOf, ViewPosition, look_again, rounds,
+};
 use pgclinic_source::Presence;
 use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::walker::again::{Again, Newer, print_of, tell_unseen};
-use crate::walker::run_ledger::RunLedger;
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::running_losses::SuspiciousTables;
-use crate::walker::{CheckOptions, ResumableRun, Spot, carry, catalogs, catalogs_at_once, check_against_files, check_whole, document, forks_of, pass, running_losses, system_identifier};
+use crate::walker::{
+    CheckOptions, ResumableRun, Spot, carry, catalogs, catalogs_at_once, check_against_files,
+    check_whole, document, forks_of, pass, running_losses, system_identifier,
+};
 
 /// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running). `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(

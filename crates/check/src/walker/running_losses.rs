@@ -27,10 +27,10 @@ use crate::files::file_truncated::FileTruncated;
 use crate::findings::Findings;
 use crate::page::zeroed_page::ZeroedPage;
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
-use crate::walker::run_ledger::RunLedger;
-use crate::walker::job::fork_cx;
 use crate::walker::database_relations::DatabaseRelations;
+use crate::walker::job::fork_cx;
 use crate::walker::pass_records::PassRecords;
+use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
 /// What is asked of a table.

@@ -216,7 +216,12 @@ impl<'a> ResumableRun<'a> {
     }
 
     /// The database's own checks, or a round of its relations, are done.
-    pub(super) fn round_is_done(&mut self, catalog: &Catalog, jobs: &[ForkCx<'_>], books: &RunLedger) {
+    pub(super) fn round_is_done(
+        &mut self,
+        catalog: &Catalog,
+        jobs: &[ForkCx<'_>],
+        books: &RunLedger,
+    ) {
         let state: &mut DatabaseState = self.state.databases.entry(catalog.database).or_default();
         state
             .tables

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, DatabaseContext};
 use pgclinic_check::{check_page, fork_cx};
+use pgclinic_cluster::{Cluster, DatabaseContext};
 use pgclinic_format::{Fork, Page};
 use pgclinic_model::Level;
 use pgclinic_servers::Checksums;

@@ -6,15 +6,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_spill::MemoryPlan;
-use pgclinic_cluster::Cluster;
 use pgclinic_check::{CheckOptions, ResumableRun, RunState, Since, StateKeeper, check_cluster_on};
+use pgclinic_cluster::Cluster;
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{
     DataDirectory, Entry, Overlay, OverlayPatch, Result, Source, SourceError, SourceErrorKind,
     SourceSpec,
 };
+use pgclinic_spill::MemoryPlan;
 use pgclinic_testkit::{Quiet, all_majors, checked, directory, seed};
 
 /// What becomes of a file after it was listed.

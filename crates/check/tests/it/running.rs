@@ -5,15 +5,17 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_spill::MemoryPlan;
-use pgclinic_check::{CheckOptions, ResumableRun, LiveServer, check_running};
+use pgclinic_check::{CheckOptions, LiveServer, ResumableRun, check_running};
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::build::{put_u32, seal_page};
 use pgclinic_format::{Lsn, Page};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_source::{DataDirectory, Entry, Result, Source, SourceSpec};
-use pgclinic_testkit::{Quiet, TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby};
+use pgclinic_spill::MemoryPlan;
+use pgclinic_testkit::{
+    Quiet, TempCopy, all_majors, as_primary, catch_up, copy_of, seed, server, standby,
+};
 
 const PAGE: u64 = 8192;
 

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
 use pgclinic_check::check::Checksum;
-use pgclinic_check::fast_path::{FastPathVerdict, FastPath};
+use pgclinic_check::fast_path::{FastPath, FastPathVerdict};
 use pgclinic_check::walker::is_asked;
 use pgclinic_check::{Findings, ForkCx, PAGE_CHECKS, PageCheck, PageCx, fork_cx};
+use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, read_block};
 use pgclinic_format::Page;
 use pgclinic_model::Level;
 use pgclinic_servers::Checksums;

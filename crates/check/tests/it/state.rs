@@ -8,14 +8,19 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use pgclinic_spill::MemoryPlan;
-use pgclinic_check::{CheckOptions, ResumableRun, LiveServer, RunState, Since, StateKeeper, check_cluster, check_cluster_on, check_running};
+use pgclinic_check::{
+    CheckOptions, LiveServer, ResumableRun, RunState, Since, StateKeeper, check_cluster,
+    check_cluster_on, check_running,
+};
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::Lsn;
 use pgclinic_model::{CheckDocument, Level, Selection};
 use pgclinic_servers::{Checksums, Scratch, StartOptions};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
-use pgclinic_testkit::{Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server};
+use pgclinic_spill::MemoryPlan;
+use pgclinic_testkit::{
+    Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server,
+};
 
 /// Few enough that a database takes several rounds.
 const ROUND_BYTES: u64 = 1 << 20;
@@ -102,7 +107,11 @@ fn check(course: ResumableRun<'_>, cluster: &Cluster, options: &CheckOptions) ->
 
 /// An undisturbed run, one in rounds, and some that go on from where another ended, all say the same.
 fn goes_on_from_each_state(cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
-    let whole = sorted(check(ResumableRun::new(cluster, options, None), cluster, options));
+    let whole = sorted(check(
+        ResumableRun::new(cluster, options, None),
+        cluster,
+        options,
+    ));
     let shelf = Shelf::default();
     let in_rounds = check(course(cluster, options, &shelf, None), cluster, options);
     assert_eq!(sorted(in_rounds), whole);

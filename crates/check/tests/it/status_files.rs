@@ -111,7 +111,10 @@ fn what_a_busy_server_leaves_is_right_and_each_loss_is_found() {
     };
     let lost = |path: &str| hurt(pgdata, OverlayPatch::Remove { path: path.into() });
     assert_eq!(lost("pg_xact/0000"), ["slru-file-missing pg_xact/0000"]);
-    assert_eq!(cut("pg_xact/0000", 8192), ["slru-file-truncated pg_xact/0000"]);
+    assert_eq!(
+        cut("pg_xact/0000", 8192),
+        ["slru-file-truncated pg_xact/0000"]
+    );
     assert_eq!(
         zeroed("pg_xact/0000", 1024, 512),
         ["slru-file-zeroed pg_xact/0000"]

@@ -268,7 +268,10 @@ fn a_crashed_cluster_is_held_against_what_recovery_leaves() {
         assert_eq!(gone, [("missing-file".to_owned(), path)]);
         let offsets = "pg_multixact/offsets/0000";
         let told = damage(vec![bytes(offsets, 512, &[0; 512])]);
-        let wanted = ("multixact-offset-out-of-range".to_owned(), offsets.to_owned());
+        let wanted = (
+            "multixact-offset-out-of-range".to_owned(),
+            offsets.to_owned(),
+        );
         assert_eq!(told.first(), Some(&wanted), "{told:?}");
     }
 }

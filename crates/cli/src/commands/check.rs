@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
-use pgclinic_cluster::{Cluster, selected};
 use pgclinic_check::check::ForkCx;
 use pgclinic_check::{
-    CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster_on, check_file,
-    check_running,
+    CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster_on,
+    check_file, check_running,
 };
+use pgclinic_cluster::{Cluster, selected};
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Level};
 use pgclinic_report::{CHECK, Document};
@@ -24,15 +24,15 @@ use crate::asked_server::AskedServer;
 use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
-use crate::stream::{check_archives, check_server};
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::{self, StateFile};
+use crate::stream::{check_archives, check_server};
 use crate::target::{self, OpenTarget, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
-use crate::env::Env;
 
 /// How deep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -368,8 +368,7 @@ impl Arguments {
     ) -> Result<Option<CheckDocument>, Failure> {
         let has_state = self.state.is_some();
         let options = options_of(self, &world.temp_folder);
-        let bar =
-            |world: &Env<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        let bar = |world: &Env<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         if let Some(server) = server {
             let bar = bar(world);
             let rate = self.load.rate.map(NonZeroU64::get);
@@ -401,7 +400,11 @@ struct CourseOf<'a> {
 
 impl<'a> CourseOf<'a> {
     /// The course on this cluster, or why the state does not fit.
-    fn course(self, cluster: &Cluster, options: &CheckOptions) -> Result<ResumableRun<'a>, Failure> {
+    fn course(
+        self,
+        cluster: &Cluster,
+        options: &CheckOptions,
+    ) -> Result<ResumableRun<'a>, Failure> {
         let keeper = self.state.map(|file| file as &dyn StateKeeper);
         let course = match self.state.filter(|_| self.resumes) {
             None => ResumableRun::new(cluster, options, keeper),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::Cluster;
-use pgclinic_check::{DiffOptions, diff_clusters};
+use pgclinic_diff::{DiffOptions, diff_clusters};
 use pgclinic_model::document::{DIFF_SCHEMA, DiffDocument, DiffVerdict, NotChecked};
 use pgclinic_report::Document;
 use pgclinic_servers::Target;
@@ -13,12 +13,12 @@ use pgclinic_servers::Target;
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::beside_a_server::{self, BesideAServer};
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

@@ -19,10 +19,10 @@ use crate::drill::injury_set::InjurySet;
 use crate::drill::master::{Master, MasterOptions};
 use crate::drill::matrix::Ward;
 use crate::drill::{blind, loss, master, matrix, oracle, readings};
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
-use crate::env::Env;
 
 /// Blind shots of each kind where nobody says how many.
 const SHOTS: usize = 10;

@@ -10,9 +10,9 @@ use pgclinic_explain::server_messages::{
 };
 
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

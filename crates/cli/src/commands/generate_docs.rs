@@ -7,8 +7,8 @@ use pgclinic_check::rules;
 use pgclinic_model::Rule;
 
 use crate::commands::Command;
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Args)]
 struct Arguments {

@@ -11,10 +11,10 @@ use pgclinic_surgery::{
 };
 
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

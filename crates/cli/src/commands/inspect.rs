@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_check::check::ForkCx;
+use pgclinic_check::{check_page, fork_cx};
 use pgclinic_cluster::{
     Catalog, Cluster, DatabaseContext, ForkFiles, fork_place, read_block, selected, target_of,
 };
-use pgclinic_check::check::ForkCx;
-use pgclinic_check::{check_page, fork_cx};
 use pgclinic_explain::anatomy::{AnatomyCx, PageKind, page_anatomy};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
@@ -21,11 +21,11 @@ use pgclinic_source::{Presence, Source};
 
 use crate::args::{ChainArgs, ForkName, RunningArgs, SelectionArgs};
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::target::{self, BareFile, OpenTarget, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

@@ -16,8 +16,8 @@ mod servers;
 use clap::{ArgMatches, Command as ClapCommand, FromArgMatches, Subcommand};
 
 use crate::commands::Command;
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 /// What can be done with experiments.
 #[derive(Debug, Subcommand)]

@@ -16,12 +16,12 @@ use pgclinic_servers::Target;
 use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

@@ -3,8 +3,8 @@
 use clap::{ArgMatches, Command as ClapCommand};
 use pgclinic_format::registry;
 
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 /// A command.
 pub trait Command: Sync {

@@ -6,9 +6,9 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_report::Document;
 
 use crate::commands::Command;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 struct Arguments {

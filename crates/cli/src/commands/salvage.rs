@@ -12,15 +12,15 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_report::Document;
-use pgclinic_rows::formats::{FORMS, form_named};
-use pgclinic_rows::{
+use pgclinic_salvage::formats::{FORMS, form_named};
+use pgclinic_salvage::{
     Destination, Durability, Encoding, Partial, Rows, SalvageError, SalvageOptions, Stream,
     TextStyle, end_of_load, end_of_work, salvage, salvage_live,
 };
 
 use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, Outcome, SalvageReport};
-use pgclinic_rows::schema::given::{GivenTable, tables_in};
+use pgclinic_salvage::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::Target;
 use stream::Parts;
 use text_settings::TextArgs;
@@ -29,14 +29,14 @@ use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
 use crate::commands::Command;
 use crate::destination::refuse_early_beside;
+use crate::env::{Env, Terminal};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
-use crate::stream::is_url;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
 use crate::stillness::Stillness;
+use crate::stream::is_url;
 use crate::target::{self, Opening};
 use crate::undetected_server::{UndetectedServer, Watch};
-use crate::env::{Terminal, Env};
 
 /// The account's name in the destination, and that of its page.
 const ACCOUNT: &str = "salvage.json";
@@ -329,7 +329,9 @@ fn salvaged(
     }
     let read = &cluster;
     let mut account = stream::taken(parts, world, move || salvage(read, &options, progress))?;
-    account.not_salvaged.extend(unseen.map(UndetectedServer::gap));
+    account
+        .not_salvaged
+        .extend(unseen.map(UndetectedServer::gap));
     if let Some(news) = watch.seen(&cluster) {
         account.cast_doubt(NotChecked {
             inherent: false,

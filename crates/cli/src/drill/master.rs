@@ -4,16 +4,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pgclinic_spill::MemoryPlan;
-use pgclinic_cluster::Cluster;
 use pgclinic_check::walker::CheckOptions;
 use pgclinic_check::{check_cluster, level_of};
+use pgclinic_cluster::Cluster;
 use pgclinic_model::{CheckDocument, Level, Progress, Selection};
 use pgclinic_servers::{
     Checksums, FillOptions, InitOptions, Installation, RunAs, Scratch, Server, StartOptions,
     StopMode, fill, initdb,
 };
 use pgclinic_source::DataDirectory;
+use pgclinic_spill::MemoryPlan;
 
 use crate::exit::Failure;
 

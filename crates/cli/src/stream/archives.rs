@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_check::CheckOptions;
-use pgclinic_check::stream::{StreamCheck, PageSums, Shape, fetch_catalogs};
+use pgclinic_check::stream::{PageSums, Shape, StreamCheck, fetch_catalogs};
+use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES};
 use pgclinic_format::Layout;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_source::tar::{PackedArchives, TarStream};
-use pgclinic_source::{DataDirectory, StreamedBackup, SourceError, SourceErrorKind, read_all};
+use pgclinic_source::{DataDirectory, SourceError, SourceErrorKind, StreamedBackup, read_all};
 
 use super::suspects_max;
 use crate::exit::Failure;

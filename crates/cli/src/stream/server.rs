@@ -3,20 +3,24 @@
 use std::time::{Duration, Instant};
 
 use pgclinic_check::CheckOptions;
-use pgclinic_check::stream::{StreamCheck, PageSums, Shape, fetch_catalogs, look_again, settle};
+use pgclinic_check::stream::{PageSums, Shape, StreamCheck, fetch_catalogs, look_again, settle};
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Progress};
-use pgclinic_rows::ServerSource;
-use pgclinic_servers::{Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target};
+use pgclinic_salvage::ServerSource;
+use pgclinic_servers::{
+    Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target,
+};
 use pgclinic_source::tar::{Archives, TarStream};
-use pgclinic_source::{ StreamedBackup, Result as SourceResult, Source, SourceError, SourceErrorKind, read_all, };
+use pgclinic_source::{
+    Result as SourceResult, Source, SourceError, SourceErrorKind, StreamedBackup, read_all,
+};
 
+use super::suspects_max;
 use crate::exit::Failure;
 use crate::target::RealClock;
-use super::suspects_max;
 
 /// A server that sends nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(120);
@@ -48,7 +52,8 @@ pub(crate) fn check_server(
         Ok(files) => Ok(files),
         Err(why) => Err(why),
     };
-    let mut passed = StreamedBackup::new("a base backup of a running server", &options.spill_folder)?;
+    let mut passed =
+        StreamedBackup::new("a base backup of a running server", &options.spill_folder)?;
     for path in FIRST {
         // Where that is not permitted they come with the others.
         if let Some(bytes) = files

@@ -411,7 +411,10 @@ fn no_permission() {
     let copied = Command::new("cp")
         .args([env!("CARGO_BIN_EXE_pgclinic"), text(&program)])
         .status();
-    assert!(copied.is_ok_and(|status| status.success()), "a copy that everybody may run");
+    assert!(
+        copied.is_ok_and(|status| status.success()),
+        "a copy that everybody may run"
+    );
     let mut command = Command::new(&program);
     if rustix::process::geteuid().is_root() {
         std::os::unix::process::CommandExt::uid(&mut command, 65534);

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{pgclinic, text};
-use pgclinic_rows::encoded;
+use pgclinic_salvage::encoded;
 use pgclinic_servers::Checksums;
 use pgclinic_testkit::{copy_of, open, seed, server};
 

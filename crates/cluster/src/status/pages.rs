@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_model::document::{Kind, Place};
 
-use crate::{Cluster, StatusFile, ReadGap};
+use crate::{Cluster, ReadGap, StatusFile};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 

@@ -17,11 +17,11 @@ use pgclinic_format::oid::{PG_ATTRIBUTE_RELID_ATTNAM_INDEX, PG_ATTRIBUTE_RELID_A
 use pgclinic_format::types::Tid;
 
 use super::entries::{NAME, SHORT, WORD, each_entry};
+use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Generated, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::catalog_encoding::CatalogEncoding;
 
 /// `cstring`: an index keeps a `name` as one.
 const CSTRING: Oid = 2275;

@@ -9,11 +9,11 @@ use pgclinic_format::oid::{PG_DATABASE_DATNAME_INDEX, PG_DATABASE_OID_INDEX};
 use pgclinic_format::types::Tid;
 
 use super::entries::{NAME, WORD, each_entry};
+use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::database::{Database, LostDatabase};
 use crate::files::DatabaseDirectory;
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::catalog_encoding::CatalogEncoding;
 
 /// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an interrupted `CREATE DATABASE`
 /// left: only both together prove a database.

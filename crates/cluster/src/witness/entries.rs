@@ -8,11 +8,11 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
 
 use crate::btree_leaves::{Leaves, each_leaf};
+use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
-use crate::files::{ForkFiles, DatabaseDirectory};
+use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::relation::Relation;
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::catalog_encoding::CatalogEncoding;
 
 /// `oid`, `int4`.
 pub(super) const WORD: ColumnLayout = ColumnLayout {

@@ -22,12 +22,12 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{Fork, Oid, RelationMap};
 
 use super::entries::{NAME, WORD, each_entry};
+use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::file_name::fork_path;
 use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Relation};
 use crate::row_places::{PlaceState, RowPlaces};
-use crate::catalog_encoding::CatalogEncoding;
 
 /// A relation whose row in `pg_class` is lost.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -17,7 +17,7 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, TimeUnit};
 use common::{options, salvaged, session};
-use pgclinic_rows::encoded;
+use pgclinic_salvage::encoded;
 use pgclinic_servers::{Checksums, Session, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 use reading::read;

@@ -1,6 +1,8 @@
 //! What a cluster knows of the things that a message names.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, DatabaseDirectory, RelKind, Relation, RelationFileName};
+use pgclinic_cluster::{
+    Catalog, Cluster, DatabaseDirectory, ForkFiles, RelKind, Relation, RelationFileName,
+};
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::document::Kind;
 use pgclinic_source::SourceSpec;
@@ -81,11 +83,15 @@ fn folder_of(spec: &SourceSpec) -> Option<String> {
 }
 
 /// `base/16384/28751_vm.1`, also with the data directory in front.
-fn place_of<'a>(cluster: &'a Cluster, path: &str) -> Option<(&'a DatabaseDirectory, RelationFileName)> {
+fn place_of<'a>(
+    cluster: &'a Cluster,
+    path: &str,
+) -> Option<(&'a DatabaseDirectory, RelationFileName)> {
     let (folder, file) = path.rsplit_once('/')?;
     let file = RelationFileName::parse(file)?;
-    let is_home =
-        |home: &&DatabaseDirectory| folder == home.folder || folder.ends_with(&format!("/{}", home.folder));
+    let is_home = |home: &&DatabaseDirectory| {
+        folder == home.folder || folder.ends_with(&format!("/{}", home.folder))
+    };
     cluster.homes.iter().find(is_home).map(|home| (home, file))
 }
 

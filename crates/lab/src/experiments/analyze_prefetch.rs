@@ -8,11 +8,11 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
-use crate::decision::{Comparison, CardTone, along_an_axis};
+use crate::decision::{CardTone, Comparison, along_an_axis};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
+use crate::table_profile::{Parts, SEED, TableShape};
 
 /// The experiment that runs ANALYZE with several `maintenance_io_concurrency`.
 #[derive(Debug, Clone)]

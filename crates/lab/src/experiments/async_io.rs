@@ -12,12 +12,12 @@ use crate::asking::number;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
-use crate::decision::{Comparison, CardTone, along_an_axis, with_the_first_arm};
+use crate::decision::{CardTone, Comparison, along_an_axis, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
 use crate::samplers::cpu_seconds;
+use crate::table_profile::{Parts, SEED, TableShape};
 
 /// Samplers that tell of I/O.
 const WATCHED: [&str; 4] = ["io", "aio", "disk", "wait"];

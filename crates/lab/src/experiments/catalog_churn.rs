@@ -20,10 +20,10 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::TableShape;
 use crate::load::script::statements;
 use crate::need::Need;
 use crate::plan::LeftOut;
+use crate::table_profile::TableShape;
 
 use learned_rate::{LEARNED, LearnedRate};
 

@@ -12,11 +12,11 @@ use crate::asking::{backend_cpu_s, wal_bytes};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric};
 use crate::cost::Cost;
-use crate::decision::{Comparison, CardTone, on_metrics};
+use crate::decision::{CardTone, Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{Parts, SEED, TableShape};
 use crate::need::Need;
+use crate::table_profile::{Parts, SEED, TableShape};
 
 /// About what a row takes on disk, with its key in the index and the free space of its page.
 const ROW_BYTES: u64 = 160;

@@ -9,7 +9,7 @@ use pgclinic_servers::Session;
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
-use crate::decision::{Comparison, CardTone, along_an_axis, on_metrics};
+use crate::decision::{CardTone, Comparison, along_an_axis, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
 use crate::need::Need;

@@ -7,14 +7,14 @@
 use pgclinic_servers::{Session, SqlError};
 
 use crate::bench::Bench;
-use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point};
 use crate::cost::Cost;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{Parts, SEED, TableShape};
+use crate::external_server::ByUrl;
 use crate::need::Need;
+use crate::table_profile::{Parts, SEED, TableShape};
 
 /// Rows that are there before.
 const LIVE_ROWS: u64 = 1_000;

@@ -14,10 +14,10 @@ use crate::cost::Cost;
 use crate::environment::{self, Facts};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::TableShape;
 use crate::load::Load;
 use crate::prepared_folder::PreparedFolder;
 use crate::servers_of_arms::Device;
+use crate::table_profile::TableShape;
 
 /// pgbench's TPC-B, as its manual prints it, but for the number of accounts.
 const TPC_B: &str = "\\set aid random(1, :accounts * :scale)\n\

@@ -15,8 +15,8 @@ use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::TableShape;
 use crate::need::Need;
+use crate::table_profile::TableShape;
 
 mod archive;
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use crate::bench::Bench;
 use crate::bench_load::script;
-use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::decision::words::figure;
 use crate::decision::{Comparison, with_the_first_arm};
 use crate::error::Result;
 use crate::experiment::{Experiment, Matrix, Measured, Scale};
+use crate::external_server::ByUrl;
 use crate::load::Load;
 
 /// Active sessions that wait for nothing, as the sampler calls them.

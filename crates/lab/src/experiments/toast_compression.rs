@@ -10,14 +10,14 @@ use pgclinic_servers::{Session, SqlError};
 use crate::asking::{backend_cpu_s, number};
 use crate::bench::Bench;
 use crate::bench_processors;
-use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{Parts, SEED, TableShape};
+use crate::external_server::ByUrl;
 use crate::need::Need;
+use crate::table_profile::{Parts, SEED, TableShape};
 
 /// About what a document of [`DOCUMENT`] takes unpacked.
 const DOCUMENT_BYTES: u64 = 8_000;

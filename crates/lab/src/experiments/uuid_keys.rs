@@ -8,14 +8,14 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
-use crate::external_server::ByUrl;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::decision::{Comparison, on_metrics};
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{Parts, SEED, TableShape};
+use crate::external_server::ByUrl;
 use crate::need::Need;
+use crate::table_profile::{Parts, SEED, TableShape};
 
 /// The experiment that fills tables by random, ordered and counted keys.
 #[derive(Debug, Clone)]

@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::analysis::Judge;
-use crate::external_server;
 use crate::cell::{Cell, RunResult};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
+use crate::external_server;
 use crate::plan::Plan;
 use crate::servers_of_arms::{Site, SiteOptions};
 

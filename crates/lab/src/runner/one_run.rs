@@ -14,7 +14,7 @@ use crate::plan::{Plan, block_seed};
 use crate::runner::calm::{self, CalmOptions};
 use crate::runner::folder::RunFolder;
 use crate::runner::{Audience, journal};
-use crate::servers_of_arms::{Site, BaseRequest, settings_of, wanted};
+use crate::servers_of_arms::{BaseRequest, Site, settings_of, wanted};
 
 /// The machine's clock and the steady one may differ by this much in one run before it is a jump.
 const JUMP: Duration = Duration::from_secs(2);

@@ -13,8 +13,8 @@ use std::time::Duration;
 use pgclinic_servers::{Address, Target, Tls};
 use serde::{Deserialize, Serialize};
 
-use crate::external_server::{GivenServer, WORD};
 use crate::error::{Error, Result};
+use crate::external_server::{GivenServer, WORD};
 use crate::load::Driver;
 use crate::servers_of_arms::SiteOptions;
 

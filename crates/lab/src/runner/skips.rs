@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use pgclinic_servers::Installation;
 
-use crate::external_server;
 use crate::cell::{Arm, Cell};
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
+use crate::external_server;
 use crate::plan::Plan;
 use crate::servers_of_arms::{Site, SiteOptions};
 

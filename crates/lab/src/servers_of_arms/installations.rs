@@ -2,9 +2,9 @@
 
 use pgclinic_servers::{Installation, Server, StartOptions, StopMode, Wanted, find, here};
 
-use crate::external_server::ExternalServer;
 use crate::cell::Arm;
 use crate::error::{Error, Result};
+use crate::external_server::ExternalServer;
 use crate::need::Features;
 use crate::servers_of_arms::Site;
 

@@ -22,12 +22,12 @@ use std::time::Duration;
 
 use pgclinic_servers::{Installation, RunAs, Scratch, SlowDisk, sweep, sweep_in};
 
-use crate::external_server::{ExternalServer, GivenServer};
 use crate::error::{Error, Result};
+use crate::external_server::{ExternalServer, GivenServer};
 use crate::load::Driver;
 use crate::need::Features;
 
-pub(crate) use bases::{Data, BaseRequest};
+pub(crate) use bases::{BaseRequest, Data};
 pub use cold::ColdStart;
 pub(crate) use cold::files_below;
 pub use device::Device;
@@ -82,7 +82,9 @@ impl Site {
             .slow_disk
             .map(|delay| slow_disk(&options, &run_as, delay));
         let url = options.url.as_ref();
-        let given = url.map(|given| ExternalServer::open(&given.target)).transpose()?;
+        let given = url
+            .map(|given| ExternalServer::open(&given.target))
+            .transpose()?;
         Ok(Self {
             options,
             run_as,

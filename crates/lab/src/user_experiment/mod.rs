@@ -24,15 +24,15 @@ use pgclinic_servers::Session;
 
 use crate::asking::{number, timed, wal_bytes};
 use crate::bench::Bench;
-use crate::external_server::ByUrl;
 use crate::cell::{Arm, Better, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
 use crate::error::{Error, Result};
 use crate::experiment::{Base, Experiment, Matrix, Measured, Scale};
-use crate::table_profile::{self, TableShape, told};
+use crate::external_server::ByUrl;
 use crate::load::script::statements;
 use crate::load::{Load, Pace, Protocol, Script, SyntaxError, Weighted};
 use crate::plan::LeftOut;
+use crate::table_profile::{self, TableShape, told};
 
 use cold::ColdRead;
 use file::{File, LoadPart, Rate};

@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_measure::{MeasureOptions, measure_cluster};
 use pgclinic_model::document::{MeasureDocument, MeasuredRelation};
 use pgclinic_model::{Glob, Progress, Selection};
 use pgclinic_servers::{Checksums, Server, Session};
 use pgclinic_source::DataDirectory;
+use pgclinic_spill::MemoryPlan;
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
 
 /// Statements that run when the files of a database have been listed and none was read yet, once for each database.

@@ -4,7 +4,7 @@ use pgclinic_model::document::{BlindDocument, BlindKind, BlindTrial};
 
 use super::drill::{head, outcome, verdict};
 use super::{
-    Block, Frame, Look, Part, Row, Table, Tone, View, CardTone, Words, card, columns, in_terminal,
+    Block, CardTone, Frame, Look, Part, Row, Table, Tone, View, Words, card, columns, in_terminal,
     list, not_done, number, on_page, section, target_facts, words,
 };
 use crate::words as say;

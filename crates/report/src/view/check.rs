@@ -7,7 +7,7 @@ use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict
 
 use super::picture::{ForkMap, Picture};
 use super::{
-    Block, Dump, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, CardTone, Words, card,
+    Block, CardTone, Dump, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, card,
     columns, fold, in_terminal, inherent, number, on_page, reasons, section, target_facts, text,
     words,
 };

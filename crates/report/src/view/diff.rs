@@ -6,7 +6,7 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Fold, Look, Row, Style, Table, Tone, Verdict, View, CardTone, Words, and_more, columns,
+    Block, CardTone, Fold, Look, Row, Style, Table, Tone, Verdict, View, Words, and_more, columns,
     fold, in_terminal, inherent, list, not_done, on_page, section, target_facts, text, words,
 };
 use crate::diffed;

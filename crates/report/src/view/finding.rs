@@ -6,7 +6,7 @@ use std::ops::Range;
 use pgclinic_model::document::{Finding, Remedy};
 
 use super::{
-    Block, Fold, Frame, Look, Part, Step, Steps, CardTone, Words, entries, fold, in_terminal, list,
+    Block, CardTone, Fold, Frame, Look, Part, Step, Steps, Words, entries, fold, in_terminal, list,
     on_page, words,
 };
 use crate::groups::{Cures, Group, Root, Run, blocks_of, count_by_rule};

@@ -4,7 +4,7 @@ use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy,
 
 use super::picture::Picture;
 use super::{
-    Block, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, CardTone, Words, columns,
+    Block, CardTone, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, Words, columns,
     entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts, text,
     words,
 };

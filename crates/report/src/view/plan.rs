@@ -3,7 +3,8 @@
 use pgclinic_model::document::PlanStep;
 
 use super::{
-    Block, Look, Step, Steps, Tone, CardTone, Words, and_more, card, in_terminal, on_page, text, words,
+    Block, CardTone, Look, Step, Steps, Tone, Words, and_more, card, in_terminal, on_page, text,
+    words,
 };
 use crate::words as say;
 use crate::words::count_of;

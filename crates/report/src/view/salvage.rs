@@ -7,7 +7,7 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Fold, Frame, Medium, Part, Row, Style, Table, Tone, Verdict, View, CardTone, Words,
+    Block, CardTone, Fold, Frame, Medium, Part, Row, Style, Table, Tone, Verdict, View, Words,
     and_more, card, columns, entries, fold, in_terminal, left, list, not_done, number, on_page,
     reasons, right, section, short_list, target_facts, text, words,
 };

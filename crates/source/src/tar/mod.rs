@@ -6,20 +6,20 @@
 //! a folder of the archive; hard links are their targets, holes are filled. Names that would leave the backup, other links and
 //! devices are left out and told.
 
-mod read_ahead;
+mod archive_cursor;
 mod described;
+mod disk_reserve;
 mod gzip;
-mod peek_reader;
 mod lz4;
 mod members;
 mod packed;
 mod packing;
+mod peek_reader;
+mod read_ahead;
 mod reader;
-mod disk_reserve;
+mod root_prefix;
 mod store;
 mod stream;
-mod archive_cursor;
-mod root_prefix;
 mod zstd;
 
 use std::fs::File;
@@ -31,17 +31,17 @@ use pgclinic_format::tar::SparseMap;
 use rustix::fs::{Advice, fadvise};
 
 use crate::{Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
+use archive_cursor::{ArchiveCursor, Stop};
 use members::Found;
 pub(crate) use members::{Place, Tree};
 use packing::{Packing, has_ustar};
 use reader::Members;
 use store::BlockStore;
-use archive_cursor::{Stop, ArchiveCursor};
 
-pub use packed::PackedArchives;
-pub(crate) use disk_reserve::DiskReserve;
-pub use stream::{Archives, StreamEntry, TarStream};
 pub use archive_cursor::Step;
+pub(crate) use disk_reserve::DiskReserve;
+pub use packed::PackedArchives;
+pub use stream::{Archives, StreamEntry, TarStream};
 
 /// Files that lie beside `base.tar` and belong to the backup.
 const BESIDE: [&str; 1] = ["backup_manifest"];
@@ -263,7 +263,10 @@ impl TarBackup {
 
 /// The members of an archive that is not packed.
 fn in_place(file: File, step: Step<'_>) -> std::result::Result<(Bytes, Members), Stop> {
-    let found = reader::read(&mut ArchiveCursor::in_place(&file).map_err(Stop::Broken)?, step)?;
+    let found = reader::read(
+        &mut ArchiveCursor::in_place(&file).map_err(Stop::Broken)?,
+        step,
+    )?;
     Ok((Bytes::InPlace(file), found))
 }
 

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use pgclinic_format::tar::{BLOCK, Header};
 
-use super::read_ahead::ReadAheadThread;
 use super::gzip::{self, Gzip};
 use super::lz4::{self, Lz4};
+use super::read_ahead::ReadAheadThread;
 use super::zstd::{self, Zstd};
 use crate::data_directory::read_full;
 

@@ -2,11 +2,11 @@
 
 use pgclinic_format::tar::{BLOCK, Description, Header, HeaderFault, MemberKind, text};
 
+use crate::tar::archive_cursor::{ArchiveCursor, Step, Stop};
 use crate::tar::described::{
     Content, ISLANDS_TOGETHER, described_by, described_bytes, describes_the_next, meant, stored,
 };
 use crate::tar::packing::{BEHIND_END_MAX, endless, not_to_its_end};
-use crate::tar::archive_cursor::{Step, Stop, ArchiveCursor};
 
 /// Members of one archive that are read.
 pub(super) const MEMBERS_MAX: usize = 10_000_000;
@@ -65,7 +65,11 @@ fn behind_the_end(tape: &mut ArchiveCursor<'_>, step: Step<'_>) -> Result<Option
 }
 
 /// Gives the reason why the archive ends too early.
-fn walk(tape: &mut ArchiveCursor<'_>, found: &mut Members, step: Step<'_>) -> Result<Option<String>, Stop> {
+fn walk(
+    tape: &mut ArchiveCursor<'_>,
+    found: &mut Members,
+    step: Step<'_>,
+) -> Result<Option<String>, Stop> {
     let mut coming = Description::default();
     let mut islands_left = ISLANDS_TOGETHER;
     loop {
@@ -159,7 +163,11 @@ fn pass(
 }
 
 /// The content of a member that describes another one; a long one is cut.
-fn small_content(tape: &mut ArchiveCursor<'_>, header: &Header, step: Step<'_>) -> Result<Vec<u8>, Stop> {
+fn small_content(
+    tape: &mut ArchiveCursor<'_>,
+    header: &Header,
+    step: Step<'_>,
+) -> Result<Vec<u8>, Stop> {
     let at = tape.position();
     let len = described_bytes(header);
     let mut content = vec![0; len];

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
 use pgclinic_check::{is_comparison, is_expected};
+use pgclinic_cluster::Cluster;
 use pgclinic_model::plan::{Change, Patch};
 use pgclinic_model::{Finding, Glob, Level, Selection, Severity};
 use pgclinic_servers::Checksums;

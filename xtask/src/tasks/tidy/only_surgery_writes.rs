@@ -36,7 +36,7 @@ const WRITERS: &[(&str, &str)] = &[
     ),
     ("crates/spill/", "sorted runs in a temporary folder"),
     (
-        "crates/rows/src/salvage/folder.rs",
+        "crates/salvage/src/salvage/folder.rs",
         "what a salvage writes, in a folder outside of any cluster",
     ),
     (

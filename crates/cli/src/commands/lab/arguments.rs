@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::{About, Judge};
-use pgclinic_lab::table_profile::look;
 use pgclinic_lab::load::{Driver, Target};
+use pgclinic_lab::table_profile::look;
 use pgclinic_lab::{
     GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
 };
@@ -15,9 +15,9 @@ use pgclinic_lab::{
 use super::experiment::{Known, find};
 use crate::args::size;
 use crate::commands::measure::traffic;
+use crate::env::Env;
 use crate::exit::Failure;
 use crate::target::{Opening, open_cluster};
-use crate::env::Env;
 
 /// A scale by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -7,9 +7,9 @@ use pgclinic_lab::compare::{Group, Joined, Recorded, Source, compare, joined};
 use pgclinic_report::{Document, LAB};
 
 use super::arguments::JudgeArgs;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::env::Env;
 
 /// A group by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -5,8 +5,8 @@ use pgclinic_lab::samplers::{SAMPLERS, Sampler};
 use pgclinic_lab::{EXPERIMENTS, Experiment, Scale};
 
 use super::experiment::find;
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -11,8 +11,8 @@ use pgclinic_lab::load::{Length, Load, LoadResult, Measured, Pace, Protocol, Scr
 use serde_json::json;
 
 use super::arguments::DriverName;
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

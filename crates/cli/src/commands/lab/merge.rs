@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pgclinic_lab::compare::{Recorded, Source, gather, merge, unique_names};
 use pgclinic_lab::analysis::again;
+use pgclinic_lab::compare::{Recorded, Source, gather, merge, unique_names};
 use pgclinic_report::{Document, LAB};
 
 use super::arguments::JudgeArgs;
 use super::experiment::of_plan;
 use super::report::{PAGE, write_page};
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

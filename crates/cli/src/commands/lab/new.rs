@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use pgclinic_lab::TEMPLATE;
 
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::write_file;
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

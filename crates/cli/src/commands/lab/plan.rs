@@ -5,8 +5,8 @@ use pgclinic_lab::{Cost, Plan, skipped_here};
 use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pgclinic_lab::compare::{Source, is_merged};
 use pgclinic_lab::analysis::{Machine, again, document};
+use pgclinic_lab::compare::{Source, is_merged};
 use pgclinic_lab::{Experiment, RunFolder, RunResult};
 use pgclinic_report::{Document, LAB, Options, by_name};
 
 use super::arguments::JudgeArgs;
 use super::experiment::of_plan;
 use super::merge;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, write_file};
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

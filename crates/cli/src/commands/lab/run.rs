@@ -12,10 +12,10 @@ use super::audience::Telling;
 use super::experiment::of_plan;
 use super::plan::price;
 use super::report;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, ProgressStyle};
 use crate::progress::Bar;
-use crate::env::Env;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {

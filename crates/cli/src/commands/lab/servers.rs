@@ -3,8 +3,8 @@
 use clap::Args;
 use pgclinic_servers::{Installation, everywhere, io_uring_forbidden};
 
-use crate::exit::{Exit, Failure};
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {}

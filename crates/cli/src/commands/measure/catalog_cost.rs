@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pgclinic_spill::MemoryPlan;
 use clap::Args;
 use pgclinic_lab::statements;
 use pgclinic_measure::{MeasureOptions, measure_cluster};
@@ -16,13 +15,14 @@ use pgclinic_report::Document;
 use pgclinic_servers::{
     InitOptions, RunAs, Scratch, Server, Session, StartOptions, Wanted, find, initdb,
 };
+use pgclinic_spill::MemoryPlan;
 
 use super::traffic;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
-use crate::env::Env;
 
 /// Characters of a statement that are shown.
 const SHOWN: usize = 60;

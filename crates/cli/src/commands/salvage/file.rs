@@ -7,16 +7,16 @@ use pgclinic_cluster::{Cluster, ForkFiles, OpenOptions};
 use pgclinic_format::{Fork, Layout};
 use pgclinic_model::Progress;
 use pgclinic_model::document::SalvageReport;
-use pgclinic_rows::schema::given::{GivenTable, columns_in, table_in};
-use pgclinic_rows::schema::guess::statement;
-use pgclinic_rows::{BareTable, SalvageOptions, guess_columns, salvage_file};
+use pgclinic_salvage::schema::given::{GivenTable, columns_in, table_in};
+use pgclinic_salvage::schema::guess::statement;
+use pgclinic_salvage::{BareTable, SalvageOptions, guess_columns, salvage_file};
 use pgclinic_source::{DataDirectory, Source};
 
 use super::Arguments;
 use super::stream::{self, Parts};
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, BareFile, OpenTarget, Opening};
-use crate::env::Env;
 
 /// The major whose output is followed, where nothing tells: the newest.
 pub(super) const MAJOR: u16 = 18;

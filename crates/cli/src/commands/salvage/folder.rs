@@ -6,14 +6,14 @@ use std::sync::Arc;
 use pgclinic_cluster::{Build, Cluster, DatabaseDirectory, OpenOptions, RelationFileName};
 use pgclinic_format::Layout;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
-use pgclinic_rows::guess_cluster;
+use pgclinic_salvage::guess_cluster;
 use pgclinic_source::{DataDirectory, EntryKind, Source};
 
 use super::Arguments;
 use super::file::MAJOR;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
-use crate::env::Env;
 
 /// Files of a folder that are looked at for the size of a page.
 const FILES_TRIED: usize = 50;

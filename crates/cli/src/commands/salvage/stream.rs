@@ -3,10 +3,10 @@
 use std::sync::mpsc::Receiver;
 
 use pgclinic_model::document::SalvageReport;
-use pgclinic_rows::SalvageError;
+use pgclinic_salvage::SalvageError;
 
-use crate::exit::Failure;
 use crate::env::Env;
+use crate::exit::Failure;
 
 /// What gives the parts of a stream.
 pub(super) type Parts = Receiver<Vec<u8>>;

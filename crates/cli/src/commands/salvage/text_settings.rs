@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use pgclinic_format::datum::{MoneyFormat, MoneySigns, Zone};
-use pgclinic_rows::{TextSettings, TextStyle};
+use pgclinic_salvage::{TextSettings, TextStyle};
 
 use crate::exit::Failure;
 

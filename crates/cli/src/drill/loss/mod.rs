@@ -19,14 +19,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use pgclinic_spill::MemoryPlan;
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{LossCell, NotRun, SalvageReport, Verdict};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity};
-use pgclinic_rows::formats::form_named;
-use pgclinic_rows::{
+use pgclinic_salvage::formats::form_named;
+use pgclinic_salvage::{
     Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, salvage,
 };
+use pgclinic_spill::MemoryPlan;
 
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::crew::on_copies;

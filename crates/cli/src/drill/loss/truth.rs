@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use pgclinic_rows::encoded;
+use pgclinic_salvage::encoded;
 use pgclinic_servers::{ConnectOptions, Server};
 
 use crate::exit::Failure;

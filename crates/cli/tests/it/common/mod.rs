@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pgclinic_cli::{Terminal, Env, run};
+use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_servers::Scratch;
 use pgclinic_testkit::run_as;

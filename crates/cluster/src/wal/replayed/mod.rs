@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_format::wal::redo::{RedoKind, OldRow, RedoFault, apply, deed};
+use pgclinic_format::wal::redo::{OldRow, RedoFault, RedoKind, apply, deed};
 use pgclinic_format::wal::{
     BlockReference, Event, FileNumber, Outcome, Record, WalEnd, WalReader, manager_name,
 };

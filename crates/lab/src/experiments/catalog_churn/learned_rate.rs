@@ -1,7 +1,7 @@
 //! The rate at which relations are created in a person's own cluster, as cycles of a workload.
 
-use crate::table_profile::{TableShape, told};
 use crate::plan::LeftOut;
+use crate::table_profile::{TableShape, told};
 
 /// The value of the axis rate.
 pub(super) const LEARNED: &str = "learned";

@@ -6,7 +6,7 @@ use super::escape::Esc;
 use super::{dump, markdown, picture, spans, table};
 use crate::RuleText;
 use crate::view::{
-    Block, Entries, Fold, Frame, List, Medium, Opened, Part, Steps, Tone, Verdict, CardTone, Words,
+    Block, CardTone, Entries, Fold, Frame, List, Medium, Opened, Part, Steps, Tone, Verdict, Words,
 };
 
 /// Headings are smaller from here on.

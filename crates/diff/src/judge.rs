@@ -1,0 +1,318 @@
+//! What two versions of a block say of the copies that they lie in.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::checksum::{checksum_at, page_hash};
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{BlockNo, Fork, Lsn, Page};
+use pgclinic_model::document::{Copy, DiffBlock, Difference};
+
+use crate::clones;
+use crate::mask::are_alike;
+use crate::position::{Position, WalExplains};
+use crate::timelines::{Kinship, Way, kinship, on_the_way};
+
+/// `GistBuildLSN`.
+const GIST_BUILD_LSN: Lsn = Lsn(1);
+
+/// One of the two copies.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) position: Option<Position>,
+    /// How its way lies to that of the other copy.
+    pub(crate) kinship: Kinship,
+}
+
+/// Both copies, each with its position on the way that it shares with the other.
+pub(crate) fn sides<'a>(a: &'a Cluster, b: &'a Cluster) -> (Side<'a>, Side<'a>) {
+    let (position_a, position_b) = (Position::of(a), Position::of(b));
+    let way_a = position_a.and_then(|position| Way::of(a, position));
+    let way_b = position_b.and_then(|position| Way::of(b, position));
+    let mut kinship = kinship(way_a.as_ref(), way_b.as_ref());
+    if kinship == Kinship::Line
+        && let (Some(own_a), Some(own_b)) = (position_a, position_b)
+        && let Some(at) = clones::parting((a, own_a), (b, own_b))
+    {
+        kinship = Kinship::Parted(at);
+    }
+    let shared = |position: Option<Position>, own: &Option<Way>, other: &Option<Way>| match (
+        position,
+        own.as_ref().zip(other.as_ref()),
+    ) {
+        (Some(position), Some((own, other))) if kinship == Kinship::Line => {
+            Some(on_the_way(position, own, other))
+        }
+        (position, _) => position,
+    };
+    let side = |cluster, position| Side {
+        cluster,
+        position,
+        kinship,
+    };
+    (
+        side(a, shared(position_a, &way_a, &way_b)),
+        side(b, shared(position_b, &way_b, &way_a)),
+    )
+}
+
+/// Both, and the fork that is compared.
+#[derive(Clone, Copy)]
+pub(crate) struct Judge<'a> {
+    pub(crate) a: Side<'a>,
+    pub(crate) b: Side<'a>,
+    pub(crate) file: FileNumber,
+    pub(crate) fork: Fork,
+    pub(crate) method: Option<AccessMethod>,
+}
+
+/// Whether the version is a page, and which.
+struct Version {
+    lsn: Lsn,
+    is_empty: bool,
+    fault: Option<String>,
+}
+
+impl Judge<'_> {
+    /// Both copies have the block, and it differs.
+    pub(crate) fn differing(&self, a: &[u8], b: &[u8], block: BlockNo) -> DiffBlock {
+        let (own_a, own_b) = (self.a.version(a, block), self.b.version(b, block));
+        let (difference, copy, why) = match (&own_a.fault, &own_b.fault) {
+            (Some(in_a), Some(in_b)) => {
+                let why = format!("A: {in_a}; B: {in_b}");
+                (Difference::BothUnsound, None, why)
+            }
+            (Some(fault), None) => (Difference::Unsound, Some(Copy::A), fault.clone()),
+            (None, Some(fault)) => (Difference::Unsound, Some(Copy::B), fault.clone()),
+            (None, None) if self.may_be_alike(&own_a, &own_b, (a, b), block) => {
+                let why = "hint bits, the checksum or unused space";
+                (Difference::Hints, None, why.into())
+            }
+            (None, None) => self.both_sound(&own_a, &own_b, block),
+        };
+        DiffBlock {
+            block,
+            difference,
+            copy,
+            lsn_a: Some(own_a.lsn.to_string()),
+            lsn_b: Some(own_b.lsn.to_string()),
+            why,
+        }
+    }
+
+    /// Two sound versions that differ in what they hold.
+    fn both_sound(
+        &self,
+        a: &Version,
+        b: &Version,
+        block: BlockNo,
+    ) -> (Difference, Option<Copy>, String) {
+        match self.a.kinship {
+            Kinship::Unknown => return (Difference::Undecided, None, self.nobody_can_tell()),
+            Kinship::Parted(at) if a.is_behind(at) || b.is_behind(at) => {
+                let changed = [("A", a, self.a), ("B", b, self.b)];
+                let changed = changed
+                    .iter()
+                    .filter(|(_, version, _)| version.is_behind(at));
+                let changed = changed.map(|(name, _, side)| on_its_timeline(name, *side));
+                let changed = changed.collect::<Vec<_>>().join(" and ");
+                let why = format!("changed in {changed} after they parted at {at}");
+                return (Difference::Parted, None, why);
+            }
+            Kinship::Line | Kinship::Parted(_) => {}
+        }
+        if a.lsn == b.lsn {
+            let why = "both are sound and carry the same LSN, and hold something else";
+            return (Difference::Conflict, None, why.into());
+        }
+        let older = if a.lsn < b.lsn { Copy::A } else { Copy::B };
+        let (way, why) = self.older(older, a.lsn.max(b.lsn), block);
+        (way, Some(older), why)
+    }
+
+    fn nobody_can_tell(&self) -> String {
+        let (a, b) = (on_its_timeline("A", self.a), on_its_timeline("B", self.b));
+        format!("{a}, {b}, and no history tells where they parted")
+    }
+
+    /// Two versions of one time. A version without a time of its own may be of any.
+    fn may_be_alike(
+        &self,
+        a: &Version,
+        b: &Version,
+        bytes: (&[u8], &[u8]),
+        block: BlockNo,
+    ) -> bool {
+        let same_time = a.lsn == b.lsn || a.is_undated() || b.is_undated();
+        same_time && are_alike(bytes, self.fork, self.method, block)
+    }
+
+    /// Only one copy has the block; `lacking` does not.
+    pub(crate) fn missing(&self, there: &[u8], lacking: Copy, block: BlockNo) -> DiffBlock {
+        let side = match lacking {
+            Copy::A => self.b,
+            Copy::B => self.a,
+        };
+        let own = side.version(there, block);
+        let newer = self.older_copy().is_some_and(|older| older != lacking);
+        let (difference, why) = match self.a.kinship {
+            _ if own.is_empty => (
+                Difference::Missing,
+                "an empty page behind the end of the other copy".to_owned(),
+            ),
+            _ if own.is_undated() => (
+                Difference::Missing,
+                format!("its LSN {} tells nothing of when it was made", own.lsn),
+            ),
+            Kinship::Unknown => (Difference::Undecided, self.nobody_can_tell()),
+            Kinship::Parted(at) => (Difference::Parted, self.apart(&own, lacking, at)),
+            Kinship::Line if newer => (
+                Difference::Missing,
+                "the copy without it is the later one, and its file may have been cut or removed"
+                    .to_owned(),
+            ),
+            Kinship::Line => match self.older(lacking, own.lsn, block) {
+                (Difference::Stale, why) => (Difference::Lost, why),
+                (_, why) => (Difference::Missing, why),
+            },
+        };
+        let lsn = Some(own.lsn.to_string());
+        let (lsn_a, lsn_b) = match lacking {
+            Copy::A => (None, lsn),
+            Copy::B => (lsn, None),
+        };
+        DiffBlock {
+            block,
+            difference,
+            copy: Some(lacking),
+            lsn_a,
+            lsn_b,
+            why,
+        }
+    }
+
+    /// Why only one of two copies has the block that parted.
+    fn apart(&self, there: &Version, lacking: Copy, at: Lsn) -> String {
+        let (with, without) = match lacking {
+            Copy::A => (("B", self.b), ("A", self.a)),
+            Copy::B => (("A", self.a), ("B", self.b)),
+        };
+        match there.is_behind(at) {
+            true => format!(
+                "made or changed in {} after they parted at {at}",
+                on_its_timeline(with.0, with.1)
+            ),
+            false => format!(
+                "it may have been cut or removed in {} after they parted at {at}",
+                on_its_timeline(without.0, without.1)
+            ),
+        }
+    }
+
+    /// The copy whose WAL ends earlier.
+    fn older_copy(&self) -> Option<Copy> {
+        let (a, b) = (self.a.position?, self.b.position?);
+        match a.end.cmp(&b.end) {
+            std::cmp::Ordering::Less => Some(Copy::A),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(Copy::B),
+        }
+    }
+
+    /// Whether the copy's own WAL explains that it does not have the version with this LSN.
+    fn older(&self, copy: Copy, lsn: Lsn, block: BlockNo) -> (Difference, String) {
+        let (side, name) = match copy {
+            Copy::A => (self.a, "A"),
+            Copy::B => (self.b, "B"),
+        };
+        let Some(position) = side.position else {
+            let why = format!("{name} is older, and has no control file to tell whether it may be");
+            return (Difference::Later, why);
+        };
+        match position.brings(side.cluster, self.file, self.fork, block, lsn) {
+            WalExplains::Yes => {
+                let why =
+                    format!("{name} is older, and its WAL changes the block before {lsn} or there");
+                (Difference::Replayed, why)
+            }
+            WalExplains::Later => {
+                let why = format!("{name} is older, and ends at {}", position.end);
+                (Difference::Later, why)
+            }
+            WalExplains::No => {
+                let why = format!("{name} is older, and its WAL passes {lsn} without the block");
+                (Difference::Stale, why)
+            }
+            WalExplains::TooLate => {
+                let redo = position.redo;
+                let why = format!(
+                    "{name} is older, though everything before its redo point {redo} was written: the write was lost, or an older page put back"
+                );
+                (Difference::Stale, why)
+            }
+        }
+    }
+}
+
+impl Version {
+    /// What is built aside and logged as a whole carries no LSN in the files of the server that built it.
+    fn is_undated(&self) -> bool {
+        self.lsn <= GIST_BUILD_LSN
+    }
+
+    /// It came after this place, or may have.
+    fn is_behind(&self, at: Lsn) -> bool {
+        self.lsn > at || (self.is_undated() && !self.is_empty)
+    }
+}
+
+/// `A on timeline 1`.
+pub(crate) fn on_its_timeline(name: &str, side: Side<'_>) -> String {
+    match side.position {
+        Some(position) => format!("{name} on timeline {}", position.timeline),
+        None => name.into(),
+    }
+}
+
+impl Side<'_> {
+    fn version(&self, bytes: &[u8], block: BlockNo) -> Version {
+        let Some(page) = Page::parse(bytes) else {
+            return Version {
+                lsn: Lsn(0),
+                is_empty: false,
+                fault: Some("it is no page".into()),
+            };
+        };
+        Version {
+            lsn: page.pd_lsn(),
+            is_empty: page.is_new() && page.is_zeroed(),
+            fault: self.fault(page, block),
+        }
+    }
+
+    fn fault(&self, page: Page<'_>, block: BlockNo) -> Option<String> {
+        if page.is_new() {
+            let rest = !page.is_zeroed();
+            return rest.then(|| "pd_upper is 0, and other bytes are not".into());
+        }
+        let computed = checksum_at(page_hash(page.bytes()), block);
+        let stored = page.pd_checksum();
+        if self.cluster.checksums() == Some(true) && computed != stored {
+            return Some(format!(
+                "stored checksum {stored} does not match computed checksum {computed}"
+            ));
+        }
+        if !page.header_is_sane_to_the_server() {
+            return Some("the server refuses its header".into());
+        }
+        let position = self.position.filter(|position| !position.elsewhere)?;
+        let end = position.end.0.saturating_add(super::CHECKPOINT_BYTES);
+        (page.pd_lsn().0 > end).then(|| {
+            let lsn = page.pd_lsn();
+            format!(
+                "its LSN {lsn} lies beyond the end of the WAL, {}",
+                position.end
+            )
+        })
+    }
+}

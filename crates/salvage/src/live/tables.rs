@@ -1,0 +1,264 @@
+//! What a running server says of its tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pgclinic_cluster::{DatabaseDirectory, ForkFiles};
+use pgclinic_format::datum::{TypeInfo, TypeKind, builtin};
+use pgclinic_format::{Fork, Oid};
+use pgclinic_servers::SqlError;
+
+use super::snapshots::Reader;
+use crate::salvage::SalvageOptions;
+use crate::shape::{Column, ColumnEncoding, Missing, Origin, Table};
+
+/// A table or materialised view of the server.
+#[derive(Clone, Debug)]
+pub(super) struct LiveTable {
+    pub(super) schema: String,
+    pub(super) name: String,
+    pub(super) oid: u32,
+    /// Quoted, with its schema.
+    pub(super) quoted: String,
+    /// Its columns as a list, quoted; generated ones are left out unless they are asked for.
+    pub(super) columns: String,
+    pub(super) column_names: Vec<String>,
+    /// The same for forms: names and types, and no files.
+    pub(super) shape: Arc<Table>,
+    pub(super) blocks: u32,
+    /// `reltuples`; 0 where nobody counted.
+    pub(super) estimate: u64,
+    pub(super) is_materialized_view: bool,
+}
+
+/// CatalogEncoding of the question that depend on what is asked.
+const QUESTION: &str = "\
+SELECT n.nspname, c.relname, c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), \
+  (pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint), c.relkind, \
+  a.attname, pg_catalog.quote_ident(a.attname), a.atttypid, c.reltuples::bigint \
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped GENERATED \
+WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't' AND (c.relkind = 'r' OR c.relispopulated) \
+ORDER BY 1, 2, c.oid, a.attnum";
+
+const DOMAINS: &str = "SELECT oid, typbasetype FROM pg_catalog.pg_type WHERE typtype = 'd'";
+
+/// A row of the question that names a table.
+struct Described<'r> {
+    schema: &'r str,
+    name: &'r str,
+    oid: Oid,
+    quoted: &'r str,
+    blocks: u32,
+    estimate: u64,
+    is_materialized_view: bool,
+    /// Name, quoted name and type; none of a table without columns.
+    column: Option<(&'r str, &'r str, Oid)>,
+}
+
+fn described(row: &[Option<String>]) -> Option<Described<'_>> {
+    let text = |at: usize| row.get(at)?.as_deref();
+    let number = |at: usize| text(at)?.parse::<u32>().ok();
+    let column = || Some((text(6)?, text(7)?, number(8)?));
+    Some(Described {
+        schema: text(0)?,
+        name: text(1)?,
+        oid: number(2)?,
+        quoted: text(3)?,
+        // A table that is larger than any can be is read to its end.
+        blocks: number(4).unwrap_or(u32::MAX),
+        // Below 0 where nobody counted.
+        estimate: text(9).and_then(|rows| rows.parse().ok()).unwrap_or(0),
+        is_materialized_view: text(5)? == "m",
+        column: column(),
+    })
+}
+
+/// The tables that fit the selection.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    database: &str,
+    options: &SalvageOptions,
+) -> Result<Vec<LiveTable>, SqlError> {
+    let selection = &options.selection;
+    let generated = match options.generated {
+        true => "AND a.attgenerated IN ('', 's')",
+        false => "AND a.attgenerated = ''",
+    };
+    let rows = reader.query(&QUESTION.replace("GENERATED", generated))?;
+    let domains = domains(reader);
+    let mut tables: Vec<LiveTable> = Vec::new();
+    for row in rows.iter().filter_map(|row| described(row)) {
+        let (schema, name) = (row.schema, row.name);
+        let of_the_system = schema.starts_with("pg_") || schema == "information_schema";
+        let is_wanted = match of_the_system {
+            true => selection.names_schema_of(schema, name),
+            false => selection.takes_name(schema, name),
+        };
+        if !is_wanted {
+            continue;
+        }
+        if tables.last().is_none_or(|last| last.oid != row.oid) {
+            tables.push(LiveTable::of(database, &row));
+        }
+        if let (Some(table), Some((name, quoted, ty))) = (tables.last_mut(), row.column) {
+            table.add(name, quoted, type_info(ty, &domains));
+        }
+    }
+    Ok(tables)
+}
+
+/// Domains with what each stands for. Where they cannot be read their values are taken for texts.
+fn domains(reader: &mut Reader<'_>) -> HashMap<Oid, Oid> {
+    let rows = reader.query(DOMAINS).unwrap_or_default();
+    let numbers = rows.iter().filter_map(|row| match row.as_slice() {
+        [Some(oid), Some(base)] => Some((oid.parse().ok()?, base.parse().ok()?)),
+        _ => None,
+    });
+    numbers.collect()
+}
+
+/// What a form must know of a type whose values are text: whether they are numbers, booleans or JSON.
+fn type_info(oid: Oid, domains: &HashMap<Oid, Oid>) -> Arc<TypeInfo> {
+    let text = || builtin(25).expect("text is built in");
+    let mut base = oid;
+    // Domains over domains; no server makes a circle of them.
+    for _ in 0..64 {
+        match domains.get(&base) {
+            Some(under) => base = *under,
+            None => break,
+        }
+    }
+    let info = builtin(base).unwrap_or_else(text);
+    match base == oid {
+        true => Arc::new(info),
+        false => Arc::new(TypeInfo {
+            oid,
+            kind: TypeKind::Domain(Arc::new(info)),
+            ..text()
+        }),
+    }
+}
+
+/// A table of which nothing is known.
+pub(super) fn nothing() -> Table {
+    Table {
+        database_oid: 0,
+        database: String::new(),
+        schema: String::new(),
+        name: String::new(),
+        oid: 0,
+        is_materialized_view: false,
+        files: ForkFiles {
+            home: DatabaseDirectory {
+                tablespace: 0,
+                database: 0,
+                folder: String::new(),
+            },
+            filenode: 0,
+            fork: Fork::Main,
+            temporary: None,
+            segments: Vec::new(),
+        },
+        toast: None,
+        columns: Vec::new(),
+        layouts: Vec::new(),
+        notes: Vec::new(),
+        is_guessed: false,
+    }
+}
+
+impl LiveTable {
+    fn of(database: &str, row: &Described<'_>) -> Self {
+        let shape = Table {
+            database: database.to_owned(),
+            schema: row.schema.to_owned(),
+            name: row.name.to_owned(),
+            oid: row.oid,
+            ..nothing()
+        };
+        LiveTable {
+            schema: row.schema.to_owned(),
+            name: row.name.to_owned(),
+            oid: row.oid,
+            quoted: row.quoted.to_owned(),
+            columns: String::new(),
+            column_names: Vec::new(),
+            shape: Arc::new(shape),
+            blocks: row.blocks,
+            estimate: row.estimate,
+            is_materialized_view: row.is_materialized_view,
+        }
+    }
+
+    fn add(&mut self, name: &str, quoted: &str, ty: Arc<TypeInfo>) {
+        let comma = if self.columns.is_empty() { "" } else { ", " };
+        self.columns = format!("{}{comma}{quoted}", self.columns);
+        let shape = Arc::make_mut(&mut self.shape);
+        shape.columns.push(Column {
+            name: name.to_owned(),
+            origin: Origin::Attribute(self.column_names.len()),
+            ty,
+            bytes_of: None,
+            typmod: -1,
+            holding: ColumnEncoding::Nearest,
+            missing: Missing::Null,
+        });
+        self.column_names.push(name.to_owned());
+    }
+
+    /// A relation of the system, of which some columns are wanted.
+    pub(super) fn of_system(name: &str, oid: Oid, columns: &[(&str, Oid)], blocks: u32) -> Self {
+        let row = Described {
+            schema: "pg_catalog",
+            name,
+            oid,
+            quoted: &format!("pg_catalog.{name}"),
+            blocks,
+            estimate: 0,
+            is_materialized_view: false,
+            column: None,
+        };
+        let mut table = LiveTable::of("", &row);
+        for (name, ty) in columns {
+            table.add(name, name, type_info(*ty, &HashMap::new()));
+        }
+        table
+    }
+}
+
+/// How rows of some blocks are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RangeWay {
+    /// A scan from one ctid to another, which 14 and later make of a comparison.
+    Scan,
+    /// Every ctid that there can be, one by one.
+    Each,
+}
+
+/// More line pointers than a page of any size up to 32 kB holds.
+const ITEMS_MAX: u32 = 1200;
+
+impl LiveTable {
+    /// The rows of all blocks.
+    pub(super) fn whole(&self) -> String {
+        format!("SELECT {} FROM ONLY {}", self.columns, self.quoted)
+    }
+
+    /// The rows of blocks `from` up to `to`, without it.
+    pub(super) fn range(&self, from: u32, to: u32, way: RangeWay) -> String {
+        let test = match way {
+            RangeWay::Scan => format!("ctid >= '({from},0)'::tid AND ctid < '({to},0)'::tid"),
+            RangeWay::Each => format!(
+                "ctid = ANY (ARRAY(SELECT ('(' || b || ',' || i || ')')::tid FROM \
+                 pg_catalog.generate_series({from}, {to} - 1) b, pg_catalog.generate_series(1, {ITEMS_MAX}) i))"
+            ),
+        };
+        format!("{} WHERE {test}", self.whole())
+    }
+
+    /// One row.
+    pub(super) fn row(&self, block: u32, item: u16) -> String {
+        format!("{} WHERE ctid = '({block},{item})'::tid", self.whole())
+    }
+}

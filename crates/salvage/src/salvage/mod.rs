@@ -1,0 +1,802 @@
+//! All rows of a cluster, written to a folder, with an account of what could not be had.
+
+mod bare;
+mod blocks;
+mod checks;
+mod counts;
+mod coverage;
+mod database_job;
+mod error;
+mod finished_tables;
+mod fitting;
+mod folder;
+mod key_cells;
+mod large_object_columns;
+pub(crate) mod large_objects;
+mod large_row;
+mod large_value;
+mod load_script;
+mod loss_search;
+mod lost_databases;
+mod lost_keys;
+mod lost_relations;
+mod opening;
+mod options;
+mod ordered_files;
+mod pass;
+mod plan;
+mod reading;
+mod recovery_gaps;
+mod row_sink;
+mod running;
+mod sampling;
+pub(crate) mod sequences;
+mod server;
+mod staging;
+mod stream;
+mod without_catalogs;
+mod witnesses;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use bare::{BareTable, salvage_file};
+pub(crate) use blocks::blocks_of_table;
+pub use error::SalvageError;
+pub(crate) use finished_tables::FinishedTables;
+pub use folder::Durability;
+pub(crate) use folder::{Folder, PartFile, write_text};
+pub(crate) use opening::new_account;
+use opening::{
+    databases, encoding_of, lost_status, only_database, only_table, open_account, plan_of,
+};
+pub use options::{Destination, Encoding, Rows, SalvageOptions};
+pub(crate) use plan::not_salvaged;
+pub(crate) use row_sink::TakeRows;
+pub use sampling::guess_columns;
+pub use stream::Stream;
+pub use without_catalogs::guess_cluster;
+
+use pgclinic_cluster::wal::{Replay, ReplaySpace};
+use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles};
+use pgclinic_columnar::PackerPlan;
+use pgclinic_format::datum::Style;
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{Fork, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{
+    LargeObjectsAccount, NotChecked, SalvageReport, SequenceAccount, TableAccount,
+};
+use pgclinic_servers::Target;
+use pgclinic_spill::{Limit, Part};
+
+use crate::schema::{CatalogRoom, SchemaFile};
+use crate::shape::{ColumnChoice, MainForks, Table};
+use crate::texts::fields_of;
+use database_job::DatabaseJob;
+use loss_search::LossSearch;
+use lost_databases::DirectoryState;
+use lost_keys::Search;
+use ordered_files::{LineDestination, OrderedFiles, OutputFile};
+use row_sink::RowSink;
+use witnesses::Witnesses;
+
+/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the
+/// clock is the caller's, who writes the account of a folder and then says [`end_of_work`].
+pub fn salvage(
+    cluster: &Cluster,
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+) -> Result<SalvageReport, SalvageError> {
+    if let Destination::Server(_) = options.destination {
+        server::suitable(options)?;
+    }
+    let folder = match &options.destination {
+        Destination::Folder(path) => Some(match options.resume {
+            true => Folder::resume(path, options.durability)?,
+            false => Folder::prepare(path, options.durability)?,
+        }),
+        Destination::Server(_) | Destination::Stream(_) => None,
+    };
+    let script_folder = folder.clone();
+    if cluster.is_running() {
+        return running::salvage(cluster, folder, options, progress);
+    }
+    let replayed = match cluster.needs_recovery() {
+        true => cluster.replayed(&replay_space(options)),
+        false => None,
+    };
+    let none = BTreeMap::new();
+    let not_applied = replayed.as_ref().map(|(_, own)| &own.not_applied);
+    let replaying = Replaying {
+        not_applied: not_applied.unwrap_or(&none),
+        replay: replayed.as_ref().and_then(|_| cluster.replay()),
+    };
+    let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
+    let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
+    account.not_salvaged.extend(lost_status(cluster));
+    match (&options.destination, folder) {
+        (Destination::Server(target), _) => {
+            let database = only_database(cluster, &options.selection)?;
+            server::load(
+                cluster,
+                database,
+                target,
+                options,
+                progress,
+                &replaying,
+                &mut account,
+            )?;
+        }
+        (Destination::Stream(stream), _) => {
+            let to = FolderWork {
+                to: LineDestination::Stream(stream, &options.spill_folder),
+                options,
+                progress,
+                finished: None,
+            };
+            to.write_one(cluster, &replaying, &mut account)?;
+        }
+        (Destination::Folder(_), folder) => {
+            let folder = folder.expect("made above");
+            let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;
+            let to = FolderWork {
+                to: LineDestination::Folder(&folder),
+                options,
+                progress,
+                finished: Some(&finished),
+            };
+            to.write(&folder, cluster, &replaying, &mut account)?;
+        }
+    }
+    write_schema(cluster, options, &mut account)?;
+    if let Some(folder) = &script_folder {
+        load_script::write(folder, cluster, options, &account)?;
+    }
+    recovery_gaps::tell_pages_beyond_wal(cluster, &mut account);
+    closed(cluster, account)
+}
+
+/// Half of the memory is left for reading.
+pub(super) fn replay_space(options: &SalvageOptions) -> ReplaySpace<'_> {
+    ReplaySpace {
+        memory: options.memory.part(Part::ReplayedPages),
+        spill_folder: Some(&options.spill_folder),
+    }
+}
+
+/// Where the catalogs of a database may stand.
+pub(super) fn room_of(options: &SalvageOptions) -> CatalogRoom {
+    CatalogRoom::of(&options.memory, &options.spill_folder)
+}
+
+/// Writes the schema where somebody asks for it.
+fn write_schema(
+    cluster: &Cluster,
+    options: &SalvageOptions,
+    account: &mut SalvageReport,
+) -> Result<(), SalvageError> {
+    let Some(path) = &options.ddl else {
+        return Ok(());
+    };
+    let mut schema = SchemaFile::default();
+    for (database, _) in databases(cluster, &options.selection) {
+        schema.add(cluster, database, &room_of(options));
+    }
+    folder::write_text(path, &schema.text(), options.durability)?;
+    let own = schema.not_written.into_iter();
+    let own: Vec<NotChecked> = own.filter(|one| is_own(one, options, account)).collect();
+    account.not_salvaged.extend(own);
+    Ok(())
+}
+
+/// A person who names tables is told what is left out of those.
+fn is_own(left_out: &NotChecked, options: &SalvageOptions, account: &SalvageReport) -> bool {
+    let names_table = |table: &TableAccount| holds_name(&left_out.what, &table.table);
+    let selection = &options.selection;
+    (selection.relations.is_empty() && selection.filenodes.is_empty())
+        || account.tables.iter().any(names_table)
+}
+
+/// The name stands in the text by itself, and not as a part of another name.
+fn holds_name(text: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
+    text.match_indices(name).any(|(at, found)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + found.len()..);
+        let after = after.and_then(|text| text.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport, SalvageError> {
+    tell_unreadable(cluster, &mut account);
+    if account.is_empty() && !account.interrupted {
+        return Err(SalvageError::NothingSelected);
+    }
+    account.close();
+    Ok(account)
+}
+
+/// Whatever was asked for on the way and could not be reached: nothing is whole before it is told.
+fn tell_unreadable(cluster: &Cluster, account: &mut SalvageReport) {
+    for trouble in cluster.unreadable() {
+        if decides_on_rows(&trouble.what) {
+            let doubtful = account.tables.iter_mut().filter(|table| !table.is_whole());
+            doubtful.for_each(|table| table.out_of_reach = true);
+        }
+        let mut told = account.not_salvaged.iter();
+        if !told.any(|gap| gap.what == trouble.what && !gap.inherent) {
+            let gap = not_salvaged(&trouble.what, &trouble.why);
+            account.not_salvaged.push(gap);
+        }
+    }
+}
+
+/// Which rows count, or which file is which catalog, stands there: without it a row may be in doubt
+/// that is whole.
+fn decides_on_rows(path: &str) -> bool {
+    path.starts_with("pg_xact")
+        || path.starts_with("pg_multixact")
+        || path.ends_with("pg_filenode.map")
+}
+
+/// The account of a whole salvage is written: its folder holds no work any more that could be gone
+/// on with.
+pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
+    finished_tables::end(folder)
+}
+
+/// The account of a whole salvage into a server is written: the server holds no work any more that
+/// could be gone on with.
+pub fn end_of_load(target: &Target) -> Result<(), SalvageError> {
+    server::end(target)
+}
+
+/// What the write-ahead log left undone.
+struct Replaying<'a> {
+    /// Changes that could not be applied, by file.
+    not_applied: &'a BTreeMap<FileNumber, u64>,
+    /// What it does to files, where it was applied in memory: indexes and maps stay as they were.
+    replay: Option<&'a Replay>,
+}
+
+/// A database at work.
+#[derive(Clone, Copy)]
+struct DatabaseTurn<'a> {
+    folder: &'a Folder,
+    cluster: &'a Cluster,
+    database: Oid,
+    /// Its folder at the destination.
+    name: &'a str,
+    replaying: &'a Replaying<'a>,
+}
+
+/// What is known of a database beside its tables.
+#[derive(Clone, Copy)]
+struct DatabaseInputs<'a> {
+    /// None where rows go elsewhere.
+    folder: Option<&'a Folder>,
+    catalog: &'a Catalog,
+    files: &'a MainForks,
+    /// Its folder at the destination.
+    name: &'a str,
+}
+
+/// Sequences and large objects of a database.
+#[derive(Default)]
+struct BesideTables {
+    sequences: Vec<SequenceAccount>,
+    /// Sequences that cannot be read, and why.
+    lost: Vec<(String, String)>,
+    large_objects: Option<LargeObjectsAccount>,
+}
+
+impl BesideTables {
+    fn tell(self, account: &mut SalvageReport) {
+        let lost = self.lost.iter().map(|(what, why)| not_salvaged(what, why));
+        account.not_salvaged.extend(lost);
+        account.sequences.extend(self.sequences);
+        account.large_objects.extend(self.large_objects);
+    }
+}
+
+/// Writing files.
+struct FolderWork<'a> {
+    to: LineDestination<'a>,
+    options: &'a SalvageOptions,
+    progress: &'a dyn Progress,
+    finished: Option<&'a FinishedTables<'a>>,
+}
+
+/// Who is asked for rows that are lost.
+fn loss_search<'a>(
+    cluster: &'a Cluster,
+    place: &DatabaseInputs<'a>,
+    replaying: &Replaying<'a>,
+    options: &'a SalvageOptions,
+    progress: &'a dyn Progress,
+) -> LossSearch<'a> {
+    let DatabaseInputs {
+        catalog,
+        files,
+        folder,
+        ..
+    } = *place;
+    LossSearch {
+        witnesses: Witnesses {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+            not_applied: replaying.not_applied,
+            replay: replaying.replay,
+        },
+        search: Search {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+            replay: replaying.replay,
+        },
+        folder,
+    }
+}
+
+/// What must be the same for a second run to go on after a first one.
+fn work_of(cluster: &Cluster, options: &SalvageOptions) -> String {
+    let control = cluster.control.trusted();
+    let system = control.map_or(0, |control| control.system_identifier);
+    options.resume_key(&system.to_string())
+}
+
+impl FolderWork<'_> {
+    fn write(
+        &self,
+        folder: &Folder,
+        cluster: &Cluster,
+        replaying: &Replaying<'_>,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        for (database, name) in databases(cluster, &self.options.selection) {
+            if is_gone(cluster, database, account) {
+                continue;
+            }
+            let turn = DatabaseTurn {
+                folder,
+                cluster,
+                database,
+                name: &name,
+                replaying,
+            };
+            self.write_database(turn, account)?;
+            if account.interrupted {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_database(
+        &self,
+        turn: DatabaseTurn<'_>,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let DatabaseTurn {
+            folder,
+            cluster,
+            database,
+            name,
+            replaying,
+        } = turn;
+        let options = self.options;
+        let catalog = cluster.catalog(database);
+        if options.without_catalogs || catalog.is_blind() {
+            return self.write_blind(folder, cluster, database, name, replaying, account);
+        }
+        let mut plan = plan_of(cluster, &catalog, name, options);
+        let files = MainForks::of_database(cluster, database);
+        let place = DatabaseInputs {
+            folder: Some(folder),
+            catalog: &catalog,
+            files: &files,
+            name,
+        };
+        let beside = self.write_beside(cluster, &place)?;
+        beside.tell(account);
+        plan.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.extend(plan.not_salvaged);
+        if let Some(finished) = self.finished {
+            plan.tables
+                .retain(|planned| !finished.holds(&planned.table));
+        }
+        account
+            .not_salvaged
+            .extend(kept_encoding(cluster, database, options));
+        let mut tables = self.write_planned(cluster, &catalog, plan.tables)?;
+        if let Some(finished) = self.finished {
+            tables.extend(finished.of_database(&catalog));
+        }
+        self.search(cluster, &place, replaying, &mut tables, account)?;
+        account.tables.extend(tables);
+        self.write_unclaimed(turn, &catalog, account)?;
+        account.interrupted |= self.progress.is_interrupted();
+        Ok(())
+    }
+
+    /// What stands in files that no relation names, where names are missing.
+    fn write_unclaimed(
+        &self,
+        turn: DatabaseTurn<'_>,
+        catalog: &Catalog,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let mut plan = lost_relations::unclaimed(turn.cluster, catalog, turn.name, self.options);
+        plan.count_not_replayed(turn.replaying.not_applied);
+        account.not_salvaged.append(&mut plan.not_salvaged);
+        if let Some(finished) = self.finished {
+            plan.tables
+                .retain(|planned| !finished.holds(&planned.table));
+        }
+        let tables = self.write_planned(turn.cluster, catalog, plan.tables)?;
+        account.tables.extend(tables);
+        Ok(())
+    }
+
+    /// The tables of one database.
+    fn write_planned(
+        &self,
+        cluster: &Cluster,
+        catalog: &Catalog,
+        planned: Vec<plan::Planned>,
+    ) -> Result<Vec<TableAccount>, SalvageError> {
+        let charset = charset_of(cluster, catalog.database, self.options);
+        let style = style_of(cluster, catalog, self.options, &planned);
+        let count = planned.len();
+        let written = self.write_tables(cluster, planned, charset, &style)?;
+        assert_eq!(
+            written.len(),
+            count,
+            "every table of the plan has its account, whatever became of it"
+        );
+        Ok(written)
+    }
+
+    /// Looks for the keys of lost rows, and holds rows to keys where this is asked for.
+    fn search(
+        &self,
+        cluster: &Cluster,
+        place: &DatabaseInputs<'_>,
+        replaying: &Replaying<'_>,
+        tables: &mut [TableAccount],
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let DatabaseInputs { catalog, files, .. } = *place;
+        let (options, progress) = (self.options, self.progress);
+        let search = loss_search(cluster, place, replaying, options, progress);
+        account.not_salvaged.extend(search.of_tables(tables)?);
+        if options.verify {
+            let checks = checks::Checks {
+                cluster,
+                catalog,
+                files,
+                options,
+                progress,
+            };
+            account.checks.extend(checks.of_tables(tables)?);
+            let counts = counts::Counts {
+                cluster,
+                catalog,
+                files,
+                options,
+                progress,
+            };
+            account.counts.extend(counts.of_tables(tables)?);
+        }
+        Ok(())
+    }
+
+    /// Sequences and large objects.
+    fn write_beside(
+        &self,
+        cluster: &Cluster,
+        place: &DatabaseInputs<'_>,
+    ) -> Result<BesideTables, SalvageError> {
+        let DatabaseInputs {
+            folder,
+            catalog,
+            files,
+            name,
+        } = *place;
+        let options = self.options;
+        let (sequences, lost) = sequences::read_all(cluster, catalog, files, &options.selection);
+        let mut found = BesideTables {
+            lost,
+            ..BesideTables::default()
+        };
+        let Some(folder) = folder else {
+            return Ok(found);
+        };
+        if !sequences.is_empty() {
+            let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
+            file.write(sequences::script(&sequences).as_bytes())?;
+            file.finish()?;
+            found.sequences = sequences;
+        }
+        // A person who names tables wants those.
+        if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
+            let file = format!("{name}/large_objects");
+            let objects = match is_named(catalog, pgclinic_format::oid::PG_LARGEOBJECT) {
+                true => large_objects::of_database(cluster, catalog, files, options)?,
+                // Its relations mostly have the numbers that they were born with.
+                false => large_objects::of_numbers(cluster, &files_of(cluster, catalog), options)?,
+            };
+            if let Some(objects) = objects {
+                let database = crate::shape::database_name(catalog);
+                let written = large_objects::write(objects, database, options, folder, &file)?;
+                found.large_objects = Some(written);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes these tables. What a column of a file of columns must hold is known only when all its
+    /// values were seen: where one had no place in it, the table is written once more.
+    fn write_tables(
+        &self,
+        cluster: &Cluster,
+        planned: Vec<plan::Planned>,
+        charset: Charset,
+        style: &Arc<Style>,
+    ) -> Result<Vec<TableAccount>, SalvageError> {
+        let (mut open, mut done) = (planned, Vec::new());
+        while !open.is_empty() {
+            let again = match self.options.form.layout() {
+                Some(_) => open.clone(),
+                None => Vec::new(),
+            };
+            let mut again = again.into_iter();
+            let crew = self.crew(cluster, open, charset).styled(Arc::clone(style));
+            let written = crew.noting(self.finished).run_refusing()?;
+            open = Vec::new();
+            for (account, refusals) in written {
+                let planned = again.next().filter(|_| !refusals.is_empty());
+                match planned.filter(|_| !self.progress.is_interrupted()) {
+                    Some(planned) => open.push(planned.holding(refusals)),
+                    None => done.push(account),
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// The rows of the one table that fits, and nothing beside them.
+    fn write_one(
+        &self,
+        cluster: &Cluster,
+        replaying: &Replaying<'_>,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let options = self.options;
+        let mut found = Vec::new();
+        for (database, name) in databases(cluster, &options.selection) {
+            if is_gone(cluster, database, account) {
+                continue;
+            }
+            let catalog = cluster.catalog(database);
+            let is_blind = options.without_catalogs || catalog.is_blind();
+            let mut plan = match is_blind {
+                true => without_catalogs::plan(cluster, database, &name, options).0,
+                false => plan_of(cluster, &catalog, &name, options),
+            };
+            plan.count_not_replayed(replaying.not_applied);
+            account.not_salvaged.append(&mut plan.not_salvaged);
+            let tables = plan.tables.into_iter();
+            found.extend(tables.map(|planned| (database, is_blind, planned)));
+        }
+        let (database, is_blind, planned) = only_table(found, &account.not_salvaged)?;
+        let charset = charset_of(cluster, database, options);
+        account
+            .not_salvaged
+            .extend(kept_encoding(cluster, database, options));
+        let planned = vec![planned];
+        let style = match is_blind {
+            true => Arc::clone(&options.text.style),
+            false => style_of(cluster, &cluster.catalog(database), options, &planned),
+        };
+        account.tables = self.write_tables(cluster, planned, charset, &style)?;
+        if !is_blind {
+            let catalog = cluster.catalog(database);
+            let files = MainForks::of_database(cluster, database);
+            let place = DatabaseInputs {
+                folder: None,
+                catalog: &catalog,
+                files: &files,
+                name: "",
+            };
+            let search = loss_search(cluster, &place, replaying, options, self.progress);
+            let gaps = search.of_tables(&mut account.tables)?;
+            account.not_salvaged.extend(gaps);
+        }
+        account.interrupted = self.progress.is_interrupted();
+        Ok(())
+    }
+
+    /// A database whose catalogs cannot be read, or are not to be.
+    fn write_blind(
+        &self,
+        folder: &Folder,
+        cluster: &Cluster,
+        database: Oid,
+        name: &str,
+        replaying: &Replaying<'_>,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let options = self.options;
+        let (mut plan, sequences, files) = without_catalogs::plan(cluster, database, name, options);
+        account.sequences.extend(sequences);
+        if options.selection.filenodes.is_empty() && options.selection.relations.is_empty() {
+            let objects = large_objects::of_numbers(cluster, &files, options)?;
+            let file = format!("{name}/large_objects");
+            if let Some(objects) = objects {
+                let known = without_catalogs::name_of(cluster, database);
+                let written = large_objects::write(objects, known, options, folder, &file)?;
+                account.large_objects.push(written);
+            }
+        }
+        plan.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.append(&mut plan.not_salvaged);
+        let is_finished =
+            |planned: &plan::Planned| self.finished.is_some_and(|all| all.holds(&planned.table));
+        plan.tables.retain(|planned| !is_finished(planned));
+        let charset = charset_of(cluster, database, options);
+        account
+            .not_salvaged
+            .extend(kept_encoding(cluster, database, options));
+        let style = &options.text.style;
+        let tables = self.write_tables(cluster, plan.tables, charset, style)?;
+        account.tables.extend(tables);
+        let known = without_catalogs::name_of(cluster, database);
+        account.not_salvaged.push(NotChecked {
+            inherent: true,
+            ..not_salvaged(
+                &format!("whether rows are missing without a trace, of database {known}"),
+                "its catalogs are not read, which tell the indexes that know it",
+            )
+        });
+        if options.verify {
+            let what = format!("keys and counts of the tables of database {known}");
+            let why = "its catalogs are not read, which tell the keys";
+            account.not_salvaged.push(not_salvaged(&what, why));
+        }
+        if let Some(finished) = self.finished {
+            let known = without_catalogs::name_of(cluster, database);
+            account.tables.extend(finished.of_name(&known));
+        }
+        account.interrupted |= self.progress.is_interrupted();
+        Ok(())
+    }
+
+    /// The threads, each table in a file of its own.
+    fn crew<'c>(
+        &'c self,
+        cluster: &'c Cluster,
+        planned: Vec<plan::Planned>,
+        charset: Charset,
+    ) -> DatabaseJob<'c> {
+        let extension = self.options.form.extension();
+        let names: Vec<String> = planned
+            .iter()
+            .map(|planned| format!("{}.{extension}", planned.file))
+            .collect();
+        let threads = self.options.threads.get();
+        DatabaseJob::new(
+            cluster,
+            self.options,
+            self.progress,
+            planned,
+            charset,
+            |tables| {
+                let packers = tables
+                    .iter()
+                    .map(|(table, _)| self.packer_of(table, charset));
+                let pieces = tables.iter().map(|(_, pieces)| *pieces);
+                let files = names.into_iter().zip(pieces).zip(packers);
+                let files = files.map(|((name, pieces), packer)| OutputFile {
+                    name,
+                    pieces,
+                    packer,
+                });
+                let ahead = self.options.memory.part(Part::OutputAhead);
+                RowSink::Files(OrderedFiles::new(self.to, files, threads, ahead))
+            },
+        )
+    }
+}
+
+impl FolderWork<'_> {
+    /// What gathers the rows of a table, where they are gathered.
+    fn packer_of(&self, table: &Table, charset: Charset) -> Option<PackerPlan> {
+        let layout = self.options.form.layout()?;
+        // Files of two tables more than there are threads may be open.
+        let (memory, threads) = (&self.options.memory, self.options.threads);
+        let share = memory.limit(Limit::ColumnBatches, threads);
+        Some(PackerPlan {
+            layout,
+            fields: fields_of(&table.columns, charset),
+            memory_bytes: usize::try_from(share).unwrap_or(usize::MAX),
+        })
+    }
+}
+
+fn is_named(catalog: &Catalog, relation: Oid) -> bool {
+    let known = catalog.relations.get(&relation);
+    known.is_some_and(|relation| relation.columns.is_some())
+}
+
+/// The files of a database, whoever owns them.
+fn files_of(cluster: &Cluster, catalog: &Catalog) -> Vec<ForkFiles> {
+    let homes = cluster.homes.iter();
+    let own = homes.filter(|home| home.database == catalog.database);
+    own.filter_map(|home| cluster.files(home).ok())
+        .flatten()
+        .filter(|files| files.fork == Fork::Main && files.temporary.is_none())
+        .collect()
+}
+
+fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Charset {
+    match options.encoding {
+        Encoding::Raw => Charset::Raw,
+        Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
+    }
+}
+
+/// What a person should know of a database's encoding; nothing is lost.
+fn kept_encoding(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Option<NotChecked> {
+    let wanted = options.encoding == Encoding::Utf8;
+    let why = Charset::kept(encoding_of(cluster, database)).filter(|_| wanted)?;
+    let name = cluster.databases.get(&database)?.name.clone();
+    let name = name.unwrap_or_else(|| database.to_string());
+    Some(NotChecked {
+        inherent: true,
+        ..not_salvaged(&format!("text of database {name} as UTF-8"), why)
+    })
+}
+
+/// How the values of these tables are printed.
+fn style_of(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    options: &SalvageOptions,
+    planned: &[plan::Planned],
+) -> Arc<Style> {
+    let columns = planned.iter().flat_map(|planned| &planned.table.columns);
+    options.text.of_columns(cluster, catalog, columns)
+}
+
+fn choice_of(options: &SalvageOptions) -> ColumnChoice {
+    ColumnChoice {
+        generated: options.generated,
+        dropped: options.dropped,
+        system: options.rows == Rows::All,
+    }
+}
+
+/// No file is left of a database, which the account then says.
+fn is_gone(cluster: &Cluster, database: Oid, account: &mut SalvageReport) -> bool {
+    match DirectoryState::of(cluster, database) {
+        DirectoryState::There => {
+            account
+                .not_salvaged
+                .extend(lost_databases::unnamed(cluster, database));
+            return false;
+        }
+        DirectoryState::Lost(lost) => account.lost_databases.push(lost),
+        DirectoryState::Unknown(gap) => account.not_salvaged.push(gap),
+    }
+    true
+}

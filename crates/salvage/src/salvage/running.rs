@@ -1,0 +1,487 @@
+//! The rows of a cluster whose server is at work, from its files alone.
+//!
+//! ```text
+//! view ──► write-ahead log on disk applied in memory up to its end ──► tables that are still open ──┬─ whole: settled
+//!   ▲                                                                                               │
+//!   └────────── lost the same twice: settled as lost; dropped: told; anything else: open still ◄────┘
+//! ```
+//!
+//! Rows are those of the end of the write-ahead log: what commits later does not count. What is
+//! missing of a table at one look may be on its way: the server removed, rewrote or cut a file, or
+//! has written a page since. So a loss counts when a newer look finds the same.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use pgclinic_cluster::{Cluster, OpenError};
+use pgclinic_format::Oid;
+use pgclinic_model::Progress;
+use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
+use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
+
+use super::error::SalvageError;
+use super::finished_tables::FinishedTables;
+use super::folder::Folder;
+use super::ordered_files::LineDestination;
+use super::plan::{Planned, not_salvaged};
+use super::{
+    BesideTables, DatabaseInputs, DatabaseTurn, Destination, FolderWork, Replaying, SalvageOptions,
+    closed, databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema,
+};
+use crate::shape::{MainForks, database_name};
+
+/// The word in the account.
+const SOURCE: &str = "running";
+const UNSETTLED: &str = "the server changed it each time while it was read: what is missing of it was missing at the last look, and need not be lost";
+
+/// What is open of a database.
+#[derive(Default)]
+struct Open {
+    /// Nothing of it was written yet.
+    is_new: bool,
+    /// Tables, with what the look before lost of them.
+    tables: BTreeMap<Oid, TableAccount>,
+    /// Sequences and large objects, with what the look before lost of these.
+    beside: Option<Vec<LossPlace>>,
+}
+
+impl Open {
+    fn new() -> Self {
+        Open {
+            is_new: true,
+            ..Open::default()
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.is_new && self.tables.is_empty() && self.beside.is_none()
+    }
+}
+
+/// Salvages a cluster whose server runs, from its files alone.
+pub(super) fn salvage(
+    cluster: &Cluster,
+    folder: Option<Folder>,
+    options: &SalvageOptions,
+    progress: &dyn Progress,
+) -> Result<SalvageReport, SalvageError> {
+    let Some(folder) = folder.filter(|_| matches!(options.destination, Destination::Folder(_)))
+    else {
+        let why = "the files of a server at work go into a folder; for another server name this one's URL as the target, or a base backup of it";
+        return Err(SalvageError::Unsuitable(why.into()));
+    };
+    let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;
+    let mut run = Run {
+        cluster,
+        folder: &folder,
+        finished: &finished,
+        options,
+        progress,
+        open: BTreeMap::new(),
+        names: BTreeMap::new(),
+        catalog_reads: CatalogReads::default(),
+        account: None,
+    };
+    // A server that went away for good leaves what was open as it was.
+    let end = rounds(&mut run, progress)?;
+    let Some(mut account) = run.account.take() else {
+        let why = match end {
+            RoundsEnd::Lost(error) => format!("the cluster cannot be opened again: {error}"),
+            _ => "no round was begun".into(),
+        };
+        return Err(SalvageError::Unsuitable(why));
+    };
+    run.tell_open(&mut account);
+    tell_changed(&mut account);
+    account.interrupted |= progress.is_interrupted();
+    closed(cluster, account)
+}
+
+struct Run<'a> {
+    cluster: &'a Cluster,
+    folder: &'a Folder,
+    finished: &'a FinishedTables<'a>,
+    options: &'a SalvageOptions,
+    progress: &'a dyn Progress,
+    open: BTreeMap<Oid, Open>,
+    /// Folders of the databases at the destination.
+    names: BTreeMap<Oid, String>,
+    catalog_reads: CatalogReads,
+    /// Since the first view.
+    account: Option<SalvageReport>,
+}
+
+impl Rounds for Run<'_> {
+    /// The files at some moment, with the write-ahead log applied to them.
+    type View = FreshView<'static>;
+    type Failure = SalvageError;
+
+    fn view(&mut self, _: Round) -> Result<Option<FreshView<'static>>, OpenError> {
+        let space = replay_space(self.options);
+        // A round takes longer than the server needs for any page: nobody waits.
+        FreshView::take(self.cluster, &|| {}, &|view| view.replayed(&space)).map(Some)
+    }
+
+    fn round(&mut self, view: &FreshView<'static>, round: Round) -> Result<Left, SalvageError> {
+        let mut account = match self.account.take() {
+            Some(account) => account,
+            None => self.begin(view)?,
+        };
+        self.databases(view, round, &mut account)?;
+        self.account = Some(account);
+        Ok(match self.open.is_empty() {
+            true => Left::Nothing,
+            false => Left::Something,
+        })
+    }
+}
+
+impl Run<'_> {
+    fn begin(&mut self, view: &FreshView<'_>) -> Result<SalvageReport, SalvageError> {
+        let mut account = open_account(view.cluster(), self.options, view.replayed());
+        account.source = Some(SOURCE.into());
+        account.not_salvaged.push(in_memory_only(view));
+        write_schema(view.replayed_cluster(), self.options, &mut account)?;
+        for (database, name) in databases(view.replayed_cluster(), &self.options.selection) {
+            self.names.insert(database, name);
+            self.open.insert(database, Open::new());
+        }
+        Ok(account)
+    }
+
+    fn databases(
+        &mut self,
+        view: &FreshView<'_>,
+        round: Round,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let finished = round.is_first().then_some(self.finished);
+        let gap = of_two_moments(view).filter(|gap| !account.not_salvaged.contains(gap));
+        account.not_salvaged.extend(gap);
+        for (database, open) in take(&mut self.open) {
+            if self.progress.is_interrupted() {
+                break;
+            }
+            let Some(name) = self.names.get(&database) else {
+                continue;
+            };
+            if !view.replayed_cluster().databases.contains_key(&database) {
+                self.forget(&open)?;
+                let what = format!("database {name}");
+                account.not_salvaged.push(dropped(what));
+                continue;
+            }
+            let one = OneRound {
+                folder: self.folder,
+                view,
+                work: FolderWork {
+                    to: LineDestination::Folder(self.folder),
+                    options: self.options,
+                    progress: self.progress,
+                    finished,
+                },
+                is_last: round.is_last(),
+            };
+            let reads = &mut self.catalog_reads;
+            let left = one.database((database, name), open, reads, account)?;
+            if !left.is_empty() {
+                self.open.insert(database, left);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the files of tables away that are nobody's any more.
+    fn forget(&self, open: &Open) -> Result<(), SalvageError> {
+        let files = open.tables.values().filter_map(|table| table.file.as_ref());
+        files
+            .into_iter()
+            .try_for_each(|file| self.folder.remove(file))
+    }
+
+    /// What stayed open because the run was stopped, or the cluster cannot be opened any more.
+    fn tell_open(&mut self, account: &mut SalvageReport) {
+        for (database, open) in take(&mut self.open) {
+            let name = self.names.get(&database).map_or("", String::as_str);
+            if open.is_new {
+                let what = format!("database {name}");
+                let why = "its catalogs were on their way, and no newer look could be taken";
+                account.not_salvaged.push(not_salvaged(&what, why));
+            }
+            if open.beside.is_some() {
+                let what = format!("sequences and large objects of database {name}");
+                account.not_salvaged.push(not_salvaged(&what, UNSETTLED));
+            }
+            for mut table in open.tables.into_values() {
+                unsettle(&mut table, account);
+                account.tables.push(table);
+            }
+        }
+    }
+}
+
+/// Nobody knows whether what is missing of the table is lost.
+fn unsettle(table: &mut TableAccount, account: &mut SalvageReport) {
+    table.unsettled = true;
+    let gap = not_salvaged(&what_of(table), UNSETTLED);
+    account.not_salvaged.push(gap);
+}
+
+struct OneRound<'a> {
+    folder: &'a Folder,
+    view: &'a FreshView<'a>,
+    work: FolderWork<'a>,
+    is_last: bool,
+}
+
+impl OneRound<'_> {
+    /// Writes what is open of a database; says what stays so.
+    fn database(
+        &self,
+        (database, name): (Oid, &str),
+        mut open: Open,
+        catalog_reads: &mut CatalogReads,
+        account: &mut SalvageReport,
+    ) -> Result<Open, SalvageError> {
+        let cluster = self.view.replayed_cluster();
+        let catalog = cluster.catalog(database);
+        let files = MainForks::of_database(cluster, database);
+        let is_torn = !catalog.troubles.is_empty() || !files.troubles.is_empty();
+        if !is_torn {
+            catalog_reads.are_whole(database);
+        } else if catalog_reads.are_read_again(database) && !self.is_last {
+            return Ok(open);
+        }
+        if self.work.options.without_catalogs || catalog.is_blind() {
+            if open.is_new {
+                self.blind(database, name, account)?;
+            }
+            account.tables.extend(open.tables.into_values());
+            return Ok(Open::default());
+        }
+        let place = DatabaseInputs {
+            folder: Some(self.folder),
+            catalog: &catalog,
+            files: &files,
+            name,
+        };
+        let beside = match open.is_new || open.beside.is_some() {
+            true => self.beside(&place, open.beside.take(), account)?,
+            false => None,
+        };
+        let plan = plan_of(cluster, &catalog, name, self.work.options);
+        let mut planned = plan.tables;
+        if open.is_new {
+            account.not_salvaged.extend(plan.not_salvaged);
+            let kept = kept_encoding(cluster, database, self.work.options);
+            account.not_salvaged.extend(kept);
+        } else {
+            planned.retain(|planned| open.tables.contains_key(&planned.table.oid));
+            self.tell_gone(&place, &planned, &mut open, account)?;
+        }
+        let finished = self.work.finished;
+        planned.retain(|planned| finished.is_none_or(|known| !known.holds(&planned.table)));
+        for planned in &mut planned {
+            self.tell_not_replayed(planned, account);
+        }
+        let mut tables = self.work.write_planned(cluster, &catalog, planned)?;
+        tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
+        let (mut settled, left) = self.settle(tables, open.tables, account)?;
+        let none = BTreeMap::new();
+        let replaying = Replaying {
+            not_applied: &none,
+            replay: None,
+        };
+        let work = &self.work;
+        work.search(cluster, &place, &replaying, &mut settled, account)?;
+        account.tables.extend(settled);
+        Ok(Open {
+            is_new: false,
+            tables: left,
+            beside,
+        })
+    }
+
+    /// A database without catalogs is taken as it is: no newer look would tell which of its files
+    /// is which table.
+    fn blind(
+        &self,
+        database: Oid,
+        name: &str,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let none = BTreeMap::new();
+        let turn = DatabaseTurn {
+            folder: self.folder,
+            cluster: self.view.replayed_cluster(),
+            database,
+            name,
+            replaying: &Replaying {
+                not_applied: &none,
+                replay: None,
+            },
+        };
+        self.work.write_database(turn, account)
+    }
+
+    /// Sequences and large objects; what was lost of them, until the next look has lost the same.
+    fn beside(
+        &self,
+        place: &DatabaseInputs<'_>,
+        before: Option<Vec<LossPlace>>,
+        account: &mut SalvageReport,
+    ) -> Result<Option<Vec<LossPlace>>, SalvageError> {
+        let mut found = self
+            .work
+            .write_beside(self.view.replayed_cluster(), place)?;
+        let places = match &found.large_objects {
+            Some(objects) => objects.places.clone(),
+            None => Vec::new(),
+        };
+        let is_whole = found.lost.is_empty() && places.is_empty();
+        let is_same = found.lost.is_empty() && before.as_ref() == Some(&places);
+        if !is_whole && !is_same && !self.is_last {
+            return Ok(Some(places));
+        }
+        if !is_same {
+            let gaps = unsettled_objects(&mut found, place);
+            account.not_salvaged.extend(gaps);
+        }
+        found.tell(account);
+        Ok(None)
+    }
+
+    /// Tables that were open and are not in the catalogs any more.
+    fn tell_gone(
+        &self,
+        place: &DatabaseInputs<'_>,
+        planned: &[Planned],
+        open: &mut Open,
+        account: &mut SalvageReport,
+    ) -> Result<(), SalvageError> {
+        let is_planned = |oid: &Oid| planned.iter().any(|own| own.table.oid == *oid);
+        let gone: Vec<Oid> = open.tables.keys().copied().collect();
+        for oid in gone.into_iter().filter(|oid| !is_planned(oid)) {
+            let Some(table) = open.tables.remove(&oid) else {
+                continue;
+            };
+            if let Some(file) = &table.file {
+                self.folder.remove(file)?;
+            }
+            let what = what_of(&table);
+            account
+                .not_salvaged
+                .push(match place.catalog.relations.get(&oid) {
+                    None => dropped(what),
+                    Some(_) => not_salvaged(&what, "its columns are not known at a newer look"),
+                });
+        }
+        Ok(())
+    }
+
+    /// What recovery would still change is not lost: the server has it.
+    fn tell_not_replayed(&self, planned: &mut Planned, account: &mut SalvageReport) {
+        let Some(replayed) = self.view.replayed() else {
+            return;
+        };
+        let toast = planned.table.toast.iter().map(|(_, files)| files);
+        let files = std::iter::once(&planned.table.files).chain(toast);
+        let counts = files.filter_map(|files| replayed.not_applied.get(&files.number()));
+        let changes: u64 = counts.sum();
+        if changes > 0 {
+            let what = format!("{changes} changes of {}", what_of(&planned.account));
+            let why = "they stand in the write-ahead log only and could not be applied in memory: --memory gives more of it";
+            account.not_salvaged.push(not_salvaged(&what, why));
+        }
+    }
+
+    /// Those of which nothing is missing or was missing before too, and those that stay open.
+    fn settle(
+        &self,
+        tables: Vec<TableAccount>,
+        mut before: BTreeMap<Oid, TableAccount>,
+        account: &mut SalvageReport,
+    ) -> Result<(Vec<TableAccount>, BTreeMap<Oid, TableAccount>), SalvageError> {
+        let (mut settled, mut left) = (Vec::new(), BTreeMap::new());
+        for mut table in tables {
+            table.settle();
+            let known = before.remove(&table.oid);
+            let old = known.as_ref().and_then(|known| known.file.as_ref());
+            if let Some(old) = old.filter(|old| table.file.as_ref() != Some(old)) {
+                self.folder.remove(old)?;
+            }
+            let is_same = known.is_some_and(|known| known.loses_as(&table));
+            match table.is_whole() || is_same || self.work.progress.is_interrupted() {
+                true => settled.push(table),
+                false if !self.is_last => drop(left.insert(table.oid, table)),
+                false => {
+                    unsettle(&mut table, account);
+                    settled.push(table);
+                }
+            }
+        }
+        Ok((settled, left))
+    }
+}
+
+/// Places in large objects that no second look has confirmed.
+fn unsettled_objects(found: &mut BesideTables, place: &DatabaseInputs<'_>) -> Option<NotChecked> {
+    let objects = found.large_objects.as_mut()?;
+    let places = take(&mut objects.places);
+    let database = database_name(place.catalog);
+    let what = format!("large objects of database {database}");
+    (!places.is_empty()).then(|| not_salvaged(&what, UNSETTLED))
+}
+
+fn what_of(table: &TableAccount) -> String {
+    format!(
+        "table {}.{} of database {}",
+        table.schema, table.table, table.database
+    )
+}
+
+/// Nothing that is there was left out.
+fn dropped(what: String) -> NotChecked {
+    NotChecked {
+        inherent: true,
+        ..not_salvaged(&what, "dropped meanwhile")
+    }
+}
+
+/// What committed is known up to another moment than the changes of pages.
+fn of_two_moments(view: &FreshView<'_>) -> Option<NotChecked> {
+    let replayed = view.replayed()?;
+    let why = "the server removed write-ahead log before it could be applied, time and again: an old and a new version of a row may both stand there";
+    (!replayed.reached_end).then(|| not_salvaged("rows of one moment", why))
+}
+
+/// What no reader of the files can see.
+fn in_memory_only(view: &FreshView<'_>) -> NotChecked {
+    let end = view.replayed_cluster().replayed_to();
+    let moment = end.map_or_else(String::new, |end| format!(", {end}"));
+    let why = format!(
+        "rows are those of the end of the write-ahead log on disk{moment}; salvage postgres://… asks the server for the rows of one snapshot"
+    );
+    NotChecked {
+        inherent: true,
+        ..not_salvaged("what the server has in its memory only", &why)
+    }
+}
+
+/// Pages that are of a later moment than the rest.
+fn tell_changed(account: &mut SalvageReport) {
+    let changed = account
+        .tables
+        .iter()
+        .filter(|table| table.changed_pages > 0);
+    let (mut tables, mut pages) = (0u64, 0u64);
+    for table in changed {
+        tables += 1;
+        pages += table.changed_pages;
+    }
+    if pages > 0 {
+        let what = format!("rows on {pages} pages of {tables} tables as they were");
+        let why = "the server wrote these pages while it was read: rows that it replaced or deleted there may be missing; salvage postgres://… takes all tables in one snapshot";
+        account.not_salvaged.push(not_salvaged(&what, why));
+    }
+}

@@ -1,0 +1,212 @@
+//! Reads the catalogs that a schema is made of.
+
+use std::collections::HashMap;
+
+use pgclinic_cluster::{
+    Catalog, CatalogEncoding, Cluster, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation,
+};
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{Fork, Oid};
+
+use super::super::long_text::{CatalogRoom, TextStore};
+use super::Catalogs;
+use super::long_values::LongValues;
+use super::table::{Table, Taken};
+
+/// The catalogs that are read, each with the columns that its rows are found by.
+const WANTED: &[(&str, &[&str])] = &[
+    ("pg_aggregate", &["aggfnoid"]),
+    ("pg_am", &["oid"]),
+    ("pg_amop", &["oid", "amopfamily", "amopopr"]),
+    ("pg_amproc", &["oid", "amprocfamily"]),
+    ("pg_attrdef", &["oid", "adrelid"]),
+    ("pg_attribute", &["attrelid"]),
+    ("pg_auth_members", &[]),
+    ("pg_authid", &["oid"]),
+    ("pg_cast", &["oid"]),
+    ("pg_class", &["oid", "relnamespace"]),
+    ("pg_collation", &["oid"]),
+    (
+        "pg_constraint",
+        &["oid", "conrelid", "contypid", "conindid"],
+    ),
+    ("pg_conversion", &["oid"]),
+    ("pg_database", &["oid"]),
+    ("pg_db_role_setting", &["setdatabase"]),
+    ("pg_default_acl", &["oid"]),
+    ("pg_depend", &["objid", "refobjid"]),
+    ("pg_description", &["objoid"]),
+    ("pg_enum", &["oid", "enumtypid"]),
+    ("pg_event_trigger", &["oid"]),
+    ("pg_extension", &["oid"]),
+    ("pg_foreign_data_wrapper", &["oid"]),
+    ("pg_foreign_server", &["oid"]),
+    ("pg_foreign_table", &["ftrelid"]),
+    ("pg_index", &["indexrelid", "indrelid"]),
+    ("pg_init_privs", &[]),
+    ("pg_inherits", &["inhrelid", "inhparent"]),
+    ("pg_language", &["oid"]),
+    ("pg_largeobject_metadata", &["oid"]),
+    ("pg_namespace", &["oid"]),
+    ("pg_opclass", &["oid", "opcfamily"]),
+    ("pg_operator", &["oid"]),
+    ("pg_opfamily", &["oid"]),
+    ("pg_partitioned_table", &["partrelid"]),
+    ("pg_policy", &["oid", "polrelid"]),
+    ("pg_proc", &["oid"]),
+    ("pg_publication", &["oid"]),
+    ("pg_publication_namespace", &["pnpubid"]),
+    ("pg_publication_rel", &["prpubid"]),
+    ("pg_range", &["rngtypid", "rngmultitypid"]),
+    ("pg_rewrite", &["oid", "ev_class"]),
+    ("pg_seclabel", &["objoid"]),
+    ("pg_sequence", &["seqrelid"]),
+    ("pg_shdepend", &["objid"]),
+    ("pg_shdescription", &["objoid"]),
+    ("pg_statistic_ext", &["oid", "stxrelid"]),
+    ("pg_subscription", &["oid"]),
+    ("pg_tablespace", &["oid"]),
+    ("pg_transform", &["oid"]),
+    ("pg_trigger", &["oid", "tgrelid"]),
+    ("pg_ts_config", &["oid"]),
+    ("pg_ts_config_map", &["mapcfg"]),
+    ("pg_ts_dict", &["oid"]),
+    ("pg_ts_parser", &["oid"]),
+    ("pg_ts_template", &["oid"]),
+    ("pg_type", &["oid", "typrelid"]),
+    ("pg_user_mapping", &["oid"]),
+];
+
+/// Columns that are not kept: long, and of no use here.
+const UNWANTED: &[&str] = &["attmissingval"];
+/// What else is not kept where only names and types are asked for: code, comments and stored trees.
+const PG_NODE_TREE: Oid = 194;
+const LONG: &[&str] = &["prosrc", "probin", "description"];
+
+impl<'a> Catalogs<'a> {
+    /// Reads what `catalog` (of one database) and `shared` (of the cluster) know of.
+    pub(crate) fn read(
+        cluster: &Cluster,
+        catalog: &'a Catalog,
+        shared: &Catalog,
+        room: &CatalogRoom,
+    ) -> Self {
+        let mut catalogs = Catalogs {
+            catalog,
+            major: cluster.layout.major,
+            words: cluster.words(catalog.database),
+            tables: HashMap::new(),
+            empty: Table::default(),
+            store: TextStore::new(room),
+            troubles: Vec::new(),
+        };
+        for part in [catalog, shared] {
+            let files = files_of(cluster, part.database);
+            let mut reader = Reader {
+                cluster,
+                catalog: part,
+                files: &files,
+                room,
+                store: &catalogs.store,
+                words: match part.database {
+                    0 => catalogs.words.shared(),
+                    _ => catalogs.words,
+                },
+                troubles: Vec::new(),
+            };
+            let wanted = WANTED.iter();
+            let read: Vec<_> = wanted
+                .filter_map(|(name, keys)| Some((*name, reader.table(name, keys)?)))
+                .collect();
+            let troubles = reader.troubles;
+            catalogs.tables.extend(read);
+            catalogs.troubles.extend(troubles);
+        }
+        catalogs
+    }
+}
+
+/// Main forks of a database by tablespace and number.
+fn files_of(cluster: &Cluster, database: Oid) -> HashMap<(Oid, Oid), ForkFiles> {
+    let homes = cluster.homes.iter();
+    homes
+        .filter(|home| home.database == database)
+        .filter_map(|home| cluster.files(home).ok())
+        .flatten()
+        .filter(|files| files.fork == Fork::Main && files.temporary.is_none())
+        .map(|files| ((files.home.tablespace, files.filenode), files))
+        .collect()
+}
+
+struct Reader<'a> {
+    cluster: &'a Cluster,
+    catalog: &'a Catalog,
+    files: &'a HashMap<(Oid, Oid), ForkFiles>,
+    room: &'a CatalogRoom,
+    store: &'a TextStore,
+    words: CatalogEncoding,
+    troubles: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, name: &str, keys: &[&'static str]) -> Option<Table> {
+        let mut relations = self.catalog.relations.values();
+        let relation = relations.find(|relation| {
+            relation.name == name
+                && relation.oid < FIRST_NORMAL_OID
+                && relation.kind == RelKind::Table
+        })?;
+        let Some(columns) = &relation.columns else {
+            self.troubles
+                .push(format!("{name}: its columns are unknown"));
+            return None;
+        };
+        let Some(files) = self.files_of(relation) else {
+            self.troubles.push(format!("{name}: its file is missing"));
+            return None;
+        };
+        let names = columns.iter().map(|column| column.name.clone());
+        let mut table = Table::new(names, self.words, self.store);
+        let is_wanted = |column: &Column| {
+            let name = column.name.as_str();
+            let is_long = column.type_oid == PG_NODE_TREE || LONG.contains(&name);
+            !UNWANTED.contains(&name) && !(self.room.is_brief && is_long)
+        };
+        let toast = self.catalog.relations.get(&relation.toast);
+        let toast = toast.and_then(|toast| self.files_of(toast));
+        let mut values = LongValues::new(self.cluster, toast, self.room, self.store);
+        let mut lost = Vec::new();
+        self.each_row(relation, files, |row| {
+            let mut taken = Vec::with_capacity(columns.len());
+            for (index, column) in columns.iter().enumerate() {
+                let bytes = row.bytes(index).filter(|_| is_wanted(column));
+                let value = match bytes {
+                    None => Ok(Taken::Null),
+                    Some(bytes) if column.layout.attlen == -1 => values.payload(bytes),
+                    Some(bytes) => Ok(Taken::Payload(bytes.to_vec())),
+                };
+                taken.push(value.unwrap_or_else(|why| {
+                    lost.push(format!("{name}.{}: {why}", column.name));
+                    Taken::Lost
+                }));
+            }
+            if let Err(error) = table.push(taken) {
+                lost.push(format!("{name}: {error}"));
+            }
+        });
+        self.troubles.append(&mut lost);
+        for key in keys {
+            table.key(key);
+        }
+        Some(table)
+    }
+
+    fn files_of(&self, relation: &Relation) -> Option<&ForkFiles> {
+        self.files.get(&(relation.tablespace, relation.filenode))
+    }
+
+    fn each_row(&self, relation: &Relation, files: &ForkFiles, each: impl FnMut(RawRow<'_>)) {
+        let layouts = relation.layouts.as_deref().unwrap_or_default();
+        HeapScan::new(self.cluster, files, layouts).each_that_may_count(each);
+    }
+}
