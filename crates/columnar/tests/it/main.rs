@@ -1,6 +1,6 @@
 //! All tests of this crate that need more than one module: one program, so that it is linked once.
 
-#[path = "../../../rows/tests/it/common/mod.rs"]
+#[path = "../../../salvage/tests/it/common/mod.rs"]
 mod common;
 mod reading;
 
