@@ -120,10 +120,10 @@ fn beside_a_server(level: Level) -> NotChecked {
     let what = match level {
         Level::Pages => "lengths of relation files",
         Level::Structure => {
-            "pages, visibility maps, catalogs, status files and lengths of relation files against each other"
+            "pages, visibility maps, catalogs, SLRU files and lengths of indexes and TOAST relations against each other"
         }
         Level::Full => {
-            "pages, visibility maps, catalogs, status files and lengths of relation files against each other, rows against index entries and long values"
+            "pages, visibility maps, catalogs, SLRU files and lengths of indexes and TOAST relations against each other, rows against index entries and long values"
         }
     };
     NotChecked {

@@ -37,6 +37,7 @@ mod needs_recovery;
 mod readme;
 mod rows_in_every_form;
 mod running;
+mod running_losses;
 mod running_verbs;
 mod salvage;
 mod salvage_bad_input;

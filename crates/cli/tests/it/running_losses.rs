@@ -1,0 +1,138 @@
+//! Pages that a table lost while its server runs: what indexes know, believed only where no change waits in the server's memory.
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pgclinic_model::{CheckDocument, Verdict};
+use pgclinic_servers::{Checksums, Server, Session};
+use pgclinic_testkit::{busy, started};
+
+use crate::common::{pgclinic, text, told};
+
+const PAGE: u64 = 8192;
+
+/// Some tables of 172 blocks with 58 rows each.
+fn filled(session: &mut Session, tables: &[&str]) {
+    for table in tables {
+        let make = format!("CREATE TABLE public.{table} (id int PRIMARY KEY, what text)");
+        let fill = format!(
+            "INSERT INTO public.{table} SELECT g, repeat('x', 100) FROM generate_series(1, 10000) AS g"
+        );
+        session.execute(&make).expect("a table");
+        session.execute(&fill).expect("rows");
+    }
+}
+
+fn file_of(session: &mut Session, pgdata: &Path, table: &str) -> std::fs::File {
+    let sql = format!("SELECT pg_relation_filepath('public.{table}')");
+    let path = session.query_value(&sql).expect("a path").expect("a file");
+    let mut options = std::fs::File::options();
+    options
+        .write(true)
+        .open(pgdata.join(path))
+        .expect("its file")
+}
+
+fn zero(file: &std::fs::File, block: u64) {
+    file.write_all_at(&[0; 8192], block * PAGE).expect("zeroed");
+}
+
+fn checked(pgdata: &Path, more: &[&str]) -> CheckDocument {
+    let words = ["check", text(pgdata), "--format", "json"];
+    pgclinic(&[&words, more].concat()).document()
+}
+
+fn rules(document: &CheckDocument) -> Vec<(&str, &str, Option<u64>)> {
+    let own = document.findings.iter();
+    let own = own.map(|finding| {
+        let relation = finding.place.relation.as_deref();
+        (
+            &*finding.rule,
+            relation.unwrap_or_default(),
+            finding.at_risk.rows,
+        )
+    });
+    own.collect()
+}
+
+fn lost_pages_are_found(major: u16, checksums: Checksums) {
+    let (copy, server) = started(major, checksums, &busy());
+    let mut session = server.connect("clinic").expect("a session");
+    filled(&mut session, &["shorter", "zeroed", "whole"]);
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    zero(&file_of(&mut session, &copy.pgdata, "zeroed"), 100);
+    let shorter = file_of(&mut session, &copy.pgdata, "shorter");
+    shorter.set_len(PAGE * 150).expect("truncated");
+    let document = checked(&copy.pgdata, &[]);
+    let expected = [
+        ("file-truncated", "shorter", Some(10_000 - 150 * 58)),
+        ("zeroed-page", "zeroed", Some(58)),
+    ];
+    let mut found = rules(&document);
+    found.sort_unstable();
+    assert_eq!(found, expected, "{}", told(&document));
+    assert_eq!(document.verdict, Verdict::Damaged);
+    // Not through the network either, where it reads the same files.
+    let url = url_of(&server);
+    let far = pgclinic(&["check", &url, "--level", "structure", "--format", "json"]).document();
+    let mut found = rules(&far);
+    found.sort_unstable();
+    assert_eq!(found, expected, "{}", told(&far));
+}
+
+fn url_of(server: &Server) -> String {
+    let folder = text(server.socket_folder());
+    format!("postgres://postgres@:5432/postgres?host={folder}")
+}
+
+#[test]
+fn lost_pages_are_found_on_13() {
+    lost_pages_are_found(13, Checksums::Off);
+}
+
+#[test]
+fn lost_pages_are_found_on_18() {
+    lost_pages_are_found(18, Checksums::On);
+}
+
+/// The content of a page that was changed since the last checkpoint stands in WAL and in the server's memory.
+#[test]
+fn pages_that_wait_in_memory_are_no_loss() {
+    let (copy, server) = started(17, Checksums::On, &busy());
+    let mut session = server.connect("clinic").expect("a session");
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    filled(&mut session, &["fresh"]);
+    zero(&file_of(&mut session, &copy.pgdata, "fresh"), 3);
+    let document = checked(&copy.pgdata, &[]);
+    assert_eq!(rules(&document), [], "{}", told(&document));
+    let lost = session.query_value("SELECT count(*) FROM public.fresh");
+    assert_eq!(lost.expect("the server has it").as_deref(), Some("10000"));
+}
+
+/// All entries that lead to the page were written anew since the checkpoint: only another checkpoint tells.
+#[test]
+fn a_loss_that_memory_may_hide_is_open_until_a_checkpoint() {
+    let (copy, server) = started(16, Checksums::On, &busy());
+    let mut session = server.connect("clinic").expect("a session");
+    filled(&mut session, &["hidden"]);
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    // Every leaf gets an entry, and block 100 keeps its rows.
+    let touch = "UPDATE public.hidden SET what = 'y' WHERE id % 20 = 0 AND ctid NOT IN \
+                 (SELECT ctid FROM public.hidden WHERE ctid >= '(100,0)' AND ctid < '(101,0)')";
+    session.execute(touch).expect(touch);
+    zero(&file_of(&mut session, &copy.pgdata, "hidden"), 100);
+    let document = checked(&copy.pgdata, &[]);
+    assert_eq!(rules(&document), [], "{}", told(&document));
+    assert_eq!(document.verdict, Verdict::Incomplete, "{}", told(&document));
+    let gaps = &document.coverage.not_checked;
+    let is_open = gaps
+        .iter()
+        .any(|gap| gap.what.contains("block 100 is all zero") && !gap.inherent);
+    assert!(is_open, "{gaps:?}");
+    let refused = pgclinic(&["check", text(&copy.pgdata), "--checkpoint"]);
+    assert_eq!(refused.exit, 2, "{}", refused.err);
+    let url = url_of(&server);
+    let settled = checked(&copy.pgdata, &["--server", &url, "--checkpoint"]);
+    let expected = [("zeroed-page", "hidden", Some(58))];
+    assert_eq!(rules(&settled), expected, "{}", told(&settled));
+}
