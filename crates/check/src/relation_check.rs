@@ -41,7 +41,7 @@ pub(crate) enum Believes {
     WhatRests,
     /// Also while a server runs: those that no record since the last checkpoint touches.
     WhatWalLeftAlone,
-    /// All but those that recovery writes anew: what is found then is a question.
+    /// All but those that recovery writes again: what is found then is a question.
     AllPages,
 }
 

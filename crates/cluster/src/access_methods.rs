@@ -1,7 +1,7 @@
 //! `pg_am`: whose handler reads a relation's pages.
 //!
-//! The built-in handlers have fixed OIDs; any other is an extension's, as of columnar and encrypted tables.
-//! Truth: `src/include/catalog/pg_am.h`.
+//! The built-in handlers have fixed OIDs; any other is an extension's, as of columnar and encrypted
+//! tables. Truth: `src/include/catalog/pg_am.h`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -76,7 +76,8 @@ pub(crate) fn name_methods(
     }
 }
 
-/// Indexes and TOAST relations of such tables, and the indexes of these, are as unknown as the tables.
+/// Indexes and TOAST relations of such tables, and the indexes of these, are as unknown as the
+/// tables.
 pub(crate) fn spread(relations: &mut BTreeMap<Oid, Relation>, tables: &HashMap<Oid, Oid>) {
     let of_table = |relations: &BTreeMap<Oid, Relation>, oid: Oid| {
         let own = relations.get(&oid)?.foreign_method.clone();

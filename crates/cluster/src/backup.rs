@@ -1,6 +1,7 @@
 //! A base backup: where it began, and what its manifest says.
 //!
-//! The first start of a restored backup renames `backup_label` and leaves the manifest, which then means nothing any more.
+//! The first start of a restored backup renames `backup_label` and leaves the manifest, which then
+//! means nothing any more.
 
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_label::BackupLabel;

@@ -31,7 +31,8 @@ impl LeafWalk {
         self.has_meta && self.broken == 0 && self.pages.hold_all(&self.targets)
     }
 
-    /// The meta page names the root: an index that is all zeros behind it, or that is empty as a file, is none.
+    /// The meta page names the root: an index that is all zeros behind it, or that is empty as a
+    /// file, is none.
     fn take_meta(&mut self, cluster: &Cluster, page: Page<'_>, blocks: u64) {
         self.has_meta = true;
         let root = Meta::parse(page).filter(|_| !page.is_new() && is_right(cluster, page, META));

@@ -54,8 +54,9 @@ impl Build {
     }
 }
 
-/// Sizes by the control file. Where its checksum is wrong they are believed if the pages of shared relations agree; without one, pages
-/// tell their own size, and segments are taken for the usual ones.
+/// Sizes by the control file. Where its checksum is wrong they are believed if the pages of shared
+/// relations agree; without one, pages tell their own size, and segments are taken for the usual
+/// ones.
 pub(crate) fn build_of(source: &dyn Source, control: &ControlState) -> Build {
     if let Some(build) = control.trusted().and_then(Build::of) {
         return build;

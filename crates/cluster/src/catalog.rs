@@ -68,8 +68,9 @@ pub struct Catalog {
     pub troubles: Vec<ReadGap>,
     /// Some access method of the database makes encrypted relations.
     pub encrypts: bool,
-    /// Relations whose rows in `pg_class` are lost, as other witnesses name them. Those with an OID stand among the relations too,
-    /// rebuilt as far as evidence goes. Not asked for while a server runs.
+    /// Relations whose rows in `pg_class` are lost, as other witnesses name them. Those with an OID
+    /// stand among the relations too, rebuilt as far as evidence goes. Not asked for while a server
+    /// runs.
     pub lost_relations: Vec<LostRelation>,
     /// Pages of `pg_class` could not be read: a name that is missing proves nothing.
     pub names_unread: bool,
@@ -126,10 +127,11 @@ impl Catalog {
         self.sequences.get(&oid).copied()
     }
 
-    /// `pg_class` was read whole, and every entry of its indexes that was asked for met its row: a file that no relation names is
-    /// nobody's.
+    /// `pg_class` was read whole, and every entry of its indexes that was asked for met its row: a
+    /// file that no relation names is nobody's.
     pub fn names_are_complete(&self) -> bool {
-        // A page whose rows are read and met by the indexes names them, though its checksum is wrong.
+        // A page whose rows are read and met by the indexes names them, though its checksum is
+        // wrong.
         let of_names = |trouble: &ReadGap| {
             trouble.what.starts_with("catalog pg_class ") && !trouble.why.starts_with(DENIED)
         };
@@ -210,7 +212,8 @@ fn readable_home(cluster: &Cluster, database: Oid) -> Option<DatabaseDirectory> 
         .cloned()
 }
 
-/// Why a database has no directory with catalogs: what stands in its place was told when the directories were listed.
+/// Why a database has no directory with catalogs: what stands in its place was told when the
+/// directories were listed.
 fn why_without_home(cluster: &Cluster, database: Oid) -> String {
     let end = format!("/{database}");
     let mut troubles = cluster.troubles.iter();
@@ -378,8 +381,9 @@ impl Reader<'_> {
             .extend(places.map(|places| (relation.oid, places)));
     }
 
-    /// Says where entries of its indexes lead to pages of a catalog that are lost. A cluster that was replayed in memory has the
-    /// indexes from before, which may name what VACUUM removed since.
+    /// Says where entries of its indexes lead to pages of a catalog that are lost. A cluster that
+    /// was replayed in memory has the indexes from before, which may name what VACUUM removed
+    /// since.
     fn doubt_lost_pages(&mut self, relations: &BTreeMap<Oid, Relation>) {
         let read = std::mem::take(&mut self.places);
         let compared = Comparison::CatalogsWithOlderIndexes;
@@ -550,7 +554,8 @@ impl Reader<'_> {
         self.schemas = schemas;
     }
 
-    /// Names access methods, finds what belongs to tables of those that are not known here, and says whether some encrypt.
+    /// Names access methods, finds what belongs to tables of those that are not known here, and
+    /// says whether some encrypt.
     fn read_access_methods(&mut self, relations: &mut BTreeMap<Oid, Relation>) -> bool {
         let Some(filenode) = relations.get(&PG_AM).map(|own| own.filenode) else {
             return false;
@@ -577,7 +582,8 @@ impl Reader<'_> {
         access_methods::encrypts(&methods)
     }
 
-    /// The table of each index. The first columns of `pg_index` are read by themselves, as names may be all that is asked for.
+    /// The table of each index. The first columns of `pg_index` are read by themselves, as names
+    /// may be all that is asked for.
     fn tables_of_indexes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, Oid> {
         let mut tables = HashMap::new();
         let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) else {
@@ -704,7 +710,8 @@ fn only_element(array: &[u8], attlen: i16) -> Option<Vec<u8>> {
     Some(element.get(..len)?.to_vec())
 }
 
-/// Columns count only when none is missing: a walk with a gap would read nonsense. Gives back those that do not count.
+/// Columns count only when none is missing: a walk with a gap would read nonsense. Gives back those
+/// that do not count.
 fn attach_columns(
     relations: &mut BTreeMap<Oid, Relation>,
     mut columns: BTreeMap<Oid, Vec<Column>>,

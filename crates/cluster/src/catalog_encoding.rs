@@ -24,8 +24,8 @@ impl CatalogEncoding {
         }
     }
 
-    /// Of a catalog that all databases share, read from one of them: its words have the encodings of the databases in which they were
-    /// given, so that what is UTF-8 is taken for that.
+    /// Of a catalog that all databases share, read from one of them: its words have the encodings
+    /// of the databases in which they were given, so that what is UTF-8 is taken for that.
     pub fn shared(self) -> Self {
         CatalogEncoding {
             is_shared: true,

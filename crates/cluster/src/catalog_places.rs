@@ -1,4 +1,5 @@
-//! Where the columns of `pg_class` and `pg_attribute` stand in their rows, found once, and the relations and columns that rows give.
+//! Where the columns of `pg_class` and `pg_attribute` stand in their rows, found once, and the
+//! relations and columns that rows give.
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, MultiXactId, Oid, Xid};

@@ -1,8 +1,8 @@
 //! A chain of base backups: a full one and incremental ones, in order (PostgreSQL 17 and later).
 //!
-//! The labels hold a chain together: an incremental one says where the backup began that it builds on. What
-//! `pg_combinebackup` refuses is refused here. Truth: `check_backup_label_files` and `check_control_files` in
-//! `src/bin/pg_combinebackup/pg_combinebackup.c`.
+//! The labels hold a chain together: an incremental one says where the backup began that it builds
+//! on. What `pg_combinebackup` refuses is refused here. Truth: `check_backup_label_files` and
+//! `check_control_files` in `src/bin/pg_combinebackup/pg_combinebackup.c`.
 
 use std::sync::Arc;
 

@@ -59,7 +59,8 @@ static TABLES: [(i32, &Encoding); 24] = [
     (33, encoding_rs::WINDOWS_1257),
 ];
 
-/// What LATIN5 has elsewhere than the table for Turkish of Windows, which has its own signs from 0x80 to 0x9F.
+/// What LATIN5 has elsewhere than the table for Turkish of Windows, which has its own signs from
+/// 0x80 to 0x9F.
 static LATIN5_CHANGES: [(u8, char); 32] = controls();
 /// What the server's KOI8U has elsewhere than the newer table of that name.
 static KOI8U_CHANGES: [(u8, char); 2] = [(0xAE, '\u{255D}'), (0xBE, '\u{256C}')];
@@ -77,8 +78,8 @@ const fn controls() -> [(u8, char); 32] {
 }
 
 impl Charset {
-    /// From a database's encoding to UTF-8; a database of unknown encoding is taken for UTF-8. Of MULE_INTERNAL the server has no
-    /// conversion to UTF-8 either: its bytes are kept.
+    /// From a database's encoding to UTF-8; a database of unknown encoding is taken for UTF-8. Of
+    /// MULE_INTERNAL the server has no conversion to UTF-8 either: its bytes are kept.
     pub fn to_utf8(encoding: Option<i32>) -> Self {
         match encoding {
             None | Some(SQL_ASCII | UTF8) => Charset::Utf8,
@@ -98,7 +99,8 @@ impl Charset {
         }
     }
 
-    /// Why the text of a database of this encoding does not become UTF-8, where not even the server makes it that.
+    /// Why the text of a database of this encoding does not become UTF-8, where not even the server
+    /// makes it that.
     pub fn kept(encoding: Option<i32>) -> Option<&'static str> {
         (encoding == Some(MULE_INTERNAL)).then_some(
             "it is in MULE_INTERNAL, which no server converts to UTF-8: its bytes were kept, as with --encoding raw",
@@ -130,8 +132,8 @@ impl Charset {
         }
     }
 
-    /// The text in UTF-8, in `memory` where it had to be changed. An error holds it with marks in the place of bytes
-    /// that stand for nothing.
+    /// The text in UTF-8, in `memory` where it had to be changed. An error holds it with marks in
+    /// the place of bytes that stand for nothing.
     #[inline]
     pub fn recode<'a>(self, text: &'a [u8], memory: &'a mut Vec<u8>) -> Result<&'a [u8], &'a [u8]> {
         match self {

@@ -1,4 +1,5 @@
-//! The facade: one cluster, opened. How it comes to be is in [`crate::open`], what of it may be compared in [`crate::comparison`].
+//! The facade: one cluster, opened. How it comes to be is in [`crate::open`], what of it may be
+//! compared in [`crate::comparison`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +27,8 @@ use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
 
-/// An opened cluster: what was read of it, what that means, and what is read when it is first asked for.
+/// An opened cluster: what was read of it, what that means, and what is read when it is first asked
+/// for.
 pub struct Cluster {
     pub(crate) source: Arc<dyn Source>,
     /// The major's row.
@@ -41,8 +43,8 @@ pub struct Cluster {
     pub multixacts: MultiXacts,
     /// Databases by OID, as `pg_database` and the folders tell.
     pub databases: BTreeMap<Oid, Database>,
-    /// Databases whose rows are lost and whose directories are there; they stand among the others too. Not asked for while a server
-    /// runs.
+    /// Databases whose rows are lost and whose directories are there; they stand among the others
+    /// too. Not asked for while a server runs.
     pub lost_databases: Vec<LostDatabase>,
     /// Folders with relation files.
     pub homes: Vec<DatabaseDirectory>,
@@ -136,12 +138,14 @@ impl Cluster {
         usize::try_from(self.build.block_size).unwrap_or(8192)
     }
 
-    /// A base backup on which no server has started: `backup_manifest` and `backup_label` lie side by side.
+    /// A base backup on which no server has started: `backup_manifest` and `backup_label` lie side
+    /// by side.
     pub fn is_base_backup(&self) -> bool {
         self.backup.is_labelled && !Presence::of_file(self.source.as_ref(), MANIFEST).is_missing()
     }
 
-    /// The files come from a base backup, with a manifest or without: main forks of unlogged relations are not among them.
+    /// The files come from a base backup, with a manifest or without: main forks of unlogged
+    /// relations are not among them.
     pub fn leaves_unlogged_out(&self) -> bool {
         self.backup.is_labelled
     }
@@ -178,14 +182,15 @@ impl Cluster {
         self.state.replayed().is_some()
     }
 
-    /// Up to where the records of all WAL that there is were followed. Of a server at work this is the moment which the status
-    /// of its transactions is of.
+    /// Up to where the records of all WAL that there is were followed. Of a server at work this is
+    /// the moment which the status of its transactions is of.
     pub fn replayed_to(&self) -> Option<Lsn> {
         self.state.replayed()?.end
     }
 
-    /// Where all write-ahead log ends that there is, if nothing says that some is missing: no page can have been changed later. `None`
-    /// where the control file alone tells that nothing is to be recovered, so that nobody asks for WAL.
+    /// Where all write-ahead log ends that there is, if nothing says that some is missing: no page
+    /// can have been changed later. `None` where the control file alone tells that nothing is to be
+    /// recovered, so that nobody asks for WAL.
     pub fn wal_end(&self) -> Option<Lsn> {
         let is_settled = !self.needs_recovery();
         let settled = self.control_from_wal().filter(|_| is_settled);
@@ -205,7 +210,8 @@ impl Cluster {
     }
 
     /// The server was not shut down in good order, or a `backup_label` sends it back to an earlier
-    /// checkpoint. Also while a server is at work: what it has in memory only, its files do not show.
+    /// checkpoint. Also while a server is at work: what it has in memory only, its files do not
+    /// show.
     pub fn needs_recovery(&self) -> bool {
         match &self.state {
             State::Stopped => false,
@@ -225,13 +231,15 @@ impl Cluster {
         }
     }
 
-    /// The control file; where it cannot be trusted, what the write-ahead log says of recovery in its place.
+    /// The control file; where it cannot be trusted, what the write-ahead log says of recovery in
+    /// its place.
     fn known_control(&self) -> Option<&ControlFile> {
         self.control.trusted().or_else(|| self.control_from_wal())
     }
 
-    /// Where the control file cannot be trusted: identifier, checkpoint and state as the write-ahead log has them, and no other
-    /// field. Nothing where no checkpoint is in `pg_wal`: then whether recovery is due is unknown.
+    /// Where the control file cannot be trusted: identifier, checkpoint and state as the
+    /// write-ahead log has them, and no other field. Nothing where no checkpoint is in `pg_wal`:
+    /// then whether recovery is due is unknown.
     pub fn control_from_wal(&self) -> Option<&ControlFile> {
         self.wal.control.as_ref().filter(|_| !self.is_partial())
     }
@@ -259,11 +267,13 @@ impl Cluster {
         }
     }
 
-    /// Where recovery would begin, and what lies in `pg_wal`. `None` where neither the control file nor WAL tells.
+    /// Where recovery would begin, and what lies in `pg_wal`. `None` where neither the control file
+    /// nor WAL tells.
     pub fn recovery(&self) -> Option<&Recovery> {
         let plan = || {
             let source = self.source.as_ref();
-            // A server that runs has begun long ago: the label is that of a backup being made of it.
+            // A server that runs has begun long ago: the label is that of a backup being made of
+            // it.
             let label = match self.is_running() {
                 true => LabelState::None,
                 false => LabelState::read(source),
@@ -369,7 +379,8 @@ impl Cluster {
         map.and_then(|map| map.filenode(catalog)).unwrap_or(catalog)
     }
 
-    /// What was asked for so far, is there or may be there, and could not be reached, by path: every run tells it at its end.
+    /// What was asked for so far, is there or may be there, and could not be reached, by path:
+    /// every run tells it at its end.
     pub fn unreadable(&self) -> Vec<ReadGap> {
         // Settings may lie outside of the data directory, where a copy of it leads nowhere.
         let lies_elsewhere = |error: &SourceError| {
@@ -380,8 +391,8 @@ impl Cluster {
         failures.map(|error| ReadGap::from(&error)).collect()
     }
 
-    /// The segments of one fork, asked one by one; empty when the file is not there. At one that is out of reach it ends too,
-    /// and [`Cluster::unreadable`] has its name.
+    /// The segments of one fork, asked one by one; empty when the file is not there. At one that is
+    /// out of reach it ends too, and [`Cluster::unreadable`] has its name.
     pub(crate) fn fork_files(
         &self,
         home: &DatabaseDirectory,

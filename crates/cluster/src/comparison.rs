@@ -1,6 +1,7 @@
 //! What of a cluster may be compared, given its state: the one place that decides it.
 //!
-//! A fact about the state, for words or for the way of reading, is asked of the cluster ([`Cluster::needs_recovery`],
+//! A fact about the state, for words or for the way of reading, is asked of the cluster
+//! ([`Cluster::needs_recovery`],
 //! [`Cluster::is_running`], [`Cluster::is_partial`]). Whether two things can contradict each other at all is asked here.
 //!
 //! | comparison | stopped | crashed | replayed whole | running | partial |
@@ -18,32 +19,38 @@ use crate::cluster::Cluster;
 /// Two kinds of things of one cluster that can contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comparison {
-    /// Files with the catalogs that name them, and with the lengths that files of their kind have. In a state before recovery replay may
-    /// still create, fill, truncate and remove files; and where a part of the files is not there, it may be the part that is missed.
+    /// Files with the catalogs that name them, and with the lengths that files of their kind have.
+    /// In a state before recovery replay may still create, fill, truncate and remove files; and
+    /// where a part of the files is not there, it may be the part that is missed.
     FilesWithCatalogs,
     /// The pages of a fork with each other and with the length of the fork.
     PagesOfFork,
-    /// The forks of a relation with each other: the table with its indexes, its TOAST table and its visibility map.
+    /// The forks of a relation with each other: the table with its indexes, its TOAST table and its
+    /// visibility map.
     ForksOfRelation,
     /// The same as far as recovery leaves them alone, all of whose WAL is there.
     ForksThatRecoveryKeeps,
-    /// The same also while a server runs: pages that no record since the last checkpoint touches are in its files as it knows them.
+    /// The same also while a server runs: pages that no record since the last checkpoint touches
+    /// are in its files as it knows them.
     PagesThatWalLeftAlone,
-    /// Pages of catalogs with the entries of their indexes, so that an entry without its page proves that the page is lost.
+    /// Pages of catalogs with the entries of their indexes, so that an entry without its page
+    /// proves that the page is lost.
     CatalogsWithIndexes,
-    /// Catalogs with what their indexes hold beyond them. Those of a cluster that was replayed in memory are from before, and may name
-    /// what VACUUM removed since.
+    /// Catalogs with what their indexes hold beyond them. Those of a cluster that was replayed in
+    /// memory are from before, and may name what VACUUM removed since.
     CatalogsWithOlderIndexes,
-    /// The rows that salvage finds with the entries of the indexes. A part that is not there is lost to it as well, so it compares
-    /// there too.
+    /// The rows that salvage finds with the entries of the indexes. A part that is not there is
+    /// lost to it as well, so it compares there too.
     SalvagedRowsWithEntries,
     /// The same of unlogged relations, which a base backup leaves out, and recovery empties.
     UnloggedRowsWithEntries,
     /// Each row that was written with an entry: the WAL was applied to the rows, or none is due.
     RowsWithEntriesOneByOne,
-    /// The numbers on pages (transactions, multixacts, LSNs) with the checkpoint of the control file.
+    /// The numbers on pages (transactions, multixacts, LSNs) with the checkpoint of the control
+    /// file.
     NumbersWithCheckpoint,
-    /// What a pass over all pages gathers, page with page: while a server runs, they are of different moments.
+    /// What a pass over all pages gathers, page with page: while a server runs, they are of
+    /// different moments.
     PagesOfOnePass,
     /// The directories that every cluster has with those that are there.
     DirectoriesWithLayout,
@@ -51,14 +58,17 @@ pub enum Comparison {
     DatabasesWithDirectories,
     /// Anything with the end of WAL: not when a server has written more since it was read.
     AnythingWithWalEnd,
-    /// The control file with the checkpoint record in WAL: not when a server has written another control file since.
+    /// The control file with the checkpoint record in WAL: not when a server has written another
+    /// control file since.
     ControlFileWithWal,
-    /// The ranges of WAL that a manifest asks for with `pg_wal`: not where they are kept elsewhere on purpose.
+    /// The ranges of WAL that a manifest asks for with `pg_wal`: not where they are kept elsewhere
+    /// on purpose.
     ManifestWithWal,
 }
 
 impl Cluster {
-    /// Whether these two can contradict each other in the cluster's state; where not, a difference proves nothing.
+    /// Whether these two can contradict each other in the cluster's state; where not, a difference
+    /// proves nothing.
     ///
     /// Those about the end of WAL and the control file look at the files again.
     pub fn may_compare(&self, what: Comparison) -> bool {
@@ -105,14 +115,15 @@ impl Cluster {
         self.control.trusted().is_some() && self.may_compare(Comparison::PagesOfFork)
     }
 
-    /// Recovery is due and all of its WAL is there, so that it is known which pages it leaves alone.
+    /// Recovery is due and all of its WAL is there, so that it is known which pages it leaves
+    /// alone.
     fn is_foretold(&self) -> bool {
         let is_complete = || self.replay().is_some_and(crate::wal::Replay::is_complete);
         !self.is_partial() && is_complete()
     }
 
-    /// Nobody writes, and nothing is left to be replayed. Files of a crash and of a base backup are not of one moment until
-    /// recovery has run.
+    /// Nobody writes, and nothing is left to be replayed. Files of a crash and of a base backup are
+    /// not of one moment until recovery has run.
     fn is_of_one_moment(&self) -> bool {
         !self.is_running() && (!self.needs_recovery() || self.recovered().is_some())
     }

@@ -20,7 +20,7 @@ pub struct DatabaseContext<'a> {
     pub cluster: &'a Cluster,
     /// Its catalogs.
     pub catalog: &'a Catalog,
-    /// Forks in all its folders, in the order of folder, filenode and fork.
+    /// Forks in all its directories, in the order of directory, filenode and fork.
     pub forks: &'a [ForkFiles],
 }
 
@@ -100,7 +100,8 @@ impl<'a> ForkContext<'a> {
         self.cluster.is_some_and(Cluster::needs_recovery)
     }
 
-    /// Whether these can contradict each other. A file without a cluster has no state that would forbid it.
+    /// Whether these can contradict each other. A file without a cluster has no state that would
+    /// forbid it.
     pub fn may_compare(&self, what: Comparison) -> bool {
         self.cluster.is_none_or(|cluster| cluster.may_compare(what))
     }

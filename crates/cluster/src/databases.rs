@@ -1,4 +1,5 @@
-//! The databases of a cluster: rows of `pg_database`, directories, and the indexes of `pg_database` where its rows are lost.
+//! The databases of a cluster: rows of `pg_database`, directories, and the indexes of `pg_database`
+//! where its rows are lost.
 
 use std::collections::BTreeMap;
 

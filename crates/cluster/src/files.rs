@@ -109,8 +109,9 @@ struct Listed {
     others: Vec<u32>,
 }
 
-/// The files of one folder, sorted by filenode and fork. Beside segments that can be read, one that is no regular file counts with
-/// the length of a full one: it is there, and who reads it learns why it cannot be.
+/// The files of one folder, sorted by filenode and fork. Beside segments that can be read, one that
+/// is no regular file counts with the length of a full one: it is there, and who reads it learns
+/// why it cannot be.
 pub(crate) fn list_folder(
     source: &dyn Source,
     home: &DatabaseDirectory,

@@ -1,5 +1,6 @@
-//! The rows of a heap relation, straight from its pages, each with what it is to a new transaction: whatever can be read is given, the
-//! rest counted. Of a replayed cluster the pages are those that recovery leaves.
+//! The rows of a heap relation, straight from its pages, each with what it is to a new transaction:
+//! whatever can be read is given, the rest counted. Of a replayed cluster the pages are those that
+//! recovery leaves.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -136,8 +137,8 @@ impl<'a> HeapScan<'a> {
         }
     }
 
-    /// The same with a list of where rows stand, for entries of indexes to be compared with. While a server runs nothing is: a page
-    /// of zeros on disk may have its rows in memory.
+    /// The same with a list of where rows stand, for entries of indexes to be compared with. While
+    /// a server runs nothing is: a page of zeros on disk may have its rows in memory.
     pub(crate) fn noting_places(self) -> Self {
         let is_at_rest = self.cluster.may_compare(Comparison::PagesOfOnePass);
         HeapScan {

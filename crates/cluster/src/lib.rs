@@ -1,9 +1,10 @@
 //! Names and meaning for the bytes of a cluster, all read from its files.
 //!
-//! [`Cluster::open`] takes [`OpenOptions`], or a source where nothing else is to be said, and reads version, control file and
-//! databases; [`Cluster::catalog`] reads one database's relations, columns and types; [`Cluster::files`] lists what lies on disk.
-//! What cannot be read becomes a [`ReadGap`], and the rest is used. In what [`State`] the files are decides what of them may be
-//! compared: [`Cluster::may_compare`].
+//! [`Cluster::open`] takes [`OpenOptions`], or a source alone, and reads version, control file and
+//! databases; [`Cluster::catalog`] reads one database's relations, columns and types;
+//! [`Cluster::files`] lists what lies on disk. What cannot be read becomes a [`ReadGap`], and the
+//! rest is used. In what [`State`] the files are decides what of them may be compared:
+//! [`Cluster::may_compare`].
 #![forbid(unsafe_code)]
 
 mod access_methods;

@@ -19,7 +19,8 @@ const UNKNOWN_SCHEMA: &str = "unknown_schema";
 type Columns = BTreeMap<Oid, Vec<Column>>;
 
 impl Reader<'_> {
-    /// Asks the indexes of `pg_class` for rows that it lost, and puts what they name among the relations.
+    /// Asks the indexes of `pg_class` for rows that it lost, and puts what they name among the
+    /// relations.
     pub(crate) fn find_lost_relations(
         &mut self,
         catalog: &mut Catalog,
@@ -50,7 +51,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Of a cluster that was replayed in memory the indexes are those from before, and prove nothing by themselves.
+    /// Of a cluster that was replayed in memory the indexes are those from before, and prove
+    /// nothing by themselves.
     fn doubt_names(&mut self, found: &LostRelations, places: &RowPlaces) {
         if !self.cluster.may_compare(Comparison::CatalogsWithIndexes) {
             return;
@@ -180,7 +182,8 @@ pub(crate) fn attach_toast_of_lost(catalog: &mut Catalog) {
     }
 }
 
-/// What can be said of lost rows only after columns and indexes were read: kinds, and types of columns that an index has.
+/// What can be said of lost rows only after columns and indexes were read: kinds, and types of
+/// columns that an index has.
 pub(crate) fn settle_lost(catalog: &mut Catalog) {
     for lost in catalog.lost_relations.iter().filter_map(|lost| lost.oid) {
         if let Some(relation) = catalog.relations.get_mut(&lost) {

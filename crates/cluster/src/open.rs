@@ -1,4 +1,5 @@
-//! How a cluster is opened: what is known of its files beforehand, and the one way from there to a [`Cluster`].
+//! How a cluster is opened: what is known of its files beforehand, and the one way from there to a
+//! [`Cluster`].
 //!
 //! ```text
 //! Cluster::open(source)                                          a stopped or crashed cluster, a base backup
@@ -118,8 +119,9 @@ impl OpenOptions {
         }
     }
 
-    /// Relation files alone, of which no cluster is known: pages have this layout and size, and these are the directories of databases.
-    /// Of transactions only what rows say themselves is known, unless `pg_xact` lies beside the files.
+    /// Relation files alone, of which no cluster is known: pages have this layout and size, and
+    /// these are the directories of databases. Of transactions only what rows say themselves is
+    /// known, unless `pg_xact` lies beside the files.
     #[must_use]
     pub fn without_cluster(
         self,
@@ -137,8 +139,8 @@ impl OpenOptions {
         OpenOptions { files, ..self }
     }
 
-    /// A server runs on the files: they are those of a crash that has not happened yet. What is read is as old as the moment in which
-    /// it was read.
+    /// A server runs on the files: they are those of a crash that has not happened yet. What is
+    /// read is as old as the moment in which it was read.
     #[must_use]
     pub fn running(self) -> Self {
         OpenOptions {
@@ -162,8 +164,8 @@ impl OpenOptions {
         OpenOptions { missing, ..self }
     }
 
-    /// The end of the files is not there, and `PG_VERSION` and the control file may be in it: what there is of databases and WAL tells
-    /// the major too.
+    /// The end of the files is not there, and `PG_VERSION` and the control file may be in it: what
+    /// there is of databases and WAL tells the major too.
     #[must_use]
     pub fn truncated(self) -> Self {
         OpenOptions {
@@ -181,7 +183,8 @@ impl OpenOptions {
         }
     }
 
-    /// WAL that the backup needs is none of its own: another backup builds on it, or a server has it still.
+    /// WAL that the backup needs is none of its own: another backup builds on it, or a server has
+    /// it still.
     #[must_use]
     pub fn with_wal_elsewhere(self) -> Self {
         OpenOptions {
@@ -218,8 +221,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// It is no cluster, or none that can be read: of another version, byte order or build; an incremental backup by itself; backups
-    /// that are no chain. Or the source cannot be read.
+    /// It is no cluster, or none that can be read: of another version, byte order or build; an
+    /// incremental backup by itself; backups that are no chain. Or the source cannot be read.
     pub fn open(options: impl Into<OpenOptions>) -> Result<Self, OpenError> {
         let mut options = options.into();
         let state = options.state();
@@ -373,8 +376,9 @@ fn set_limits(cluster: &mut Cluster) {
     (cluster.transactions, cluster.multixacts) = (transactions, multixacts);
 }
 
-/// The files of `pg_xact` to which a server writes that runs. What committed before the redo point of the control file is in them; what
-/// commits from now on has its record in WAL that is read later.
+/// The files of `pg_xact` to which a server writes that runs. What committed before the redo point
+/// of the control file is in them; what commits from now on has its record in WAL that is read
+/// later.
 fn status_now(cluster: &Cluster) -> BTreeMap<String, Vec<u8>> {
     let control = cluster.control.trusted().filter(|_| cluster.is_running());
     let Some(control) = control else {

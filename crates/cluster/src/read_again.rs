@@ -1,6 +1,8 @@
-//! Files of a server at work: a page that is no sound page may be half written, and is read again before anybody sees it.
+//! Files of a server at work: a page that is no sound page may be half written, and is read again
+//! before anybody sees it.
 //!
-//! How often is decided in `torn_pages.rs`; what is wrong with the same bytes a moment later was so before.
+//! How often is decided in `torn_pages.rs`; what is wrong with the same bytes a moment later was so
+//! before.
 
 use std::sync::Arc;
 
@@ -38,7 +40,8 @@ impl ReadAgain {
         }
     }
 
-    /// The first block in the whole fork that a read of the file touches; nothing for files without pages.
+    /// The first block in the whole fork that a read of the file touches; nothing for files without
+    /// pages.
     fn first_block(&self, path: &str, offset: u64) -> Option<BlockNo> {
         let (folder, name) = path.rsplit_once('/')?;
         let is_home =
@@ -72,8 +75,8 @@ impl ReadAgain {
             .collect()
     }
 
-    /// Reads again what is not sound, until it is, or has the same bytes as before. Of a file that was cut meanwhile stands what
-    /// was read.
+    /// Reads again what is not sound, until it is, or has the same bytes as before. Of a file that
+    /// was cut meanwhile stands what was read.
     fn settle(&self, path: &str, offset: u64, pages: &mut [u8], first: BlockNo) -> Result<()> {
         let size = usize::try_from(self.build.block_size).unwrap_or(8192);
         let open = self.unsound(pages, first);

@@ -110,7 +110,8 @@ pub struct Column {
     pub compression: u8,
     /// How to walk it.
     pub layout: ColumnLayout,
-    /// `attmissingval`: the value, with its header, of rows from before the column was added; none is null.
+    /// `attmissingval`: the value, with its header, of rows from before the column was added; none
+    /// is null.
     pub missing: Option<Vec<u8>>,
     /// `atthasmissing`: such rows have the value above, or one that could not be read here.
     pub has_missing: bool,
@@ -121,8 +122,9 @@ pub struct Column {
 pub struct ForeignMethod {
     /// `amname`, or its OID as text where `pg_am` cannot be read.
     pub name: String,
-    /// It is a table's: how its bytes lie, and whether they lie in its files at all, only its extension knows, also of indexes
-    /// and TOAST values of such a table. An index's pages have the server's headers at least.
+    /// It is a table's: how its bytes lie, and whether they lie in its files at all, only its
+    /// extension knows, also of indexes and TOAST values of such a table. An index's pages have the
+    /// server's headers at least.
     pub is_of_table: bool,
 }
 
@@ -141,7 +143,8 @@ pub struct Relation {
     pub persistence: Persistence,
     /// Access method, if it is one that can be read here.
     pub access_method: Option<AccessMethod>,
-    /// The access method, of its own or of the table that it belongs to, whose pages are not known here.
+    /// The access method, of its own or of the table that it belongs to, whose pages are not known
+    /// here.
     pub foreign_method: Option<ForeignMethod>,
     /// Number of its files, through the relation map for mapped catalogs; 0 when there are none.
     pub filenode: Oid,

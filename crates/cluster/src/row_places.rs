@@ -1,4 +1,5 @@
-//! Where the rows of a heap stand, as one pass over its pages saw it: whether what an index entry leads to can be there.
+//! Where the rows of a heap stand, as one pass over its pages saw it: whether what an index entry
+//! leads to can be there.
 
 use pgclinic_format::BlockNo;
 use pgclinic_format::types::Tid;
@@ -41,7 +42,8 @@ pub(crate) struct RowPlaces {
     pages: Vec<PageState>,
     /// Line pointers without a row that can be read, in order.
     unused: Vec<Tid>,
-    /// Pages that cannot be used, all-zero ones left out: those are legal where no entry leads to them.
+    /// Pages that cannot be used, all-zero ones left out: those are legal where no entry leads to
+    /// them.
     bad_pages: u64,
     zeroed_pages: u64,
     unread_pages: u64,

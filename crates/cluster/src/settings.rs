@@ -1,5 +1,5 @@
-//! What the server's own files say of a setting: `postgresql.auto.conf`, else `postgresql.conf`. Included files are not
-//! followed, and databases and roles may have settings of their own.
+//! What the server's own files say of a setting: `postgresql.auto.conf`, else `postgresql.conf`.
+//! Included files are not followed, and databases and roles may have settings of their own.
 //!
 //! Truth: `src/backend/utils/misc/guc-file.l`.
 

@@ -1,4 +1,5 @@
-//! In what state the files of a cluster are. It decides what of them may be compared ([`crate::Comparison`]), and how they are read.
+//! In what state the files of a cluster are. It decides what of them may be compared
+//! ([`crate::Comparison`]), and how they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +13,23 @@ use crate::wal::Replay;
 pub enum State {
     /// No server runs, and no recovery is due as far as is known.
     Stopped,
-    /// No server runs, and recovery is due: the last one crashed, or a `backup_label` sends it back to an earlier checkpoint.
+    /// No server runs, and recovery is due: the last one crashed, or a `backup_label` sends it back
+    /// to an earlier checkpoint.
     Crashed {
         /// What recovery in memory reached, where the files are seen through one.
         replayed: Option<ReplayInMemory>,
     },
-    /// A server runs on the files: any of them may change at any time. They are those of a crash that has not happened yet.
+    /// A server runs on the files: any of them may change at any time. They are those of a crash
+    /// that has not happened yet.
     Running {
         /// As of a crash.
         replayed: Option<ReplayInMemory>,
-        /// The files of `pg_xact` that the server writes to, as they were before the end of its WAL was looked for.
+        /// The files of `pg_xact` that the server writes to, as they were before the end of its WAL
+        /// was looked for.
         status_before: BTreeMap<String, Vec<u8>>,
     },
-    /// A part of the files is known not to be there, as of an archive that is truncated: one that is missing, or short, proves
-    /// nothing.
+    /// A part of the files is known not to be there, as of an archive that is truncated: one that
+    /// is missing, or short, proves nothing.
     Partial,
     /// The files passed by once, and most of them cannot be read again.
     Streamed(StreamedFiles),
@@ -43,7 +47,8 @@ pub struct StreamedFiles {
 /// How far recovery in memory came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplayInMemory {
-    /// Up to where the records of all WAL that there is were followed; `None` where some of it is missing.
+    /// Up to where the records of all WAL that there is were followed; `None` where some of it is
+    /// missing.
     pub(crate) end: Option<Lsn>,
     /// What is known behind it, where every record was applied.
     pub(crate) recovered: Option<Recovered>,
@@ -105,7 +110,8 @@ impl State {
                 replayed,
                 status_before,
             },
-            // Nothing else is ever replayed: the opening of files seen through recovery gives one of these.
+            // Nothing else is ever replayed: the opening of files seen through recovery gives one
+            // of these.
             State::Stopped | State::Crashed { .. } | State::Partial | State::Streamed(_) => {
                 State::Crashed { replayed }
             }

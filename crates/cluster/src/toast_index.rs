@@ -1,7 +1,7 @@
 //! Where the chunks of each long value stand.
 //!
-//! Chunks of one value nearly always follow each other in the file, so that a run of them needs one entry: where the
-//! first stands, and how many follow.
+//! Chunks of one value nearly always follow each other in the file, so that a run of them needs one
+//! entry: where the first stands, and how many follow.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,8 @@ impl ChunkRun {
     }
 }
 
-/// Takes the runs of a TOAST relation in any order; those that do not fit in memory are sorted on disk.
+/// Takes the runs of a TOAST relation in any order; those that do not fit in memory are sorted on
+/// disk.
 pub struct RunCollector {
     runs: Vec<ChunkRun>,
     sorter: Option<SortedRuns>,

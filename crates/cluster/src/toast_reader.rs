@@ -29,7 +29,8 @@ pub enum FoundChunks {
     },
 }
 
-/// Numbers and rows of a page of a TOAST relation from an item on, in an order that the index was made in too.
+/// Numbers and rows of a page of a TOAST relation from an item on, in an order that the index was
+/// made in too.
 pub type PageRows = for<'p> fn(
     Page<'p>,
     BlockNo,
@@ -66,7 +67,8 @@ pub struct ToastReader<'a> {
 }
 
 impl<'a> ToastReader<'a> {
-    /// Over the TOAST relation in `files`, whose chunks stand where `index` says by the numbers that `rows` gives.
+    /// Over the TOAST relation in `files`, whose chunks stand where `index` says by the numbers
+    /// that `rows` gives.
     pub fn new(
         cluster: &'a Cluster,
         files: &'a ForkFiles,

@@ -1,5 +1,6 @@
-//! A cluster of which a part is known not to be there, as of an archive that was cut: `PG_VERSION` and the control file may stand behind
-//! the cut. What is there of databases and WAL tells the major too.
+//! A cluster of which a part is known not to be there, as of an archive that was cut: `PG_VERSION`
+//! and the control file may stand behind the cut. What is there of databases and WAL tells the
+//! major too.
 
 use pgclinic_format::Layout;
 use pgclinic_format::layout::LAYOUTS;

@@ -175,8 +175,8 @@ fn label_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<LabelRow> {
 }
 
 impl TypeRows {
-    /// The type with this OID: from the catalogs, else built in, else of unknown make. The fields of a composite type are the columns of
-    /// its relation.
+    /// The type with this OID: from the catalogs, else built in, else of unknown make. The fields
+    /// of a composite type are the columns of its relation.
     pub(crate) fn info(&self, oid: Oid, relations: &BTreeMap<Oid, Relation>) -> Arc<TypeInfo> {
         let way = Way {
             depth: 0,

@@ -1,6 +1,8 @@
-//! What is there and cannot be read by nature: tables whose access method is an extension's, and encrypted ones.
+//! What is there and cannot be read by nature: tables whose access method is an extension's, and
+//! encrypted ones.
 //!
-//! The evidence stands in `pg_am`. Bytes only support it: pages that make no sense are damage anywhere else.
+//! The evidence stands in `pg_am`. Bytes only support it: pages that make no sense are damage
+//! anywhere else.
 
 use pgclinic_format::{Fork, Page};
 use pgclinic_model::document::NotChecked;

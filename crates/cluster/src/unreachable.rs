@@ -1,4 +1,5 @@
-//! What a run asked for, is there or may be there, and could not reach: no verdict is whole before it is told.
+//! What a run asked for, is there or may be there, and could not reach: no verdict is whole before
+//! it is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,8 @@ impl OutOfReach {
         OutOfReach(troubles.map(|trouble| trouble.what).collect())
     }
 
-    /// Some page of the fork could not be read: what is compared with it would take that for a loss.
+    /// Some page of the fork could not be read: what is compared with it would take that for a
+    /// loss.
     pub fn holds(&self, files: &ForkFiles) -> bool {
         let mut segments = files.segments.iter();
         self.0.len() >= FAILURES_MAX
@@ -42,8 +44,8 @@ impl OutOfReach {
     }
 }
 
-/// How many relations the catalogs name in directories that cannot be listed. Their pages count as unreadable, as many as
-/// `relpages` estimates.
+/// How many relations the catalogs name in directories that cannot be listed. Their pages count as
+/// unreadable, as many as `relpages` estimates.
 pub fn tell_relations(
     cluster: &Cluster,
     catalog: &Catalog,
@@ -90,7 +92,8 @@ fn why_unlisted(cluster: &Cluster, unlisted: &[ReadGap], directory: &str) -> Opt
     presence.trouble().map(ToString::to_string)
 }
 
-/// `base`, `base/5`, `global`, `pg_tblspc` and what lies below it down to the directory of a database.
+/// `base`, `base/5`, `global`, `pg_tblspc` and what lies below it down to the directory of a
+/// database.
 fn holds_relations(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {

@@ -1,10 +1,13 @@
-//! Which row versions count: the one decider, by hint bits, `pg_xact`, `pg_multixact` and the next transaction.
+//! Which row versions count: the one decider, by hint bits, `pg_xact`, `pg_multixact` and the next
+//! transaction.
 //!
-//! Truth: `HeapTupleSatisfiesMVCC` in `src/backend/access/heap/heapam_visibility.c`, for a snapshot taken now on a server on which
-//! nothing runs: a transaction that is not known as committed never will be. Subtransactions need no look at `pg_subtrans`: the
-//! commit of their parent writes their status too, so that one which is marked as sub-committed has not committed. Beside a
-//! running server the status files are those of the end of the WAL that was followed: what committed later does not count,
-//! whatever hint bits say of it since. Why each case is decided as it is: `docs/adr/2026-11-23-visibility.md`.
+//! Truth: `HeapTupleSatisfiesMVCC` in `src/backend/access/heap/heapam_visibility.c`, for a snapshot
+//! taken now on a server on which nothing runs: a transaction that is not known as committed never
+//! will be. Subtransactions need no look at `pg_subtrans`: the commit of their parent writes their
+//! status too, so that one which is marked as sub-committed has not committed. Beside a running
+//! server the status files are those of the end of the WAL that was followed: what committed later
+//! does not count, whatever hint bits say of it since. Why each case is decided as it is:
+//! `docs/adr/2026-11-23-visibility.md`.
 
 use pgclinic_format::heap_tuple::{
     HEAP_HASEXTERNAL, HEAP_HASNULL, HEAP_HASVARWIDTH, HEAP_MOVED, HEAP_MOVED_IN, HEAP_MOVED_OFF,
@@ -31,7 +34,8 @@ pub enum RowState {
 /// Why no new transaction sees a row version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Death {
-    /// Its insertion was rolled back or withdrawn, or the row was moved away by a VACUUM FULL before 9.0.
+    /// Its insertion was rolled back or withdrawn, or the row was moved away by a VACUUM FULL
+    /// before 9.0.
     Aborted,
     /// Its insertion has not ended: it is prepared, it runs, or a crash cut it off.
     InProgress,
@@ -62,8 +66,9 @@ impl RowState {
         }
     }
 
-    /// What the row says of something else, a relation or a chunk of a value, may be true: it is not known to be void. A number
-    /// from the future is damage of one header, or of the control file; it makes no name wrong.
+    /// What the row says of something else, a relation or a chunk of a value, may be true: it is
+    /// not known to be void. A number from the future is damage of one header, or of the control
+    /// file; it makes no name wrong.
     #[inline]
     pub fn may_count(self) -> bool {
         match self {
@@ -141,8 +146,8 @@ impl<'a> Visibility<'a> {
         }
     }
 
-    /// On a page that says so all rows are seen without a look at their transactions, as the server does; where that may have been
-    /// written later, each row tells.
+    /// On a page that says so all rows are seen without a look at their transactions, as the server
+    /// does; where that may have been written later, each row tells.
     #[inline]
     pub fn trusts_all_visible(&self) -> bool {
         self.hints == Hints::Count
@@ -171,8 +176,8 @@ impl<'a> Visibility<'a> {
         self.state(tuple) == RowState::Visible
     }
 
-    /// The transaction that wrote the row committed, whatever became of the row since, so that the columns of today describe it;
-    /// nothing where its status is lost.
+    /// The transaction that wrote the row committed, whatever became of the row since, so that the
+    /// columns of today describe it; nothing where its status is lost.
     pub fn was_inserted(&self, tuple: HeapTuple<'_>) -> Option<bool> {
         match self.insertion(tuple) {
             Insertion::Committed | Insertion::Dead(Death::Future) => Some(true),
@@ -243,7 +248,8 @@ impl<'a> Visibility<'a> {
         }
     }
 
-    /// Where hint bits and the status files say different things of a row; the server goes by the hint bits.
+    /// Where hint bits and the status files say different things of a row; the server goes by the
+    /// hint bits.
     #[inline]
     pub fn contradiction(&self, tuple: HeapTuple<'_>) -> Option<&'static str> {
         if tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() {
@@ -291,8 +297,8 @@ impl<'a> Visibility<'a> {
         }
     }
 
-    /// A hint says that the transaction committed: whether it had. What a snapshot of now does not hold has not, whatever its row
-    /// says.
+    /// A hint says that the transaction committed: whether it had. What a snapshot of now does not
+    /// hold has not, whatever its row says.
     #[inline]
     fn had_committed(&self, xid: Xid) -> bool {
         match self.hints {

@@ -38,7 +38,7 @@ impl PageMeasure for BtreePacking {
     const FIGURES: &'static [FigureKind] = &[
         number(
             "key_count",
-            "different keys, those of each leaf counted anew",
+            "different keys, those of each leaf counted again",
         ),
         bytes("dedup_saved_bytes", "what deduplication has saved"),
         bytes(
@@ -110,7 +110,7 @@ fn is_unique(fork: &ForkContext<'_>) -> bool {
     index.is_some_and(|index| index.unique)
 }
 
-/// Pages of a btree that is built anew from tuples whose bytes are counted without line pointers:
+/// Pages of a btree that is built again from tuples whose bytes are counted without line pointers:
 /// meta page, leaves filled to 90 %, inner pages to 70 %.
 pub(super) fn built_pages(items: Items, block: u64) -> u64 {
     if items.count == 0 {

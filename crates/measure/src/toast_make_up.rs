@@ -94,7 +94,7 @@ impl ColumnMeasure for ToastMakeUp {
         of(
             "recast",
             Unit::Statement,
-            "packs all of them anew, by the method of today",
+            "packs all of them again, by the method of today",
         ),
         number("value_bytes", "values by their bytes unpacked"),
     ];

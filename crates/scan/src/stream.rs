@@ -1,5 +1,5 @@
-//! The pass over files that come once, in the order of an archive: one thread, the same windows, ledger and answer to failures of
-//! our own as [`crate::Scan`].
+//! The pass over files that come once, in the order of an archive: one thread, the same windows,
+//! ledger and answer to failures of our own as [`crate::Scan`].
 
 use pgclinic_format::BlockNo;
 use pgclinic_model::Progress;
@@ -36,8 +36,8 @@ pub trait StreamConsumer {
     /// Examines pages. Before each it tells the cursor where it is.
     fn pages(&mut self, window: &StreamWindow<'_>, cursor: &Cursor, at_hand: &mut Self::File);
 
-    /// The consumer itself failed on the page with which the window begins. It puts in order what it
-    /// was in the middle of; `false` gives up the pages of the rest of the file.
+    /// The consumer itself failed on the page with which the window begins. It puts in order what
+    /// it was in the middle of; `false` gives up the pages of the rest of the file.
     fn after_panic(&mut self, _window: &StreamWindow<'_>, _at_hand: &mut Self::File) -> bool {
         false
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An account of memory, in bytes. Clones share it; it counts what is said to it and allocates nothing.
+/// An account of memory, in bytes. Clones share it; it counts what is said to it and allocates
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct Budget {
     account: Arc<Account>,
@@ -32,7 +33,8 @@ impl Budget {
         Self::within(bytes, None)
     }
 
-    /// A part of this budget: what is taken of it is taken of the whole, and fits only if it fits in both.
+    /// A part of this budget: what is taken of it is taken of the whole, and fits only if it fits
+    /// in both.
     pub fn child(&self, bytes: u64) -> Self {
         Self::within(bytes, Some(Arc::clone(&self.account)))
     }
@@ -49,7 +51,8 @@ impl Budget {
         }
     }
 
-    /// Takes bytes that are needed in any case, also beyond the limit; `over` then says by how much.
+    /// Takes bytes that are needed in any case, also beyond the limit; `over` then says by how
+    /// much.
     pub fn take(&self, bytes: u64) -> Lease {
         self.account.add(bytes);
         Lease {
@@ -66,7 +69,8 @@ impl Budget {
         })
     }
 
-    /// Takes the wanted bytes, or a half, a quarter and so on of them, as many as fit; `least` in any case.
+    /// Takes the wanted bytes, or a half, a quarter and so on of them, as many as fit; `least` in
+    /// any case.
     pub fn take_some(&self, wanted: u64, least: u64) -> Lease {
         let halves = std::iter::successors(Some(wanted), |bytes| Some(bytes / 2));
         let mut enough = halves.take_while(|bytes| *bytes > least);

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// A file without a name in `folder`, for reading and writing; it is gone when it is closed. A folder inside a data
-/// directory is refused.
+/// A file without a name in `folder`, for reading and writing; it is gone when it is closed. A
+/// folder inside a data directory is refused.
 pub fn nameless_file(folder: &Path) -> io::Result<File> {
     check(folder)?;
     tempfile::tempfile_in(folder)

@@ -1,5 +1,6 @@
-//! The memory plan: who may hold how much of `--memory`. What does not fit in memory is sorted into a temporary folder, never inside a cluster, in a file
-//! that has no name any more while it is used, so that nothing is left behind however the program ends.
+//! The memory plan: who may hold how much of `--memory`. What does not fit in memory is sorted into
+//! a temporary folder, never inside a cluster, in a file that has no name any more while it is
+//! used, so that nothing is left behind however the program ends.
 #![forbid(unsafe_code)]
 
 mod budget;

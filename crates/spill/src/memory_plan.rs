@@ -5,9 +5,10 @@
 //!           └─ part:  a budget for leases; who gets less of it spills, waits or reads again
 //! ```
 //!
-//! The two are never mixed. What is found must not depend on who happens to hold what, so that a limit never asks
-//! what is free; and parts may add up to more than the whole, because not all are held at the same time: each lease
-//! of a part is one of the whole, and fits only where it fits in both.
+//! The two are never mixed. What is found must not depend on who happens to hold what, so that a
+//! limit never asks what is free; and parts may add up to more than the whole, because not all are
+//! held at the same time: each lease of a part is one of the whole, and fits only where it fits in
+//! both.
 
 use std::num::NonZeroUsize;
 

@@ -10,7 +10,8 @@ use crate::run_file::RunReader;
 /// Key, number of the run, value.
 type Waiting = (Vec<u8>, usize, Vec<u8>);
 
-/// The smallest record of each run waits in a heap. The number of the run stands behind the key and decides ties.
+/// The smallest record of each run waits in a heap. The number of the run stands behind the key and
+/// decides ties.
 pub(crate) struct Merge {
     readers: Vec<RunReader>,
     heap: BinaryHeap<Reverse<Waiting>>,

@@ -1,4 +1,5 @@
-//! A record as it lies in memory and in a run: key length, value length (4 bytes each, little-endian), key, value.
+//! A record as it lies in memory and in a run: key length, value length (4 bytes each,
+//! little-endian), key, value.
 
 use std::io::{self, Read};
 

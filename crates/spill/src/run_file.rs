@@ -15,8 +15,8 @@ pub(crate) struct Run {
     end: u64,
 }
 
-/// The file and the runs written so far. A run that could not be written whole leaves no trace: the next one
-/// overwrites it.
+/// The file and the runs written so far. A run that could not be written whole leaves no trace: the
+/// next one overwrites it.
 pub(crate) struct RunFile {
     file: Arc<File>,
     folder: PathBuf,

@@ -9,15 +9,16 @@ use crate::merge::Merge;
 use crate::record::{self, Record};
 use crate::run_file::RunFile;
 
-/// Buffers for reading and writing runs, in bytes: below the first a disk seeks more than it reads, above the second
-/// nothing is gained.
+/// Buffers for reading and writing runs, in bytes: below the first a disk seeks more than it reads,
+/// above the second nothing is gained.
 const BUFFER_MIN: usize = 4 << 10;
 const BUFFER_MAX: usize = 256 << 10;
 
-/// Takes records in any order and gives them back sorted by key as bytes, equal keys in the order of insertion.
+/// Takes records in any order and gives them back sorted by key as bytes, equal keys in the order
+/// of insertion.
 ///
-/// What exceeds the budget is written as sorted runs to a temporary file without a name. A single record larger than
-/// the budget is held all the same.
+/// What exceeds the budget is written as sorted runs to a temporary file without a name. A single
+/// record larger than the budget is held all the same.
 pub struct SortedRuns {
     budget_bytes: usize,
     folder: PathBuf,
@@ -29,7 +30,8 @@ pub struct SortedRuns {
 }
 
 impl SortedRuns {
-    /// Sorts with about `budget_bytes` of memory and temporary files in `folder`, which must exist and lie in no cluster.
+    /// Sorts with about `budget_bytes` of memory and temporary files in `folder`, which must exist
+    /// and lie in no cluster.
     pub fn new(budget_bytes: usize, folder: &Path) -> io::Result<Self> {
         folder::check(folder)?;
         let folder = folder.to_owned();
@@ -56,7 +58,8 @@ impl SortedRuns {
         Ok(runs)
     }
 
-    /// Adds a record. An error (a full disk, say) leaves what was added before as it is, and the record out.
+    /// Adds a record. An error (a full disk, say) leaves what was added before as it is, and the
+    /// record out.
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         let lengths = record::lengths(key, value)?;
         let room = self
@@ -147,7 +150,8 @@ fn held(records: &[u8], start: usize) -> (&[u8], &[u8]) {
     }
 }
 
-/// One merge over all runs, after as many rounds of merging neighbours as bring their buffers into the budget.
+/// One merge over all runs, after as many rounds of merging neighbours as bring their buffers into
+/// the budget.
 fn merged(mut file: RunFile, budget_bytes: usize, folder: &Path) -> io::Result<Merge> {
     let fan_in = (budget_bytes / BUFFER_MIN).max(2);
     while file.runs.len() > fan_in {

@@ -23,7 +23,7 @@ pub struct Span {
 /// A file that only grows. There is none before the first bytes come.
 #[derive(Debug)]
 pub struct Spool {
-    folder: PathBuf,
+    directory: PathBuf,
     tail: Mutex<Tail>,
 }
 
@@ -36,10 +36,10 @@ struct Tail {
 }
 
 impl Spool {
-    /// A spool whose file will be in this folder.
-    pub fn new(folder: &Path) -> Self {
+    /// A spool whose file will be in this directory.
+    pub fn new(directory: &Path) -> Self {
         Spool {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             tail: Mutex::default(),
         }
     }
@@ -48,7 +48,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// What the folder says, with its name. Nothing was added then.
+    /// What the directory says, with its name. Nothing was added then.
     pub fn append(&self, bytes: &[u8]) -> io::Result<Span> {
         let mut tail = self.tail();
         if tail.pending.len() >= PIECE_BYTES {
@@ -71,7 +71,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// What the folder says, or the taker.
+    /// What the directory says, or the taker.
     pub fn each_piece(
         &self,
         span: Span,
@@ -93,7 +93,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// What the folder says.
+    /// What the directory says.
     pub fn bytes(&self, span: Span) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(span.len).unwrap_or(0)];
         self.read(span.start, &mut bytes)?;
@@ -107,8 +107,8 @@ impl Spool {
         }
         match &tail.file {
             Some(file) => file.read_exact_at(bytes, start).map_err(|error| {
-                let folder = self.folder.display();
-                let why = format!("cannot read back a temporary file in {folder}: {error}");
+                let directory = self.directory.display();
+                let why = format!("cannot read back a temporary file in {directory}: {error}");
                 io::Error::new(error.kind(), why)
             }),
             None if bytes.is_empty() => Ok(()),
@@ -118,15 +118,15 @@ impl Spool {
 
     fn write(&self, tail: &mut Tail) -> io::Result<()> {
         if tail.file.is_none() {
-            tail.file = Some(nameless_file(&self.folder)?);
+            tail.file = Some(nameless_file(&self.directory)?);
         }
         let Some(file) = &tail.file else {
             return Ok(());
         };
         file.write_all_at(&tail.pending, tail.written)
             .map_err(|error| {
-                let folder = self.folder.display();
-                let why = format!("cannot write a temporary file in {folder}: {error}");
+                let directory = self.directory.display();
+                let why = format!("cannot write a temporary file in {directory}: {error}");
                 io::Error::new(error.kind(), why)
             })?;
         tail.written = tail.end();
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn what_was_put_aside_comes_back() -> io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let spool = Spool::new(folder.path());
+        let directory = tempfile::tempdir()?;
+        let spool = Spool::new(directory.path());
         let long: Vec<u8> = (0..200_000_u32).map(|at| (at % 251) as u8).collect();
         let first = spool.append(b"first")?;
         let second = spool.append(&long)?;
@@ -177,9 +177,12 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_an_error_when_it_is_needed() {
-        let spool = Spool::new(Path::new("/var/tmp/no/such/folder"));
+        let spool = Spool::new(Path::new("/var/tmp/no/such/directory"));
         let span = spool.append(b"held in memory").expect("no file yet");
-        let why = spool.bytes(span).expect_err("there is no folder");
-        assert!(why.to_string().contains("/var/tmp/no/such/folder"), "{why}");
+        let why = spool.bytes(span).expect_err("there is no directory");
+        assert!(
+            why.to_string().contains("/var/tmp/no/such/directory"),
+            "{why}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use pgclinic_format::order::Word;
 
 use crate::btree::key_order::DATA_AT;
 
-/// CatalogEncoding of a key that are compared this way.
+/// Words of a key that are compared this way.
 pub(crate) const WORDS_MAX: usize = 3;
 
 /// How the keys of an index are read, where all its columns are of fixed size.

@@ -70,7 +70,7 @@ struct LeafSummary {
     flags: u16,
 }
 
-/// LeafSummaries of the leaves of one index.
+/// Summaries of the leaves of one index.
 #[derive(Debug)]
 pub(crate) struct LeafSummaries {
     budget: Budget,

@@ -27,13 +27,13 @@ const UNREACHED_TOLD: usize = 20;
 /// The meta page leads to a page that is no root.
 pub const BTREE_ROOT: Rule = Rule::from_page(include_str!("../../rules/btree-root.md"));
 
-/// DatabaseRelations that do not agree.
+/// Neighbours that do not agree.
 pub const BTREE_SIBLING: Rule = Rule::from_page(include_str!("../../rules/btree-sibling.md"));
 
 /// A page on the wrong level.
 pub const BTREE_LEVEL: Rule = Rule::from_page(include_str!("../../rules/btree-level.md"));
 
-/// DatabaseRelations in the wrong order.
+/// Neighbours in the wrong order.
 pub const BTREE_PAGE_ORDER: Rule = Rule::from_page(include_str!("../../rules/btree-page-order.md"));
 
 /// A page that nothing leads to.

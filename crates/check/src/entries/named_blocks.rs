@@ -61,7 +61,7 @@ impl NamedBlocks {
     pub(crate) fn add_page(&self, method: AccessMethod, page: Page<'_>) {
         let (mut end, mut last) = (0, INVALID_BLOCK);
         for_each_entry(method, page, |_, tid| {
-            // DatabaseRelations in an index are often neighbours in the table.
+            // Neighbours in an index are often neighbours in the table.
             if tid.block == last || tid.block == INVALID_BLOCK {
                 return;
             }

@@ -2,7 +2,7 @@
 
 use pgclinic_format::{LinePointer, Page};
 
-/// CatalogEncoding of one bit per eight bytes of the largest page.
+/// Words of one bit per eight bytes of the largest page.
 const GRANULE_WORDS: usize = 32768 / 8 / 64;
 
 /// Where items may stand on a page.

@@ -1,7 +1,7 @@
 //! The second look at pages of a cluster whose server is at work.
 //!
-//! How often, and what counts, is decided in `pgclinic_scan::live`; here a page is read, and looked at by all checks under what was
-//! read since.
+//! How often, and what counts, is decided in `pgclinic_scan::live`; here a page is read, and looked
+//! at by all checks under what was read since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,7 +161,8 @@ impl Again {
         }
     }
 
-    /// Asks the server, where somebody can, and writes down what it says; false where it knows no such page any more.
+    /// Asks the server, where somebody can, and writes down what it says; false where it knows no
+    /// such page any more.
     fn server_agrees(
         &mut self,
         server: &dyn LiveServer,
@@ -271,7 +272,8 @@ fn keep(
     }
 }
 
-/// What is wrong above a note; without what compares with the end of the WAL, if the page is younger than that end.
+/// What is wrong above a note; without what compares with the end of the WAL, if the page is
+/// younger than that end.
 fn rules_of(wrong: &Wrong, job: &ForkCx<'_>) -> BTreeSet<String> {
     let lsn = Page::parse(&wrong.page).map(Page::pd_lsn);
     let is_young = lsn > job.wal_end();

@@ -1,5 +1,6 @@
-//! Checksums of files against the manifest of a base backup: those of relations come from the pass over their pages, so
-//! that nothing is read twice; the other files are read here. Files that passed by once were summed on their way.
+//! Checksums of files against the manifest of a base backup: those of relations come from the pass
+//! over their pages, so that nothing is read twice; the other files are read here. Files that
+//! passed by once were summed on their way.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::backup_manifest::{BackupManifest, ManifestFile};
@@ -46,8 +47,8 @@ pub(crate) fn only_a_part() -> NotChecked {
     }
 }
 
-/// The files of a backup with another checksum than its manifest says. What damaged pages explain is told of `whole`, whose
-/// pages were looked at: the backup itself, or what it is a link of.
+/// The files of a backup with another checksum than its manifest says. What damaged pages explain
+/// is told of `whole`, whose pages were looked at: the backup itself, or what it is a link of.
 pub(crate) fn changed(
     (cluster, manifest): (&Cluster, &BackupManifest),
     (whole, places): (&Cluster, &BackupPlaces<'_>),
@@ -96,8 +97,8 @@ enum Unsummed {
     Unreadable(SourceError),
 }
 
-/// The checksum of a file: from the pass over its pages, from when it passed by, or made here. What only the last two see is
-/// booked; relations were booked with their pages.
+/// The checksum of a file: from the pass over its pages, from when it passed by, or made here. What
+/// only the last two see is booked; relations were booked with their pages.
 fn sum_now(
     cluster: &Cluster,
     path: &str,

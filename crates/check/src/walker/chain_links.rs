@@ -1,5 +1,6 @@
-//! The links of a chain of backups against their manifests. The pass reads pages where the chain has them newest; the files
-//! of the links, parts and blocks that were replaced later included, are read here for their checksums.
+//! The links of a chain of backups against their manifests. The pass reads pages where the chain
+//! has them newest; the files of the links, parts and blocks that were replaced later included, are
+//! read here for their checksums.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

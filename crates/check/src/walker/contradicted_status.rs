@@ -1,4 +1,5 @@
-//! Rows of many pages against one file of the commit log: then the file is wrong, and the pages are sound.
+//! Rows of many pages against one file of the commit log: then the file is wrong, and the pages are
+//! sound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +16,8 @@ use crate::heap::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::system_identifier;
 
-/// Pages of one relation that must agree against the log; of different relations two do. Fewer are rather wrong
-/// themselves.
+/// Pages of one relation that must agree against the log; of different relations two do. Fewer are
+/// rather wrong themselves.
 const PAGES_OF_ONE_RELATION: usize = 3;
 const PAGES_OF_SEVERAL: usize = 2;
 /// Transactions of one byte of the log.

@@ -49,7 +49,8 @@ impl<'a> DatabaseRelations<'a> {
         }
     }
 
-    /// Without forks of which some page could not be read: nothing is compared with them, as with those that nobody asked for.
+    /// Without forks of which some page could not be read: nothing is compared with them, as with
+    /// those that nobody asked for.
     pub(crate) fn without(mut self, out_of_reach: &OutOfReach) -> Self {
         let places = self.forks.iter().enumerate();
         let lost = places.filter(|(_, fork)| out_of_reach.holds(fork.files));

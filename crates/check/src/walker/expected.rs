@@ -1,4 +1,5 @@
-//! How many bytes a run will read, before it reads the first one: what was not reached counts as skipped, and progress is a share of all.
+//! How many bytes a run will read, before it reads the first one: what was not reached counts as
+//! skipped, and progress is a share of all.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use pgclinic_format::Oid;
 
 use crate::walker::CheckOptions;
 
-/// Bytes of the files of each database; empty where nobody knows them beforehand: names of relations are in catalogs that are not read yet,
-/// and a server lists its files at a price.
+/// Bytes of the files of each database; empty where nobody knows them beforehand: names of
+/// relations are in catalogs that are not read yet, and a server lists its files at a price.
 pub(super) fn bytes(
     cluster: &Cluster,
     options: &CheckOptions,

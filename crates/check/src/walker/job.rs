@@ -132,7 +132,8 @@ pub fn fork_cx<'a>(view: &DatabaseContext<'a>, files: &'a ForkFiles, level: Leve
     let base = ForkContext::new(view, files);
     ForkCx {
         key_order: key_order(view, base.relation, files, level),
-        // What a crash left of an unfinished transaction may be ahead of the WAL; no server reads it.
+        // What a crash left of an unfinished transaction may be ahead of the WAL; no server reads
+        // it.
         limits: limits_of(view.cluster).filter(|_| !is_orphan(view, files)),
         level,
         heap: heap_aids(view, files, base.relation),

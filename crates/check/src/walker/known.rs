@@ -1,4 +1,5 @@
-//! What another run found: where this one looks again although nothing changed, and what it tells as it was known.
+//! What another run found: where this one looks again although nothing changed, and what it tells
+//! as it was known.
 //!
 //! ```text
 //! found in a page, which has changed since      looked at: it is found again, or gone
@@ -200,7 +201,8 @@ impl Now<'_> {
         if level.is_some_and(|own| own > self.level) {
             return false;
         }
-        // What a page says of transactions, maps and lengths waits for recovery; what is wrong with it alone does not.
+        // What a page says of transactions, maps and lengths waits for recovery; what is wrong with
+        // it alone does not.
         let leans_on_others = level > Some(Level::Pages) && is_of_a_page(rule);
         !(leans_on_others && self.cluster.needs_recovery() && self.is_unchanged(&finding.place))
     }

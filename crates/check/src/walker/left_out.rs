@@ -1,4 +1,5 @@
-//! What a run that was asked for a part of a cluster leaves out: comparisons with what is not in it.
+//! What a run that was asked for a part of a cluster leaves out: comparisons with what is not in
+//! it.
 
 use std::collections::BTreeSet;
 

@@ -230,7 +230,8 @@ fn keep_failure(done: Result<(), Panicked>, rules: &[&'static Rule], findings: &
     }
 }
 
-/// Keeps drafts that carry their own places; of a cluster whose server is at work, until they are found again.
+/// Keeps drafts that carry their own places; of a cluster whose server is at work, until they are
+/// found again.
 fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut RunLedger) {
     for entry in std::mem::take(&mut findings.not_checked) {
         books.not_checked(entry);
@@ -336,7 +337,8 @@ fn forks_of(cluster: &Cluster, catalog: &Catalog) -> (Vec<ForkFiles>, Vec<ReadGa
     (forks, troubles)
 }
 
-/// Without those of relations whose storage is not known here: their lengths and names mean nothing. Nothing where all are known.
+/// Without those of relations whose storage is not known here: their lengths and names mean
+/// nothing. Nothing where all are known.
 fn known_forks(catalog: &Catalog, forks: &[ForkFiles]) -> Option<Vec<ForkFiles>> {
     let is_unknown = |files: &&ForkFiles| {
         let relation = catalog.by_file(files.home.tablespace, files.filenode);

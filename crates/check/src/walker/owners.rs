@@ -1,4 +1,5 @@
-//! Which table the index or the long values of a finding belong to, and whether this run has read all of it.
+//! Which table the index or the long values of a finding belong to, and whether this run has read
+//! all of it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::check::ForkCx;
 use crate::walker::CheckOptions;
 use crate::walker::run_ledger::RunLedger;
 
-/// Names the owners among these forks: a table comes in one round with its indexes and its long values.
+/// Names the owners among these forks: a table comes in one round with its indexes and its long
+/// values.
 pub(super) fn name(
     catalog: &Catalog,
     jobs: &[ForkCx<'_>],

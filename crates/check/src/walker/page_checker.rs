@@ -53,7 +53,8 @@ pub(crate) enum PageOutcome {
     Damaged,
     /// Damage only if the commit log is right.
     Contradicted,
-    /// What is wrong may be so because the page is on its way: nothing is told before a second look.
+    /// What is wrong may be so because the page is on its way: nothing is told before a second
+    /// look.
     Suspect,
     /// The same, of a page that is younger than the WAL that is known, and speaks only of that.
     Young(Lsn),
@@ -87,7 +88,7 @@ impl<'a> PageChecker<'a> {
         }
     }
 
-    /// ThreadFindings which blocks of the table sound pages of this index name.
+    /// Notes which blocks of the table sound pages of this index name.
     pub(crate) fn noting(self, named: Option<&'a NamedBlocks>) -> Self {
         PageChecker {
             named: self.fork.method.zip(named),
@@ -95,7 +96,8 @@ impl<'a> PageChecker<'a> {
         }
     }
 
-    /// Where a server is at work, says nothing of a page that asks for a second look but that it does.
+    /// Where a server is at work, says nothing of a page that asks for a second look but that it
+    /// does.
     pub(crate) fn holding_back(self) -> Self {
         PageChecker {
             holds_back: self.fork.is_running(),

@@ -1,7 +1,7 @@
 //! A cluster of which a part is known not to be there, as of an archive that was cut.
 //!
-//! What its files say of each other is not asked (`Cluster::may_compare`). What is left are rules of single files that
-//! also speak where the file is missing or ends too early.
+//! What its files say of each other is not asked (`Cluster::may_compare`). What is left are rules
+//! of single files that also speak where the file is missing or ends too early.
 
 use pgclinic_cluster::{Cluster, ReadGap};
 use pgclinic_model::document::{CheckDocument, NotChecked, Target};
@@ -15,7 +15,8 @@ use crate::walker::{CheckOptions, document};
 /// Folders of what is left that are counted.
 const FOLDERS_MAX: usize = 1_000_000;
 
-/// Rules of files that a cut can fire. Those of a manifest are not among them: it says what must be there.
+/// Rules of files that a cut can fire. Those of a manifest are not among them: it says what must be
+/// there.
 const OF_MISSING_BYTES: [&str; 14] = [
     "control-file-unreadable",
     "relation-map-unreadable",
@@ -53,7 +54,8 @@ pub(super) fn tell(cluster: &Cluster, books: &mut RunLedger) {
     }
 }
 
-/// The document of what is left of a backup in archives when nothing in front of the cut tells its major: nothing of it can be looked at.
+/// The document of what is left of a backup in archives when nothing in front of the cut tells its
+/// major: nothing of it can be looked at.
 pub fn account_for_remains(
     source: &dyn Source,
     troubles: &[ReadGap],

@@ -1,5 +1,5 @@
-//! What the pass over the pages keeps for the comparisons of whole relations, by the place of the fork
-//! among the forks of its database.
+//! What the pass over the pages keeps for the comparisons of whole relations, by the place of the
+//! fork among the forks of its database.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::btree::AllLeafSummaries;
 use crate::entries::named_blocks::NamedBlocks;
 pub(crate) use crate::walker::DamagedBlocks;
 
-/// Runs of all-zero pages that a thread keeps of one table: a table with more of them has more damage
-/// than a report can list.
+/// Runs of all-zero pages that a thread keeps of one table: a table with more of them has more
+/// damage than a report can list.
 const RUNS_MAX: usize = 1 << 16;
 
 /// What the pass has recorded of each fork, for the relation checks.

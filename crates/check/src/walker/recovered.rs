@@ -1,4 +1,5 @@
-//! A cluster that needs recovery, and what a recovery in memory makes of its catalogs and status files.
+//! A cluster that needs recovery, and what a recovery in memory makes of its catalogs and status
+//! files.
 
 use pgclinic_cluster::{Cluster, Comparison};
 use pgclinic_model::Severity;
@@ -13,8 +14,9 @@ pub(super) struct Clusters<'a> {
 }
 
 impl Clusters<'_> {
-    /// Looks at the recovered cluster too, unless there is damage among the drafts behind the first `known`. What a
-    /// server at work has overtaken is left out; of one that is known to be at work, everything is asked twice.
+    /// Looks at the recovered cluster too, unless there is damage among the drafts behind the first
+    /// `known`. What a server at work has overtaken is left out; of one that is known to be at
+    /// work, everything is asked twice.
     pub(super) fn ask_again(
         &self,
         known: usize,

@@ -1,4 +1,5 @@
-//! After the pass over the pages: the checks that compare the pages of a relation, the largest first.
+//! After the pass over the pages: the checks that compare the pages of a relation, the largest
+//! first.
 
 use std::collections::{BTreeMap, BTreeSet};
 

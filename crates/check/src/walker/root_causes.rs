@@ -64,7 +64,8 @@ fn lost_status(findings: &[Finding]) -> Option<String> {
         .map(|finding| finding.id.clone())
 }
 
-/// Findings that explain whatever else is found on their page or in their fork: those of a fork first.
+/// Findings that explain whatever else is found on their page or in their fork: those of a fork
+/// first.
 fn plain_roots(findings: &[Finding]) -> Roots {
     let mut roots = Roots::default();
     let plain = |finding: &&Finding| finding.severity == Severity::Damage && finding.links.root;
@@ -76,8 +77,8 @@ fn plain_roots(findings: &[Finding]) -> Roots {
     roots
 }
 
-/// Sets `caused_by` of what comparisons found. Findings of single pages have theirs already, unless a
-/// comparison found out what became of the whole page or file.
+/// Sets `caused_by` of what comparisons found. Findings of single pages have theirs already, unless
+/// a comparison found out what became of the whole page or file.
 pub(crate) fn tell(findings: &mut [Finding]) {
     let mut roots = plain_roots(findings);
     let lost_status = lost_status(findings);

@@ -130,7 +130,8 @@ pub(crate) struct RunLedger {
     pub(crate) sums: BTreeMap<String, Vec<u8>>,
     /// Small files that are booked.
     pub(crate) booked: BTreeSet<String>,
-    /// Pages, by file and block, that have not changed since another run and were looked at again as it found something in them.
+    /// Pages, by file and block, that have not changed since another run and were looked at again
+    /// as it found something in them.
     pub(crate) unchanged: BTreeSet<(String, u32)>,
     /// Findings of that run that this one did not look for.
     pub(crate) carried: u64,
@@ -140,8 +141,9 @@ pub(crate) struct RunLedger {
     pub(crate) suspects: Suspects,
     /// Of the same: what checks of files found, by id, which counts when it is found again.
     pub(crate) held: BTreeMap<String, Finding>,
-    /// Relation files of which some bytes were not read, or whose pages were read without what the catalogs say of them (then the first
-    /// file stands for the fork), and folders that could not be listed: nobody may pass over a page in them.
+    /// Relation files of which some bytes were not read, or whose pages were read without what the
+    /// catalogs say of them (then the first file stands for the fork), and folders that could not
+    /// be listed: nobody may pass over a page in them.
     pub(crate) unread: BTreeSet<String>,
     /// What no later look at changed pages makes up for.
     pub(crate) open: Vec<OpenGap>,
@@ -192,7 +194,8 @@ impl RunLedger {
         self.unread.extend(folders);
     }
 
-    /// Tells a gap that stays until a run looks at everything, or until the relation with this first file is gone.
+    /// Tells a gap that stays until a run looks at everything, or until the relation with this
+    /// first file is gone.
     pub(crate) fn stays_open(&mut self, path: Option<String>, gap: NotChecked) {
         self.not_checked(gap.clone());
         self.leave_open(OpenGap {
@@ -209,8 +212,8 @@ impl RunLedger {
         }
     }
 
-    /// What a page says of others was not judged, as its files may be of different moments: a later run that passes over the page does not
-    /// judge it either.
+    /// What a page says of others was not judged, as its files may be of different moments: a later
+    /// run that passes over the page does not judge it either.
     pub(crate) fn leave_unsettled(&mut self, cluster: &Cluster, level: Level) {
         if level < Level::Structure || !cluster.needs_recovery() {
             return;
@@ -232,13 +235,13 @@ impl RunLedger {
         });
     }
 
-    /// RunLedger bytes that nobody looks at.
+    /// Books bytes that nobody looks at.
     pub(crate) fn skip(&mut self, bytes: u64) {
         self.coverage.bytes_seen += bytes;
         self.coverage.bytes_skipped += bytes;
     }
 
-    /// RunLedger as skipped what was read, and what the level promises of it was not done.
+    /// Books as skipped what was read, and what the level promises of it was not done.
     pub(crate) fn half_checked(&mut self, bytes: u64) {
         let bytes = bytes.min(self.coverage.bytes_checked);
         self.coverage.bytes_checked -= bytes;
@@ -259,7 +262,8 @@ impl RunLedger {
         }
     }
 
-    /// Takes pages back whose rows are contradicted by a commit log that turned out to be wrong itself.
+    /// Takes pages back whose rows are contradicted by a commit log that turned out to be wrong
+    /// itself.
     pub(crate) fn clear_doubted_pages(&mut self) {
         for (place, doubted) in std::mem::take(&mut self.doubted) {
             let Some(summary) = self.relations.get_mut(place) else {
@@ -281,7 +285,7 @@ impl RunLedger {
         }
     }
 
-    /// RunLedger a small file that a check of the whole cluster has read, once.
+    /// Books a small file that a check of the whole cluster has read, once.
     pub(crate) fn file(&mut self, cluster: &Cluster, path: &str) {
         let Ok(len) = cluster.source().len(path) else {
             return;
@@ -293,7 +297,7 @@ impl RunLedger {
         self.coverage.bytes_checked += len;
     }
 
-    /// RunLedger the status files and other small files that a check of the whole cluster has read.
+    /// Books the status files and other small files that a check of the whole cluster has read.
     pub(crate) fn status_files(&mut self, cluster: &Cluster) {
         for log in StatusLog::ALL {
             match cluster.status_files(log) {
@@ -311,7 +315,7 @@ impl RunLedger {
         }
     }
 
-    /// RunLedger the WAL whose records were read: that from the redo point on where recovery needs it,
+    /// Books the WAL whose records were read: that from the redo point on where recovery needs it,
     /// at level full also what is older. What lies behind the end means nothing.
     pub(crate) fn wal(&mut self, cluster: &Cluster, level: Level) {
         if level < Level::Structure {
@@ -332,7 +336,7 @@ impl RunLedger {
         self.coverage.bytes_checked += bytes;
     }
 
-    /// RunLedger the small files of a database's folder.
+    /// Books the small files of a database's folder.
     pub(crate) fn small_files(&mut self, cluster: &Cluster, folder: &str) {
         self.file(cluster, &format!("{folder}/PG_VERSION"));
         self.file(cluster, &format!("{folder}/pg_filenode.map"));

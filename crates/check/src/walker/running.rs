@@ -1,13 +1,16 @@
-//! A cluster whose server is at work: everything is looked at, then what was made or grew meanwhile, and then once more what
-//! seemed wrong.
+//! A cluster whose server is at work: everything is looked at, then what was made or grew
+//! meanwhile, and then once more what seemed wrong.
 //!
-//! A page that is read while the server writes it may be torn; a file that was listed may be dropped, rewritten or cut before it
-//! is read; a page may be younger than the WAL that was read. So nothing above a note is told at first sight. Suspicious pages
-//! are put aside and read again (`again.rs`); what checks of whole files find has to be found twice, with a newer look at control
-//! file, WAL, catalogs and folders between, so that nothing which was there both times can have been on its way.
+//! A page that is read while the server writes it may be torn; a file that was listed may be
+//! dropped, rewritten or cut before it is read; a page may be younger than the WAL that was read.
+//! So nothing above a note is told at first sight. Suspicious pages are put aside and read again
+//! (`again.rs`); what checks of whole files find has to be found twice, with a newer look at
+//! control file, WAL, catalogs and folders between, so that nothing which was there both times can
+//! have been on its way.
 //!
-//! A run that goes on from a state knows by it which bytes of which files were looked at, and what waits for a second look. What the
-//! server did in between is to it what the server does in a pause: files that grew or were made meanwhile are looked at in any case.
+//! A run that goes on from a state knows by it which bytes of which files were looked at, and what
+//! waits for a second look. What the server did in between is to it what the server does in a
+//! pause: files that grew or were made meanwhile are looked at in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -40,7 +43,8 @@ use crate::walker::{
     check_whole, document, forks_of, pass, running_losses, system_identifier,
 };
 
-/// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running). `elapsed_s` is left at 0: the clock is the caller's.
+/// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running).
+/// `elapsed_s` is left at 0: the clock is the caller's.
 pub fn check_running(
     course: ResumableRun<'_>,
     cluster: &Cluster,
@@ -73,7 +77,8 @@ pub fn check_running(
     document::write(cluster, options, run.books)
 }
 
-/// What an earlier run looked at and is cut off by now is looked at again when something else stands there.
+/// What an earlier run looked at and is cut off by now is looked at again when something else
+/// stands there.
 fn forget_what_is_gone(cluster: &Cluster, books: &mut RunLedger) {
     books.looked_at.retain(|path, bytes| {
         let len = cluster.source().len(path);
@@ -100,7 +105,8 @@ impl<'a> Rounds for Run<'a> {
     type View = FreshView<'a>;
     type Failure = Infallible;
 
-    /// What was opened, where that is of one moment; later a newer one, as long as there is anything to look at.
+    /// What was opened, where that is of one moment; later a newer one, as long as there is
+    /// anything to look at.
     fn view(&mut self, round: Round) -> Result<Option<FreshView<'a>>, OpenError> {
         let (cluster, options) = (self.cluster, self.options);
         if round.is_first() {
@@ -337,7 +343,8 @@ impl Run<'_> {
         self.books.main_bytes += self.books.coverage.bytes_seen - before;
     }
 
-    /// The catalogs name the file and the columns of its rows: where they were read while they changed, a later look tells more.
+    /// The catalogs name the file and the columns of its rows: where they were read while they
+    /// changed, a later look tells more.
     fn is_told_enough(&self, catalog: &Catalog, files: &ForkFiles, round: Round) -> bool {
         let relation = catalog.by_file(files.home.tablespace, files.filenode);
         match relation {
@@ -387,6 +394,7 @@ impl Run<'_> {
         self.server.wait();
         let newer = newer(self.cluster, self.server, options)?;
         let second = self.suspicious.look(&newer, options, progress);
+        self.suspicious.keep_contradicted(&first, &second);
         if running_losses::overlap(view.position(), newer.position()) {
             running_losses::settle(&first, second, &mut self.books);
             self.suspicious = SuspiciousTables::default();

@@ -1,7 +1,8 @@
 //! Tables of a running server that lack pages which their indexes know.
 //!
-//! A page may be all zero, or not there yet, while its content waits in the server's memory. So nothing is believed
-//! of blocks that WAL has touched since the last checkpoint: what it left alone is in the files as the server knows it.
+//! A page may be all zero, or not there yet, while its content waits in the server's memory. So
+//! nothing is believed of blocks that WAL has touched since the last checkpoint: what it left alone
+//! is in the files as the server knows it.
 //!
 //! ```text
 //! the pass meets zero pages or entries past the end ──► look: pages, then entries, under the WAL up to that moment
@@ -174,6 +175,18 @@ impl SuspiciousTables {
         is_suspicious && files.temporary.is_none()
     }
 
+    /// Leaves those in which both looks found the same: what one of them did not find was on its
+    /// way, as what is lost stays lost.
+    pub(super) fn keep_contradicted(&mut self, first: &Losses, second: &Losses) {
+        self.0.retain(|table| {
+            let looks = first.get(table).zip(second.get(table));
+            looks.is_some_and(|(then, now)| {
+                let mut ids = now.possible.keys();
+                ids.any(|id| then.possible.contains_key(id))
+            })
+        });
+    }
+
     /// Nobody could look twice between two checkpoints.
     pub(super) fn tell_unsettled(&self, books: &mut RunLedger) {
         let gap = NotChecked {
@@ -185,13 +198,15 @@ impl SuspiciousTables {
     }
 }
 
-/// The second look began under WAL that was there at the first: no checkpoint between them hides a change of what the first read.
+/// The second look began under WAL that was there at the first: no checkpoint between them hides a
+/// change of what the first read.
 pub(super) fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
     let positions = first.wal_end.zip(second.redo);
     positions.is_some_and(|(end, redo)| redo <= end)
 }
 
-/// What both looks found counts; what both found only with pages that records of WAL touch stays open.
+/// What both looks found counts; what both found only with pages that records of WAL touch stays
+/// open.
 pub(super) fn settle(first: &Losses, second: Losses, books: &mut RunLedger) {
     for (table, own) in second {
         let Some(before) = first.get(&table) else {

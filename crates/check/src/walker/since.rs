@@ -1,9 +1,11 @@
-//! Only what changed since another run: which pages that are, and whether the other run's state can tell.
+//! Only what changed since another run: which pages that are, and whether the other run's state can
+//! tell.
 //!
-//! A page carries the position in the WAL of its last change. The other run began at a checkpoint: whatever was changed before
-//! its redo point was on disk by then, and was looked at. A page whose LSN lies before that point has not changed since, unless
-//! it came in another way: in a file that was copied with its folder, or without WAL. What the other run could not read, or not with
-//! all that the catalogs say of it, is looked at whole.
+//! A page carries the position in the WAL of its last change. The other run began at a checkpoint:
+//! whatever was changed before its redo point was on disk by then, and was looked at. A page whose
+//! LSN lies before that point has not changed since, unless it came in another way: in a file that
+//! was copied with its folder, or without WAL. What the other run could not read, or not with all
+//! that the catalogs say of it, is looked at whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,8 +20,8 @@ use crate::walker::CheckOptions;
 use crate::walker::known::PreviousRun;
 use crate::walker::state::SCHEMA;
 
-/// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no segment is smaller. Positions
-/// below are those of pages that were written without WAL.
+/// The first record of every cluster stands behind its first segment (`BootStrapXLOG`), and no
+/// segment is smaller. Positions below are those of pages that were written without WAL.
 const FIRST_RECORD: Lsn = Lsn(1 << 20);
 
 /// What to do where the other run cannot tell.
@@ -31,7 +33,8 @@ pub struct Since {
     lsn: Lsn,
     /// Folders with relation files that the other run knew, by tablespace and database.
     homes: BTreeSet<(Oid, Oid)>,
-    /// What the other run did not look at whole: files of relations, first ones for all of a fork, and folders.
+    /// What the other run did not look at whole: files of relations, first ones for all of a fork,
+    /// and folders.
     unread: Arc<BTreeSet<String>>,
     known: Arc<PreviousRun>,
 }
@@ -105,7 +108,8 @@ impl Since {
         (FIRST_RECORD..self.lsn).contains(&lsn) && self.trusts(fork)
     }
 
-    /// The other run did not look at all of the file, or not as at what it is: its pages may have any damage, changed or not.
+    /// The other run did not look at all of the file, or not as at what it is: its pages may have
+    /// any damage, changed or not.
     pub(crate) fn has_half_read(&self, path: &str, fork: &ForkCx<'_>) -> bool {
         if self.unread.is_empty() {
             return false;
@@ -115,7 +119,8 @@ impl Since {
         names.iter().any(|name| self.unread.contains(*name))
     }
 
-    /// Pages of the fork carry the positions of their changes, and its files came the way of the WAL.
+    /// Pages of the fork carry the positions of their changes, and its files came the way of the
+    /// WAL.
     fn trusts(&self, fork: &ForkCx<'_>) -> bool {
         let home = &fork.files.home;
         let logged = |persistence| persistence == Persistence::Permanent;

@@ -1,4 +1,5 @@
-//! Going on where another run ended: what is kept of the books after each round, and whether it still holds.
+//! Going on where another run ended: what is kept of the books after each round, and whether it
+//! still holds.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +120,8 @@ impl<'a> ResumableRun<'a> {
         Ok(ResumableRun { state, ..new })
     }
 
-    /// Hands out the state before anything is done, so that somebody who cannot keep it says so now.
+    /// Hands out the state before anything is done, so that somebody who cannot keep it says so
+    /// now.
     pub fn keep_first(&self) {
         if let Some(keeper) = self.keeper {
             keeper.keep(&self.state);
@@ -253,7 +255,8 @@ impl<'a> ResumableRun<'a> {
 }
 
 impl RunState {
-    /// Other files were put in the place of those that the state is of, such as another copy of the cluster; in words.
+    /// Other files were put in the place of those that the state is of, such as another copy of the
+    /// cluster; in words.
     pub fn is_of_other_files(&self, cluster: &Cluster) -> Option<String> {
         let now = marks_of(cluster.source().spec());
         let mut pairs = self.files.iter().zip(&now);
@@ -290,8 +293,8 @@ impl RunState {
         ))
     }
 
-    /// The server has gone on, and on the same way: the time between is like a pause of the run, in which each page was looked at
-    /// at a moment of its own.
+    /// The server has gone on, and on the same way: the time between is like a pause of the run, in
+    /// which each page was looked at at a moment of its own.
     fn goes_on_beside(&self, now: &RunState) -> Result<(), String> {
         let (Some(then), Some(now)) = (&self.begin, &now.begin) else {
             return Err("where the WAL is cannot be told: begin anew".into());
@@ -312,7 +315,8 @@ impl RunState {
     }
 }
 
-/// The table that a fork is looked at with: its own, that of the index, or that whose long values it keeps.
+/// The table that a fork is looked at with: its own, that of the index, or that whose long values
+/// it keeps.
 fn owner(job: &ForkCx<'_>, catalog: &Catalog) -> Owner {
     let Some(relation) = job.relation else {
         return Owner::File(job.files.home.tablespace, job.files.filenode);

@@ -1,4 +1,5 @@
-//! Pages of a cluster whose server is at work that are to be looked at again before anything is said of them.
+//! Pages of a cluster whose server is at work that are to be looked at again before anything is
+//! said of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Pages that are kept; the rest is counted.
 const PAGES_MAX: usize = 1 << 20;
-/// Pages younger than the WAL that was known: those with the highest LSNs are kept. One with an LSN that no WAL will
-/// reach is among them.
+/// Pages younger than the WAL that was known: those with the highest LSNs are kept. One with an LSN
+/// that no WAL will reach is among them.
 const YOUNG_MAX: usize = 1 << 14;
 
 /// A page, whatever the files are called in the next listing.

@@ -32,7 +32,7 @@ struct Tally {
     glances: BTreeMap<FastPathVerdict, u64>,
     /// Screened checks that spoke on pages that the screen passed on.
     spoke: BTreeSet<&'static str>,
-    /// CatalogEncoding by the rule that the screen missed.
+    /// Words by the rule that the screen missed.
     missed: BTreeMap<&'static str, String>,
 }
 

@@ -89,7 +89,7 @@ pub(super) const ARTICLES: &[Article] = &[
                 "",
                 "pg_upgrade wants both sides alike",
                 "",
-                Effect::CatalogEncoding,
+                Effect::Words,
             ),
             section(
                 "Pages whose checksum fails",
@@ -118,13 +118,7 @@ pub(super) const ARTICLES: &[Article] = &[
     Article {
         title: "A talk on damage, and reports from conferences (credativ, 2025)",
         page: None,
-        sections: &[section(
-            "What was said where",
-            "",
-            "",
-            "",
-            Effect::CatalogEncoding,
-        )],
+        sections: &[section("What was said where", "", "", "", Effect::Words)],
         errata: &[],
     },
 ];

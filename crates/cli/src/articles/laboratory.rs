@@ -82,7 +82,7 @@ pub(super) const ARTICLES: &[Article] = &[
                 "",
                 "",
                 "",
-                Effect::CatalogEncoding,
+                Effect::Words,
             ),
             section(
                 "ext4 as it is",

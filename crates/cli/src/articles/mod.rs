@@ -44,7 +44,7 @@ pub(crate) enum Effect {
     /// It needs what a common machine does not have.
     CannotRun,
     /// A section without a figure.
-    CatalogEncoding,
+    Words,
 }
 
 impl Effect {
@@ -54,7 +54,7 @@ impl Effect {
             Effect::OfTheRun => "the run says",
             Effect::NotHere => "not here",
             Effect::CannotRun => "cannot run here",
-            Effect::CatalogEncoding => "no figure",
+            Effect::Words => "no figure",
         }
     }
 }

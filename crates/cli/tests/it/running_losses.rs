@@ -81,8 +81,8 @@ fn lost_pages_are_found(major: u16, checksums: Checksums) {
 }
 
 fn url_of(server: &Server) -> String {
-    let folder = text(server.socket_folder());
-    format!("postgres://postgres@:5432/postgres?host={folder}")
+    let socket = text(server.socket_folder());
+    format!("postgres://postgres@:5432/postgres?host={socket}")
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn pages_that_wait_in_memory_are_no_loss() {
     assert_eq!(lost.expect("the server has it").as_deref(), Some("10000"));
 }
 
-/// All entries that lead to the page were written anew since the checkpoint: only another checkpoint tells.
+/// All entries that lead to the page were written again since the checkpoint: only another checkpoint tells.
 #[test]
 fn a_loss_that_memory_may_hide_is_open_until_a_checkpoint() {
     let (copy, server) = started(16, Checksums::On, &busy());

@@ -93,7 +93,7 @@ fn since(document: &CheckDocument) -> &SinceSummary {
     document.since.as_ref().expect("what --since did")
 }
 
-/// CatalogEncoding of a run after the one that left this state, without its lines.
+/// Words of a run after the one that left this state, without its lines.
 fn words(pgdata: &Path, since: &Path, format: &str, exit: u8) -> String {
     let ran = pgclinic(&[
         "check",

@@ -6,7 +6,8 @@
 //! pair   two cells
 //! ```
 //!
-//! Truth: the conversions in `src/backend/utils/mb/Unicode` of PostgreSQL, which differ from those of web browsers in some signs.
+//! Truth: the conversions in `src/backend/utils/mb/Unicode` of PostgreSQL, which differ from those
+//! of web browsers in some signs.
 
 /// The bytes of a cell.
 const CELL_BYTES: usize = 3;
@@ -67,7 +68,8 @@ pub(super) static EUC_JIS_2004: Euc = Euc {
     cells: include_bytes!("euc_jis_2004.bin"),
 };
 
-/// EUC_TW: the first two planes of CNS 11643, the only ones that the server converts; the first has two ways to be written.
+/// EUC_TW: the first two planes of CNS 11643, the only ones that the server converts; the first has
+/// two ways to be written.
 pub(super) static EUC_TW: Euc = Euc {
     sets: &[pair(&[]), pair(&[0x8E, 0xA1]), pair(&[0x8E, 0xA2])],
     cells: include_bytes!("euc_tw.bin"),
@@ -86,7 +88,8 @@ pub(super) static EUC_KR: Euc = Euc {
 };
 
 impl Euc {
-    /// Appends the text in UTF-8; false where some bytes stand for nothing, each of which is marked.
+    /// Appends the text in UTF-8; false where some bytes stand for nothing, each of which is
+    /// marked.
     pub(super) fn decode(&self, mut text: &[u8], out: &mut Vec<u8>) -> bool {
         let mut is_whole = true;
         while let Some((&first, rest)) = text.split_first() {

@@ -1,5 +1,5 @@
-//! Every header against the server's function, written down here a second time; and the cases about which earlier deciders
-//! disagreed.
+//! Every header against the server's function, written down here a second time; and the cases about
+//! which earlier deciders disagreed.
 
 use std::sync::Arc;
 

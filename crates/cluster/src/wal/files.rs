@@ -61,7 +61,8 @@ impl WalFiles {
         files
     }
 
-    /// A segment out of reach is there all the same: it is taken for a full one, and who reads it learns why it cannot be.
+    /// A segment out of reach is there all the same: it is taken for a full one, and who reads it
+    /// learns why it cannot be.
     fn len_of(&mut self, source: &dyn Source, shape: &Shape, entry: &Entry) -> u64 {
         match Presence::of_entry(source, "pg_wal", entry) {
             Presence::There(len) => len,

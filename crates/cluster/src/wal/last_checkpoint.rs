@@ -5,8 +5,9 @@
 //!                                                                                     └─ a shutdown, and nothing after it: settled
 //! ```
 //!
-//! A standby begins recovery at its last restartpoint, which only the control file tells: there the oldest checkpoint is taken
-//! whose redo point is still in `pg_wal`. Truth: `InitWalRecovery` in `src/backend/access/transam/xlogrecovery.c`.
+//! A standby begins recovery at its last restartpoint, which only the control file tells: there the
+//! oldest checkpoint is taken whose redo point is still in `pg_wal`. Truth: `InitWalRecovery` in
+//! `src/backend/access/transam/xlogrecovery.c`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,8 +43,9 @@ struct Search<'a> {
     is_promoted: bool,
 }
 
-/// What the control file would say of recovery, as far as WAL tells: identifier, sizes, checkpoint, and as state either *shut down*,
-/// *in production* or *in archive recovery*. All other fields are zero. Nothing where no checkpoint is found.
+/// What the control file would say of recovery, as far as WAL tells: identifier, sizes, checkpoint,
+/// and as state either *shut down*, *in production* or *in archive recovery*. All other fields are
+/// zero. Nothing where no checkpoint is found.
 pub(crate) fn control_from_wal(
     source: &dyn Source,
     layout: &Layout,
@@ -128,7 +130,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Segments without a gap up to the newest that holds WAL. Those behind it wait to be used, and are in line too.
+    /// Segments without a gap up to the newest that holds WAL. Those behind it wait to be used, and
+    /// are in line too.
     fn oldest_in_line(&self, numbers: &[u64]) -> Option<u64> {
         let mut oldest = *numbers.last()?;
         for number in numbers.iter().rev().skip(1) {
@@ -140,7 +143,8 @@ impl<'a> Search<'a> {
         Some(oldest)
     }
 
-    /// Gives the checkpoints that begin in a segment, and ends of recoveries, until `goes_on` is false.
+    /// Gives the checkpoints that begin in a segment, and ends of recoveries, until `goes_on` is
+    /// false.
     fn each_checkpoint(&self, number: u64, mut goes_on: impl FnMut(Seen) -> bool) {
         let size = u64::from(self.shape.segment_bytes);
         let Some(begin) = number.checked_mul(size) else {
@@ -213,7 +217,8 @@ fn head(source: &dyn Source, name: &str) -> Option<PageHeader> {
     PageHeader::parse(bytes.get(..count)?)
 }
 
-/// What most heads of segments say of cluster and sizes. One that was brought from elsewhere is outvoted.
+/// What most heads of segments say of cluster and sizes. One that was brought from elsewhere is
+/// outvoted.
 fn shape_of(source: &dyn Source, layout: &Layout, build: Build) -> Option<Shape> {
     let entries = source.list("pg_wal").ok()?.into_iter();
     let segments =

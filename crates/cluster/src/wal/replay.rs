@@ -171,7 +171,8 @@ impl Replay {
         self.touched.fate(file, fork, block)
     }
 
-    /// Recovery changes the main fork of the file, or may: the file as it lies there is not the one that recovery leaves.
+    /// Recovery changes the main fork of the file, or may: the file as it lies there is not the one
+    /// that recovery leaves.
     pub fn touches(&self, file: FileNumber) -> bool {
         self.touched.holds(file)
     }
@@ -279,8 +280,9 @@ impl Replay {
         let begun_backup = control.backup_start.0 != 0 && !self.backup_ended;
         let whole = match (recovery.start.kind, &recovery.label) {
             (StartKind::Settled, _) => true,
-            // Without the record that recovery begins from, nothing of what was read need be all there was; and a server that was
-            // promoted goes on at least to where it ended its recovery.
+            // Without the record that recovery begins from, nothing of what was read need be all
+            // there was; and a server that was promoted goes on at least to where it ended its
+            // recovery.
             (StartKind::Crash, _) => {
                 let least = control.min_recovery_point;
                 self.checkpoint.is_some() && (least.0 == 0 || reached(least))

@@ -218,8 +218,9 @@ fn head_fault(source: &dyn Source, recovery: &Recovery, number: u64) -> Option<H
 }
 
 impl CheckpointState {
-    /// The field in which the record differs from the copy in `control`, with both values. While it replays, and until
-    /// the first checkpoint after it, the server takes a later `nextXid` into the copy (`xlog_redo` in `xlog.c`).
+    /// The field in which the record differs from the copy in `control`, with both values. While it
+    /// replays, and until the first checkpoint after it, the server takes a later `nextXid` into
+    /// the copy (`xlog_redo` in `xlog.c`).
     pub fn difference(&self, control: &ControlFile) -> Option<(&'static str, String, String)> {
         let CheckpointState::Found { checkpoint, .. } = self else {
             return None;

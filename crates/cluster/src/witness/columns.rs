@@ -1,5 +1,5 @@
-//! Columns whose rows in `pg_attribute` are lost: its two indexes still have their numbers and names, and an index on such a
-//! column its type.
+//! Columns whose rows in `pg_attribute` are lost: its two indexes still have their numbers and
+//! names, and an index on such a column its type.
 //!
 //! ```text
 //! pg_attribute_relid_attnum_index   attrelid, attnum   ─┐ joined by TID
@@ -40,7 +40,8 @@ pub struct LostColumn {
 /// Lost columns by relation, in order of their numbers.
 pub(crate) type LostColumns = BTreeMap<Oid, Vec<LostColumn>>;
 
-/// The columns that are known of a relation, and how many there must be; nothing where its row in `pg_class` is lost too.
+/// The columns that are known of a relation, and how many there must be; nothing where its row in
+/// `pg_class` is lost too.
 pub(crate) struct Gap<'a> {
     pub(crate) known: &'a [Column],
     pub(crate) count: Option<u16>,
@@ -59,7 +60,8 @@ impl Gap<'_> {
     }
 }
 
-/// What the indexes of `pg_attribute` say of columns that are missing, and how many entries lead to pages that are lost.
+/// What the indexes of `pg_attribute` say of columns that are missing, and how many entries lead to
+/// pages that are lost.
 pub(crate) fn lost_columns(
     cluster: &Cluster,
     home: &DatabaseDirectory,
@@ -103,7 +105,8 @@ pub(crate) fn lost_columns(
     (joined(rows, &mut names), entries_without_page)
 }
 
-/// A column that was renamed may have two rows: the later one is taken, and one on a page that is lost is not preferred to it.
+/// A column that was renamed may have two rows: the later one is taken, and one on a page that is
+/// lost is not preferred to it.
 fn joined(rows: BTreeMap<Tid, (Oid, u16)>, names: &mut BTreeMap<Tid, String>) -> LostColumns {
     let mut by_number: BTreeMap<(Oid, u16), Option<String>> = BTreeMap::new();
     for (tid, column) in rows {

@@ -1,4 +1,5 @@
-//! Databases whose rows in `pg_database` are lost: its two indexes still name them, and their directories are there.
+//! Databases whose rows in `pg_database` are lost: its two indexes still name them, and their
+//! directories are there.
 //!
 //! Truth: `src/include/catalog/pg_database.h`.
 
@@ -15,8 +16,8 @@ use crate::database::{Database, LostDatabase};
 use crate::files::DatabaseDirectory;
 use crate::row_places::{PlaceState, RowPlaces};
 
-/// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an interrupted `CREATE DATABASE`
-/// left: only both together prove a database.
+/// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an
+/// interrupted `CREATE DATABASE` left: only both together prove a database.
 pub(crate) fn lost_databases(
     cluster: &Cluster,
     global: &DatabaseDirectory,

@@ -56,7 +56,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The smallest index on all rows of a catalog, by the catalog's OID. `pg_index` would tell, if it were not one of them.
+/// The smallest index on all rows of a catalog, by the catalog's OID. `pg_index` would tell, if it
+/// were not one of them.
 pub(crate) fn index_of_rows(catalog: Oid) -> Option<Oid> {
     Some(match catalog {
         oid::PG_TYPE => oid::PG_TYPE_OID_INDEX,
@@ -87,8 +88,8 @@ pub(crate) fn entries_without_page(
     lost
 }
 
-/// What the two indexes of `pg_namespace`, joined by TID, call the schemas. Entries of dropped ones are among them, which name no
-/// relation.
+/// What the two indexes of `pg_namespace`, joined by TID, call the schemas. Entries of dropped ones
+/// are among them, which name no relation.
 pub(crate) fn schema_names(
     cluster: &Cluster,
     home: &DatabaseDirectory,
@@ -144,8 +145,8 @@ pub(super) fn each_entry(
     each_entry_in(cluster, &files, columns, each)
 }
 
-/// The same of the index in these files, leaf by leaf along them. Entries that are marked dead are left out: the server knows that
-/// nobody sees their rows. Whether every leaf was there and sound.
+/// The same of the index in these files, leaf by leaf along them. Entries that are marked dead are
+/// left out: the server knows that nobody sees their rows. Whether every leaf was there and sound.
 fn each_entry_in(
     cluster: &Cluster,
     files: &ForkFiles,

@@ -1,4 +1,5 @@
-//! A relation as its lost row in `pg_class` must have described it, as far as its file, its name and other catalogs tell.
+//! A relation as its lost row in `pg_class` must have described it, as far as its file, its name
+//! and other catalogs tell.
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::GLOBAL_TABLESPACE;
@@ -26,7 +27,8 @@ const TOAST_COLUMNS: [&str; 3] = ["chunk_id", "chunk_seq", "chunk_data"];
 /// The schema of a relation that a cluster is born with, where nothing tells: `pg_catalog`.
 const PG_CATALOG: &str = "11";
 
-/// The relation, with the columns that `pg_attribute` has of it. What only its row could tell is left at nothing: estimates, freeze limits.
+/// The relation, with the columns that `pg_attribute` has of it. What only its row could tell is
+/// left at nothing: estimates, freeze limits.
 pub(crate) fn rebuilt(
     cluster: &Cluster,
     lost: &LostRelation,
@@ -78,7 +80,8 @@ pub(crate) fn rebuilt(
     Some(relation)
 }
 
-/// By what its pages look like; a file without pages is taken for a table's until `pg_index` says otherwise.
+/// By what its pages look like; a file without pages is taken for a table's until `pg_index` says
+/// otherwise.
 fn set_kind(relation: &mut Relation, method: Option<AccessMethod>, is_toast: bool) {
     relation.kind = match method {
         Some(AccessMethod::Sequence) => RelKind::Sequence,

@@ -1,4 +1,5 @@
-//! Relations whose rows in `pg_class` are lost, named by the entries that its three indexes still have.
+//! Relations whose rows in `pg_class` are lost, named by the entries that its three indexes still
+//! have.
 //!
 //! ```text
 //! pg_class_oid_index                 oid                            ─┐
@@ -6,9 +7,9 @@
 //! pg_class_tblspc_relfilenode_index  reltablespace, relfilenode     ─┘
 //! ```
 //!
-//! The columns of the indexes never change within a HOT chain, so that all entries of one TID are of one row. Entries of dead
-//! rows stay until VACUUM comes: what they name counts only with its file, or with rows of `pg_attribute`, which go in the same
-//! transaction as those of `pg_class`.
+//! The columns of the indexes never change within a HOT chain, so that all entries of one TID are
+//! of one row. Entries of dead rows stay until VACUUM comes: what they name counts only with its
+//! file, or with rows of `pg_attribute`, which go in the same transaction as those of `pg_class`.
 //!
 //! Truth: `src/include/catalog/pg_class.h`, `src/backend/catalog/heap.c`.
 
@@ -42,7 +43,8 @@ pub struct LostRelation {
     pub filenode: Option<Oid>,
     /// OID of the tablespace that holds them.
     pub tablespace: Oid,
-    /// The first segment of its main fork, from the root of the data directory, where that is there.
+    /// The first segment of its main fork, from the root of the data directory, where that is
+    /// there.
     pub path: Option<String>,
     /// Where its row stood.
     pub row: Option<Tid>,
@@ -75,9 +77,11 @@ pub(crate) struct ClassWitness<'a> {
     pub(crate) relations: &'a BTreeMap<Oid, Relation>,
     /// What `pg_attribute` has, by relation; nothing where it was not read.
     pub(crate) columns: &'a BTreeMap<Oid, Vec<Column>>,
-    /// No page of `pg_attribute` is bad or all zero: a relation without rows there is none, and its file a leftover.
+    /// No page of `pg_attribute` is bad or all zero: a relation without rows there is none, and its
+    /// file a leftover.
     pub(crate) columns_are_whole: bool,
-    /// Those columns are known to be in use: where the status of transactions is lost, they may be of a relation that was dropped.
+    /// Those columns are known to be in use: where the status of transactions is lost, they may be
+    /// of a relation that was dropped.
     pub(crate) columns_are_live: bool,
 }
 
@@ -180,7 +184,8 @@ impl ClassWitness<'_> {
         )
     }
 
-    /// The candidate of a row; where not all OIDs could be asked for, any row of a page that is lost is one.
+    /// The candidate of a row; where not all OIDs could be asked for, any row of a page that is
+    /// lost is one.
     fn candidate<'c>(
         &self,
         candidates: &'c mut Candidates,
@@ -263,8 +268,8 @@ impl ClassWitness<'_> {
         self.describes(oid) && !self.relations.contains_key(&oid)
     }
 
-    /// Relations that nothing but `pg_attribute` knows. Where every row of `pg_class` is met by its entry, that is for others to
-    /// judge; here the row may well be among those that are lost.
+    /// Relations that nothing but `pg_attribute` knows. Where every row of `pg_class` is met by its
+    /// entry, that is for others to judge; here the row may well be among those that are lost.
     fn add_described_alone(&self, lost: &mut Vec<LostRelation>) {
         let named: HashSet<Oid> = lost.iter().filter_map(|lost| lost.oid).collect();
         let alone = self.columns.keys().copied();
@@ -328,7 +333,8 @@ impl Maps {
         }
     }
 
-    /// Relations without files are in no map; without a map those of the system keep the number they were born with.
+    /// Relations without files are in no map; without a map those of the system keep the number
+    /// they were born with.
     fn filenode(&self, tablespace: Oid, oid: Oid) -> Option<Oid> {
         let map = match tablespace {
             GLOBAL_TABLESPACE => &self.shared,

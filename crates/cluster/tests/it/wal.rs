@@ -113,7 +113,8 @@ fn small_and_large_segments() {
     }
 }
 
-/// The images of a table's pages are written in each packing that this server knows, and all are unpacked.
+/// The images of a table's pages are written in each packing that this server knows, and all are
+/// unpacked.
 #[test]
 fn images_of_every_packing_are_unpacked() {
     let installation = server(15);

@@ -200,13 +200,13 @@ pub(super) fn eight_digits(number: u32) -> [u8; 8] {
 #[inline]
 fn eight_values(number: u32) -> u64 {
     let number = u64::from(number);
-    let halves = number / 10_000 | (number % 10_000) << 32;
+    let halves = (number / 10_000) | ((number % 10_000) << 32);
     // Of numbers below 10,000 the hundreds are a product without its last 20 bits.
-    let hundreds = (halves * 10_486 >> 20) & 0x0000_007F_0000_007F;
-    let quarters = hundreds | (halves - hundreds * 100) << 16;
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007F_0000_007F;
+    let quarters = hundreds | ((halves - hundreds * 100) << 16);
     // Of numbers below 100 the tens are a product without its last 10 bits.
-    let tens = (quarters * 103 >> 10) & 0x000F_000F_000F_000F;
-    tens | (quarters - tens * 10) << 8
+    let tens = ((quarters * 103) >> 10) & 0x000F_000F_000F_000F;
+    tens | ((quarters - tens * 10) << 8)
 }
 
 fn uuid(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {

@@ -1,20 +1,20 @@
 //! More than one folder: the same plan on several machines, or two experiments that differ in one thing.
 
-mod compare;
 mod differences;
 mod gather;
 mod merge;
 mod source;
+mod two_experiments;
 
 use crate::cell::{Cell, RunResult};
 use crate::plan::Plan;
 use crate::runner::Unreadable;
 
-pub use compare::compare;
 pub use differences::{Difference, Group, differences};
 pub use gather::{Gathered, gather};
 pub use merge::{Joined, joined, merge, unique_names};
 pub use source::{Source, is_merged};
+pub use two_experiments::compare;
 
 /// What a folder holds.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy,
 
 use super::picture::Picture;
 use super::{
-    Block, CardTone, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, Words, columns,
+    Block, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, Voice, Words, columns,
     entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts, text,
     words,
 };
@@ -254,7 +254,7 @@ fn bytes(document: &InspectDocument, anatomy: &PageAnatomy, page: Option<Vec<u8>
         }),
         None => {
             let words = "The document's bytes of the page are no base64 of a page.";
-            Block::Text(CardTone::Loud, words.into())
+            Block::Text(Voice::Loud, words.into())
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) enum Block {
     /// The answer to the whole.
     Verdict(Verdict),
     /// A paragraph.
-    Text(CardTone, Words),
+    Text(Voice, Words),
     /// Something with a title over it.
     Part(Part),
     /// Short facts that stand side by side; those without words are left out.
@@ -97,7 +97,7 @@ pub(crate) enum Tone {
 
 /// How a paragraph speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CardTone {
+pub(crate) enum Voice {
     /// As any text.
     Plain,
     /// An aside.
@@ -356,7 +356,7 @@ pub(crate) fn fold(kind: Fold, open: bool, title: impl Into<Words>) -> Part {
 
 /// A paragraph.
 pub(crate) fn text(text: impl Into<Words>) -> Block {
-    Block::Text(CardTone::Plain, text.into())
+    Block::Text(Voice::Plain, text.into())
 }
 
 /// Blocks that a terminal leaves out.

@@ -3,8 +3,7 @@
 use pgclinic_model::document::PlanStep;
 
 use super::{
-    Block, CardTone, Look, Step, Steps, Tone, Words, and_more, card, in_terminal, on_page, text,
-    words,
+    Block, Look, Step, Steps, Tone, Voice, Words, and_more, card, in_terminal, on_page, text, words,
 };
 use crate::words as say;
 use crate::words::count_of;
@@ -31,7 +30,7 @@ fn one(number: usize, step: &PlanStep) -> Step {
     let mut blocks = Vec::new();
     if !step.relations.is_empty() {
         let words = words(format!("for {}", say::plan_relations(step)));
-        blocks.push(Block::Text(CardTone::Quiet, words));
+        blocks.push(Block::Text(Voice::Quiet, words));
     }
     let mut commands = step.commands.iter().cloned().map(Block::Command);
     blocks.extend(commands.by_ref().take(COMMANDS_SHOWN));
@@ -50,7 +49,7 @@ fn one(number: usize, step: &PlanStep) -> Step {
                 .in_terminal(all)
                 .on_page(and_more(omitted))
                 .plain(" of the kind");
-            blocks.push(Block::Text(CardTone::Quiet, words));
+            blocks.push(Block::Text(Voice::Quiet, words));
         }
     }
     Step {

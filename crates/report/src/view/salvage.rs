@@ -7,7 +7,7 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, CardTone, Fold, Frame, Medium, Part, Row, Style, Table, Tone, Verdict, View, Words,
+    Block, Fold, Frame, Medium, Part, Row, Style, Table, Tone, Verdict, View, Voice, Words,
     and_more, card, columns, entries, fold, in_terminal, left, list, not_done, number, on_page,
     reasons, right, section, short_list, target_facts, text, words,
 };
@@ -264,7 +264,7 @@ const COUNTS: [Count; 13] = [
 
 fn tables_written(account: &SalvageReport) -> Vec<Block> {
     if account.tables.is_empty() {
-        return vec![Block::Text(CardTone::Quiet, "No table was written.".into())];
+        return vec![Block::Text(Voice::Quiet, "No table was written.".into())];
     }
     let is_shown = |(name, of): &&Count| {
         matches!(*name, "Written" | "Live") || account.tables.iter().any(|table| of(table) > 0)

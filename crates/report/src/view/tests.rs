@@ -100,8 +100,8 @@ fn everything() -> View {
     };
     let mut blocks = vec![
         Block::Verdict(verdict.more(vec![looks()])),
-        Block::Text(CardTone::Loud, looks()),
-        Block::Text(CardTone::Message, looks()),
+        Block::Text(Voice::Loud, looks()),
+        Block::Text(Voice::Message, looks()),
         Block::Facts(vec![("a fact", looks())]),
         Block::Reasons(vec![(looks(), looks())]),
         Block::Steps(steps),

@@ -31,7 +31,7 @@ pub(super) struct LiveTable {
     pub(super) is_materialized_view: bool,
 }
 
-/// CatalogEncoding of the question that depend on what is asked.
+/// Words of the question that depend on what is asked.
 const QUESTION: &str = "\
 SELECT n.nspname, c.relname, c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), \
   (pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint), c.relkind, \

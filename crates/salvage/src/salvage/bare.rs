@@ -10,9 +10,7 @@ use super::fitting;
 use super::folder::Folder;
 use super::ordered_files::LineDestination;
 use super::plan::{Planned, account_of, not_salvaged};
-use super::{
-    Destination, Encoding, FolderWork, SalvageOptions, choice_of, open_account, tell_unreadable,
-};
+use super::{Destination, Encoding, FolderWork, SalvageOptions, open_account, tell_unreadable};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::Table;
@@ -94,7 +92,7 @@ pub fn salvage_file(
 }
 
 fn table_of(bare: &BareTable, options: &SalvageOptions) -> Table {
-    let mut table = Table::of_files(bare.files.clone(), choice_of(options), &bare.given);
+    let mut table = Table::of_files(bare.files.clone(), options.column_choice(), &bare.given);
     match &bare.toast {
         Some(toast) => table.toast = Some((Table::ANY_TOAST, toast.clone())),
         None => {

@@ -8,7 +8,7 @@ use pgclinic_model::document::TableAccount;
 use super::database_job::DatabaseJob;
 use super::plan::{Planned, account_of};
 use super::row_sink::{InTurn, RowSink, TakeRows};
-use super::{SalvageOptions, charset_of, choice_of};
+use super::{SalvageOptions, charset_of};
 use crate::shape::{MainForks, Table};
 
 /// Gives the printed rows of these blocks, which are in order, and says what became of them; why
@@ -23,7 +23,7 @@ pub(crate) fn blocks_of_table(
     take: TakeRows<'_>,
 ) -> Result<TableAccount, String> {
     let files = MainForks::of_database(cluster, catalog.database);
-    let table = Table::of(&files, catalog, relation, choice_of(options))?;
+    let table = Table::of(&files, catalog, relation, options.column_choice())?;
     let planned = Planned {
         account: account_of(&table, cluster),
         file: String::new(),

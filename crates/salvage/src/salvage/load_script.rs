@@ -13,9 +13,7 @@ use pgclinic_model::document::{SalvageReport, SequenceAccount, TableAccount};
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
-use super::{
-    Encoding, Rows, SalvageOptions, choice_of, databases, encoding_of, room_of, sequences,
-};
+use super::{Encoding, Rows, SalvageOptions, databases, encoding_of, room_of, sequences};
 use crate::schema::{
     CatalogRoom, Catalogs, Ddl, ExtensionTable, SESSION, Statement, connected_to, dollar_quoted,
     encoding_name, extension_table, in_its_database, literal,
@@ -270,7 +268,7 @@ impl Script<'_> {
         own: &mut OwnTypes<'_>,
     ) -> Option<Loaded<'a>> {
         let relation = self.catalog.relations.get(&account.oid)?;
-        let choice = choice_of(self.options);
+        let choice = self.options.column_choice();
         let table = Table::of(&self.files, self.catalog, relation, choice).ok()?;
         let names = table.columns.iter().map(|column| &column.name);
         if !names.eq(account.columns.iter()) {

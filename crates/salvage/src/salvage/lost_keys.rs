@@ -139,7 +139,7 @@ impl Search<'_> {
         let mut options = self.options.clone();
         options.form = form_named("copy").expect("a form of the register");
         options.rows = super::Rows::Live;
-        let choice = super::choice_of(&options);
+        let choice = options.column_choice();
         let Ok(table) = Table::of(self.files, self.catalog, relation, choice) else {
             return Ok(None);
         };

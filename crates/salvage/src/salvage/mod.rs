@@ -73,7 +73,7 @@ use pgclinic_servers::Target;
 use pgclinic_spill::{Limit, Part};
 
 use crate::schema::{CatalogRoom, SchemaFile};
-use crate::shape::{ColumnChoice, MainForks, Table};
+use crate::shape::{MainForks, Table};
 use crate::texts::fields_of;
 use database_job::DatabaseJob;
 use loss_search::LossSearch;
@@ -83,8 +83,8 @@ use ordered_files::{LineDestination, OrderedFiles, OutputFile};
 use row_sink::RowSink;
 use witnesses::Witnesses;
 
-/// Writes the rows of a cluster, also of one whose server is at work. `elapsed_s` is left at 0: the
-/// clock is the caller's, who writes the account of a folder and then says [`end_of_work`].
+/// Writes the rows of a cluster, also of a running server's. `elapsed_s` is left at 0: the clock is the
+/// caller's, who writes the account of a directory and then calls [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,
@@ -776,14 +776,6 @@ fn style_of(
 ) -> Arc<Style> {
     let columns = planned.iter().flat_map(|planned| &planned.table.columns);
     options.text.of_columns(cluster, catalog, columns)
-}
-
-fn choice_of(options: &SalvageOptions) -> ColumnChoice {
-    ColumnChoice {
-        generated: options.generated,
-        dropped: options.dropped,
-        system: options.rows == Rows::All,
-    }
 }
 
 /// No file is left of a database, which the account then says.

@@ -12,7 +12,7 @@ use pgclinic_model::document::{
 
 use super::error::SalvageError;
 use super::plan::{self, Plan, not_salvaged};
-use super::{Rows, SalvageOptions, choice_of, recovery_gaps};
+use super::{Rows, SalvageOptions, recovery_gaps};
 use crate::file_names::FileNames;
 use crate::shape::MainForks;
 
@@ -162,7 +162,7 @@ pub(super) fn plan_of(
         &MainForks::of_database(cluster, catalog.database),
         folder,
         &options.selection,
-        choice_of(options),
+        options.column_choice(),
         &options.given,
     )
 }

@@ -13,6 +13,7 @@ use super::folder::Durability;
 use super::stream::Stream;
 use crate::formats::Form;
 use crate::schema::given::GivenTable;
+use crate::shape::ColumnChoice;
 use crate::text_settings::TextStyle;
 use crate::values::Partial;
 
@@ -62,7 +63,7 @@ pub struct SalvageOptions {
     pub dropped: bool,
     /// Values of which a part is left.
     pub partial: Partial,
-    /// ColumnEncoding the rows that were written to the keys of their tables.
+    /// Holding the rows that were written to the keys of their tables.
     pub verify: bool,
     /// Encoding of the files.
     pub encoding: Encoding,
@@ -92,6 +93,15 @@ pub struct SalvageOptions {
 }
 
 impl SalvageOptions {
+    /// Columns that are written beside the usual ones.
+    pub(crate) fn column_choice(&self) -> ColumnChoice {
+        ColumnChoice {
+            generated: self.generated,
+            dropped: self.dropped,
+            system: self.rows == Rows::All,
+        }
+    }
+
     /// What must be the same for a second run to go on after a first one from the same `source`. It
     /// is written beside the rows, so every option that changes a byte of them stands in it by a
     /// name that does not follow the code.

@@ -28,7 +28,7 @@ struct Line {
 #[derive(Clone, Copy)]
 pub(crate) enum LineDestination<'a> {
     Folder(&'a Folder),
-    /// LineDestination whoever takes it; a file that may have to be written anew is held in this folder first.
+    /// To whoever takes it; a file that may have to be written anew is held in this folder first.
     Stream(&'a Stream, &'a Path),
 }
 

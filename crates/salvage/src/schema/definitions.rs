@@ -1,5 +1,5 @@
-//! What the server's own functions print of stored expressions and queries, one by one, so that they can be
-//! compared with the server.
+//! What the server's own functions print of stored expressions and queries, one by one, so that
+//! they can be compared with the server.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;

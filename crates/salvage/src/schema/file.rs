@@ -55,7 +55,8 @@ impl SchemaFile {
         });
     }
 
-    /// The file. Of one database it holds the schema alone; of several it makes each and goes there.
+    /// The file. Of one database it holds the schema alone; of several it makes each and goes
+    /// there.
     pub(crate) fn text(&self) -> Statement {
         if let [part] = self.parts.as_slice() {
             return part.ddl.file();

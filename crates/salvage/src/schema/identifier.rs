@@ -43,7 +43,8 @@ const LATER_KEY_WORDS: &[(&str, u16)] = &[
     ("system_user", 16),
 ];
 
-/// How names are written for a server of one major. A file for any server quotes what any major must have quoted.
+/// How names are written for a server of one major. A file for any server quotes what any major
+/// must have quoted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Quoting {
     /// The major.

@@ -1,6 +1,7 @@
 //! Which keys a database's tables have, from its catalogs: primary, unique and foreign ones.
 //!
-//! Truth: `pg_constraint.h`. Columns are named, because the partitions of a table may number them otherwise.
+//! Truth: `pg_constraint.h`. Columns are named, because the partitions of a table may number them
+//! otherwise.
 
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::Oid;

@@ -1,4 +1,5 @@
-//! Long values of catalogs and the statements made of them: in memory as far as a lease goes, else in a temporary file.
+//! Long values of catalogs and the statements made of them: in memory as far as a lease goes, else
+//! in a temporary file.
 //!
 //! ```text
 //! value of a catalog ─► store ─┬─ held: fits the lease
@@ -12,6 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_cluster::CatalogEncoding;
 use pgclinic_spill::{Lease, Limit, MemoryPlan, Part, Span, Spool};
+
+/// Gives bytes piece by piece.
+type Fill<'f, E> = &'f mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), E>;
 
 /// What a part of a tree takes in memory, roughly: a field with its name and value.
 const TREE_PART_BYTES: u64 = 128;
@@ -127,7 +131,7 @@ impl TextStore {
     pub(crate) fn keep_pieces<E: From<io::Error>>(
         &self,
         bytes: usize,
-        fill: &mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), E>,
+        fill: Fill<'_, E>,
     ) -> Result<Kept, E> {
         let len = u64::try_from(bytes).unwrap_or(u64::MAX);
         if lock(&self.shared.lease).try_grow(len) {
@@ -151,7 +155,8 @@ impl TextStore {
         }
     }
 
-    /// The bytes in memory; nothing where they cannot be read back, which [`TextStore::take_failure`] then says.
+    /// The bytes in memory; nothing where they cannot be read back, which
+    /// [`TextStore::take_failure`] then says.
     pub(crate) fn bytes<'k>(&self, kept: &'k Kept) -> Option<Cow<'k, [u8]>> {
         match kept {
             Kept::Here(bytes) => Some(Cow::Borrowed(bytes.as_slice())),
@@ -192,7 +197,8 @@ pub(crate) struct LongText {
     store: TextStore,
     kept: Kept,
     words: CatalogEncoding,
-    /// Not all of its bytes stand for something: what is UTF-8 is written, and escapes for the others.
+    /// Not all of its bytes stand for something: what is UTF-8 is written, and escapes for the
+    /// others.
     has_odd_bytes: bool,
     tag: String,
 }
@@ -235,8 +241,8 @@ impl LongText {
         })
     }
 
-    /// Pieces up to the first zero byte. No encoding of a server has an ASCII byte within a character, so that
-    /// each piece ends behind one.
+    /// Pieces up to the first zero byte. No encoding of a server has an ASCII byte within a
+    /// character, so that each piece ends behind one.
     fn each_stored(&self, give: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let (mut held, mut is_over) = (Vec::new(), false);
         self.store.each_piece(&self.kept, &mut |piece| {

@@ -1,4 +1,5 @@
-//! The names of things as SQL wants them under an empty `search_path`: with their schema, but for `pg_catalog`.
+//! The names of things as SQL wants them under an empty `search_path`: with their schema, but for
+//! `pg_catalog`.
 
 use pgclinic_format::Oid;
 
@@ -64,7 +65,8 @@ impl Catalogs<'_> {
         self.named("function", ("pg_proc", "pronamespace", "proname"), oid)
     }
 
-    /// A function with the types of its input arguments, always with its schema unless in `pg_catalog`.
+    /// A function with the types of its input arguments, always with its schema unless in
+    /// `pg_catalog`.
     pub(crate) fn function_signature(&self, oid: Oid) -> Written<String> {
         let row = self
             .row("pg_proc", oid)
@@ -168,7 +170,8 @@ impl Catalogs<'_> {
         self.type_with(oid, -1)
     }
 
-    /// A type with its modifier, as `format_type` prints it; truth: `src/backend/utils/adt/format_type.c`.
+    /// A type with its modifier, as `format_type` prints it; truth:
+    /// `src/backend/utils/adt/format_type.c`.
     pub(crate) fn type_with(&self, oid: Oid, typmod: i64) -> Written<String> {
         let row = self
             .row("pg_type", oid)
@@ -209,8 +212,8 @@ impl Catalogs<'_> {
     }
 }
 
-/// What PostGIS binds a column to; truth: `postgis_typmod_out` in `postgis/gserialized_typmod.c`, `TYPMOD_GET_SRID` in
-/// `liblwgeom/liblwgeom.h.in`.
+/// What PostGIS binds a column to; truth: `postgis_typmod_out` in `postgis/gserialized_typmod.c`,
+/// `TYPMOD_GET_SRID` in `liblwgeom/liblwgeom.h.in`.
 ///
 /// ```text
 /// 28   27 to 8   7 to 2   1       0

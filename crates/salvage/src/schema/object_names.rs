@@ -1,5 +1,5 @@
-//! The names that values of the `reg*` types and of `aclitem` stand for, from the catalogs, as a session prints them whose
-//! `search_path` is given.
+//! The names that values of the `reg*` types and of `aclitem` stand for, from the catalogs, as a
+//! session prints them whose `search_path` is given.
 //!
 //! Truth: `regproc.c`, `format_type.c`, and `RelationIsVisible` with its kin in `namespace.c`.
 
@@ -22,7 +22,8 @@ const REGTYPE: Oid = 2206;
 const REGNAMESPACE: Oid = 4089;
 const REGROLE: Oid = 4096;
 
-/// Types whose objects are found by their name alone: catalog, column of the schema, column of the name.
+/// Types whose objects are found by their name alone: catalog, column of the schema, column of the
+/// name.
 const BY_NAME: [(Oid, [&str; 3]); 4] = [
     (REGCLASS, ["pg_class", "relnamespace", "relname"]),
     (3734, ["pg_ts_config", "cfgnamespace", "cfgname"]),
@@ -33,7 +34,8 @@ const BY_NAME: [(Oid, [&str; 3]); 4] = [
 /// Names by OID.
 type Names = HashMap<Oid, Vec<u8>>;
 
-/// The names of all objects of these types; `path` are schemas, `pg_catalog` comes first where it is not among them.
+/// The names of all objects of these types; `path` are schemas, `pg_catalog` comes first where it
+/// is not among them.
 pub(crate) fn object_names(
     cluster: &Cluster,
     catalog: &Catalog,
@@ -107,7 +109,8 @@ impl<'a> Namer<'a> {
         self.path.iter().position(|oid| *oid == schema)
     }
 
-    /// A name as it is stored, in the encoding of the database, quoted where needed: a character that is not ASCII needs it.
+    /// A name as it is stored, in the encoding of the database, quoted where needed: a character
+    /// that is not ASCII needs it.
     fn quoted(&self, row: Row<'_>, column: &str) -> Vec<u8> {
         let stored = row.text_bytes(column).unwrap_or_default();
         if stored.is_ascii() {
@@ -203,7 +206,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Without arguments: the schema stands before every name that a session would not find as the only one.
+    /// Without arguments: the schema stands before every name that a session would not find as the
+    /// only one.
     fn lone(&self, overloads: Vec<Overload<'_>>, column: &str) -> Names {
         let mut seen: HashMap<String, HashSet<&[Oid]>> = HashMap::new();
         for overload in &overloads {

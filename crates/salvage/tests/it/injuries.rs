@@ -64,6 +64,12 @@ fn run(source: Arc<dyn Source>, folder: &Path) -> Option<(SalvageReport, Tables)
     Some((account, tables))
 }
 
+impl Row {
+    fn with_place(&self) -> (u32, u16, &str) {
+        (self.block, self.item, &self.values)
+    }
+}
+
 /// xmin, xmax, ctid, verdict, then the values.
 fn row(line: &str) -> Option<Row> {
     let mut parts = line.splitn(5, '\t');
@@ -131,13 +137,18 @@ fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
     blocks
 }
 
-/// Rows of `left` that are not in `right`, each as often as it is missing.
+/// Rows of `left` that are not in `right`, each as often as it is missing. One that stands in its place in both is not the one
+/// that is missing, where the same values stand twice.
 fn less(left: &[Row], right: &[Row]) -> Vec<Row> {
+    let places: BTreeSet<_> = right.iter().map(Row::with_place).collect();
+    let (settled, open): (Vec<&Row>, Vec<&Row>) = left
+        .iter()
+        .partition(|row| places.contains(&row.with_place()));
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for row in right {
         *counts.entry(&row.values).or_default() += 1;
     }
-    let missing = left.iter().filter(|row| {
+    let missing = settled.into_iter().chain(open).filter(|row| {
         let count = counts.entry(&row.values).or_default();
         let is_there = *count > 0;
         *count = count.saturating_sub(1);

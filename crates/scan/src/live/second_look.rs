@@ -7,9 +7,9 @@
 //!   wrong, and other bytes       once more; at the last look, what was wrong in the same way before counts
 //! ```
 //!
-//! A place that seems to be lost (a page of zeros, a file that is too short or missing) is not sound
-//! again only because it has the same bytes: the server may hold it in memory. That is settled by a
-//! checkpoint whose redo position ([`ViewPosition`]) is past `first_look`.
+//! A place that seems to be lost (a page of zeros, a file that is too short or missing) is not
+//! sound again only because it has the same bytes: the server may hold it in memory. That is
+//! settled by a checkpoint whose redo position ([`ViewPosition`]) is past `first_look`.
 
 use pgclinic_cluster::LIVE_LIMITS;
 use pgclinic_format::Lsn;

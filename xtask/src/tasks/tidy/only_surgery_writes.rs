@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
 const NEEDLES: &[&str] = &[
     "File::create",
     "File::options",
-    "OpenOptions",
+    "OpenOptions::new",
     "fs::write",
     "fs::remove_",
     "fs::rename",

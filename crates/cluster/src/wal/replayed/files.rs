@@ -25,7 +25,8 @@ pub(crate) struct ChangedFile {
     pub(crate) len: Option<u64>,
     /// Bytes of the file below that still count.
     pub(crate) from_below: u64,
-    /// What lies below is there and cannot be reached: nothing is known of the file, whatever recovery does to some of its pages.
+    /// What lies below is there and cannot be reached: nothing is known of the file, whatever
+    /// recovery does to some of its pages.
     pub(crate) unreadable: Option<SourceError>,
 }
 
@@ -192,7 +193,8 @@ impl ChangedFile {
     }
 }
 
-/// A page as it lies below, as far as it counts. One that cannot be read is taken for zeros: records that do not fit it say so.
+/// A page as it lies below, as far as it counts. One that cannot be read is taken for zeros:
+/// records that do not fit it say so.
 fn below(
     source: &dyn Source,
     path: &str,
@@ -222,7 +224,8 @@ fn first_block(path: &str, segment_blocks: u64) -> Option<BlockNo> {
     BlockNo::try_from(first).ok()
 }
 
-/// A cluster's files with what its write-ahead log holds applied to them, in memory and, where that is full, in a temporary file.
+/// A cluster's files with what its write-ahead log holds applied to them, in memory and, where that
+/// is full, in a temporary file.
 pub struct ReplayedSource {
     under: Arc<dyn Source>,
     spec: SourceSpec,
@@ -387,7 +390,8 @@ impl Source for ReplayedSource {
     }
 }
 
-/// Copies the part of `page`, which stands at `at`, that falls into `buf`, which begins at `offset`.
+/// Copies the part of `page`, which stands at `at`, that falls into `buf`, which begins at
+/// `offset`.
 fn lay_over(buf: &mut [u8], offset: u64, at: u64, page: &[u8]) {
     let skipped =
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);

@@ -1,7 +1,8 @@
 //! What the write-ahead log of a crashed cluster holds, applied to its rows in memory.
 //!
-//! Heaps, sequences, `pg_xact`, `pg_multixact`, relation maps and files made, cut and removed follow the records as in the
-//! server's recovery; indexes and maps of free space and visibility do not. What could not be applied is counted by file.
+//! Heaps, sequences, `pg_xact`, `pg_multixact`, relation maps and files made, cut and removed
+//! follow the records as in the server's recovery; indexes and maps of free space and visibility do
+//! not. What could not be applied is counted by file.
 
 mod files;
 mod page_store;
@@ -52,7 +53,8 @@ pub struct Replayed {
     pub faults: Vec<String>,
     /// All WAL that there is was read.
     pub is_complete: bool,
-    /// It was there up to the end that was found before: a server at work removes what it needs no more.
+    /// It was there up to the end that was found before: a server at work removes what it needs no
+    /// more.
     pub reached_end: bool,
 }
 
@@ -64,7 +66,8 @@ const FAULTS_MAX: usize = 100;
 enum Of {
     /// Every table's.
     All,
-    /// Those of catalogs: shared ones, those with a number of their own, and these that the maps name.
+    /// Those of catalogs: shared ones, those with a number of their own, and these that the maps
+    /// name.
     Catalogs(BTreeSet<Oid>),
 }
 
@@ -95,13 +98,15 @@ struct Replayer<'a> {
 }
 
 impl Cluster {
-    /// The same cluster after a recovery that its files know nothing of: changed pages are kept in this memory, and on disk where
-    /// that is full. `None` where there is nothing to recover, or nothing tells where recovery begins.
+    /// The same cluster after a recovery that its files know nothing of: changed pages are kept in
+    /// this memory, and on disk where that is full. `None` where there is nothing to recover, or
+    /// nothing tells where recovery begins.
     pub fn replayed(&self, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
         self.replayed_of(Of::All, space)
     }
 
-    /// The same for catalogs and status files alone: names, columns and what became of transactions.
+    /// The same for catalogs and status files alone: names, columns and what became of
+    /// transactions.
     pub fn replayed_catalogs(&self, space: &ReplaySpace<'_>) -> Option<(Cluster, Replayed)> {
         let mut mapped = self.replay()?.mapped.clone();
         for map in self.homes.iter().flat_map(|home| self.relation_map(home)) {
@@ -136,7 +141,8 @@ impl Cluster {
         let mut records = 0;
         let end = loop {
             match reader.read() {
-                // What a server at work has written since the limits were read is left to a newer look.
+                // What a server at work has written since the limits were read is left to a newer
+                // look.
                 Ok(record) if record.lsn >= replay.end.record => break replay.end,
                 Ok(record) => {
                     records += 1;
@@ -367,7 +373,8 @@ enum Change {
     Failed(&'static str),
 }
 
-/// Tables have no special space, and sequences a small one with a number of their own; anything else is an index.
+/// Tables have no special space, and sequences a small one with a number of their own; anything
+/// else is an index.
 fn holds_rows(page: &[u8]) -> bool {
     let Some(view) = Page::parse(page) else {
         return false;

@@ -1,4 +1,5 @@
-//! Pages that recovery changed: some in memory, the rest in slots of a temporary file without a name.
+//! Pages that recovery changed: some in memory, the rest in slots of a temporary file without a
+//! name.
 //!
 //! ```text
 //! number of a page ─┬─ frame in memory ── a clock hand looks for one that was not used of late
@@ -16,8 +17,8 @@ use pgclinic_spill::{Budget, Lease};
 
 /// Frames that there are in any case.
 const FRAMES_MIN: usize = 16;
-/// Of the memory, what is left for the numbers of pages by their places: some 20 bytes a page of 8 kB, twelve times as many pages
-/// as there are frames.
+/// Of the memory, what is left for the numbers of pages by their places: some 20 bytes a page of 8
+/// kB, twelve times as many pages as there are frames.
 const INDEX_SHARE: u64 = 32;
 
 /// Names a page of a store.
@@ -29,7 +30,8 @@ pub(crate) struct PageNumber(u32);
 pub struct ReplaySpace<'a> {
     /// Memory, on lease as long as the pages are there.
     pub memory: Budget,
-    /// For a temporary file without a name, which takes what does not fit; never inside a cluster. Without one it is not kept.
+    /// For a temporary file without a name, which takes what does not fit; never inside a cluster.
+    /// Without one it is not kept.
     pub spill_folder: Option<&'a Path>,
 }
 
@@ -314,7 +316,8 @@ mod tests {
         value.to_le_bytes().repeat(PAGE / 2)
     }
 
-    /// Many more pages than frames, changed in an order of their own, some taken away: every page keeps its last bytes.
+    /// Many more pages than frames, changed in an order of their own, some taken away: every page
+    /// keeps its last bytes.
     #[test]
     fn pages_that_do_not_fit_come_back_as_they_were() {
         let mut pages = store(20);

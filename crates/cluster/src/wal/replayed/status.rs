@@ -1,6 +1,7 @@
 //! `pg_xact`, `pg_multixact` and relation maps as recovery writes them.
 //!
-//! Truth: `src/backend/access/transam/{xact,clog,multixact}.c`, `src/backend/utils/cache/relmapper.c`.
+//! Truth: `src/backend/access/transam/{xact,clog,multixact}.c`,
+//! `src/backend/utils/cache/relmapper.c`.
 
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::wal::Record;

@@ -6,7 +6,7 @@ use super::escape::Esc;
 use super::{dump, markdown, picture, spans, table};
 use crate::RuleText;
 use crate::view::{
-    Block, CardTone, Entries, Fold, Frame, List, Medium, Opened, Part, Steps, Tone, Verdict, Words,
+    Block, Entries, Fold, Frame, List, Medium, Opened, Part, Steps, Tone, Verdict, Voice, Words,
 };
 
 /// Headings are smaller from here on.
@@ -80,12 +80,12 @@ fn verdict(own: &Verdict, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"</section>\n")
 }
 
-fn paragraph(voice: CardTone, words: &Words, out: &mut dyn io::Write) -> io::Result<()> {
+fn paragraph(voice: Voice, words: &Words, out: &mut dyn io::Write) -> io::Result<()> {
     let class = match voice {
-        CardTone::Plain => "",
-        CardTone::Quiet => " class=about",
-        CardTone::Loud => " class=loud",
-        CardTone::Message => " class=message",
+        Voice::Plain => "",
+        Voice::Quiet => " class=about",
+        Voice::Loud => " class=loud",
+        Voice::Message => " class=message",
     };
     match spans::html(words) {
         html if html.is_empty() => Ok(()),
@@ -123,7 +123,7 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
                 out,
                 "<article class=\"finding {class}\"{id}>\n<p class=where>{title}</p>"
             )?;
-            paragraph(CardTone::Message, &own.about, out)?;
+            paragraph(Voice::Message, &own.about, out)?;
             blocks(&own.blocks, depth + 1, out)?;
             out.write_all(b"</article>\n")
         }
@@ -134,7 +134,7 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
                 _ => String::new(),
             };
             writeln!(out, "<section{class}{id}>\n<h2>{title}</h2>")?;
-            paragraph(CardTone::Quiet, &own.about, out)?;
+            paragraph(Voice::Quiet, &own.about, out)?;
             blocks(&own.blocks, depth + 1, out)?;
             out.write_all(b"</section>\n")
         }

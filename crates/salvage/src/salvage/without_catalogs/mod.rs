@@ -24,7 +24,7 @@ use pgclinic_model::document::SequenceAccount;
 use super::fitting;
 use super::plan::{Plan, Planned, account_of, not_salvaged};
 use super::sampling::guessed_table;
-use super::{SalvageOptions, choice_of, encoding_of, sequences};
+use super::{SalvageOptions, encoding_of, sequences};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::schema::guess::GuessedColumn;
@@ -112,7 +112,7 @@ pub(super) fn plan_of(
                 .push(not_salvaged(&format!("the file {path}"), &why));
             continue;
         };
-        let mut table = Table::of_files(described.files, choice_of(options), &given);
+        let mut table = Table::of_files(described.files, options.column_choice(), &given);
         (table.database_oid, table.database) = (database, name.clone());
         table.oid = table.files.filenode;
         if let Some(toast) = described.toast {

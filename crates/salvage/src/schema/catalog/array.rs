@@ -1,4 +1,5 @@
-//! One-dimensional arrays as catalogs hold them: `oid[]`, `oidvector`, `int2vector`, `text[]`, `aclitem[]`, …
+//! One-dimensional arrays as catalogs hold them: `oid[]`, `oidvector`, `int2vector`, `text[]`,
+//! `aclitem[]`, …
 //!
 //! ```text
 //! 0    4           8         12      16           20

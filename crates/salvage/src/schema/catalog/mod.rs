@@ -1,7 +1,8 @@
 //! The system catalogs of one database as plain rows, read offline: every column by its name.
 //!
-//! Columns come from `pg_attribute`, so that a column which some majors do not have is simply absent.
-//! Long values (`pg_node_tree`, function bodies) are put together from the catalog's TOAST relation.
+//! Columns come from `pg_attribute`, so that a column which some majors do not have is simply
+//! absent. Long values (`pg_node_tree`, function bodies) are put together from the catalog's TOAST
+//! relation.
 
 mod array;
 mod long_values;
@@ -37,7 +38,8 @@ pub(crate) struct Catalogs<'a> {
 }
 
 impl Catalogs<'_> {
-    /// A catalog by its name; one that could not be read, or that this major does not have, is empty.
+    /// A catalog by its name; one that could not be read, or that this major does not have, is
+    /// empty.
     pub(crate) fn table(&self, name: &str) -> &Table {
         self.tables.get(name).unwrap_or(&self.empty)
     }

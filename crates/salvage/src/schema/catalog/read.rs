@@ -170,7 +170,8 @@ impl Reader<'_> {
         let is_wanted = |column: &Column| {
             let name = column.name.as_str();
             let is_long = column.type_oid == PG_NODE_TREE || LONG.contains(&name);
-            !UNWANTED.contains(&name) && !(self.room.is_brief && is_long)
+            let is_too_long = self.room.is_brief && is_long;
+            !is_too_long && !UNWANTED.contains(&name)
         };
         let toast = self.catalog.relations.get(&relation.toast);
         let toast = toast.and_then(|toast| self.files_of(toast));

@@ -49,7 +49,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// An empty table with these columns, whose words are read so, and whose long values this store keeps.
+    /// An empty table with these columns, whose words are read so, and whose long values this store
+    /// keeps.
     pub(super) fn new(
         columns: impl Iterator<Item = String>,
         words: CatalogEncoding,
@@ -65,8 +66,8 @@ impl Table {
         }
     }
 
-    /// Adds a row; the error is that of the first value that could not be kept. A table that outgrows 4 GiB loses
-    /// the values of its last rows.
+    /// Adds a row; the error is that of the first value that could not be kept. A table that
+    /// outgrows 4 GiB loses the values of its last rows.
     pub(super) fn push(&mut self, values: Vec<Taken>) -> io::Result<()> {
         let mut failure = None;
         let end = self.cells.len() + self.width;
@@ -195,7 +196,8 @@ impl<'a> Row<'a> {
         matches!(cell, Some(Cell::At(..) | Cell::Long(_)))
     }
 
-    /// A text that is written between dollar signs piece by piece; nothing where it is short or null.
+    /// A text that is written between dollar signs piece by piece; nothing where it is short or
+    /// null.
     pub(crate) fn long_text(&self, column: &str) -> Written<Option<LongText>> {
         let Some(kept) = self.kept(column) else {
             return Ok(None);
@@ -210,7 +212,8 @@ impl<'a> Row<'a> {
         self.table.store.tree_parts_max()
     }
 
-    /// An error if the value of some column, but for that one, is longer than may be held in memory.
+    /// An error if the value of some column, but for that one, is longer than may be held in
+    /// memory.
     pub(crate) fn fits_but_for(&self, exempt: &str) -> Written {
         let mut columns: Vec<&String> = self.table.columns.keys().collect();
         columns.sort_unstable();
@@ -339,7 +342,8 @@ impl<'a> Row<'a> {
         letters.into_iter().flatten().map(char::from).collect()
     }
 
-    /// What is read of the elements of any one-dimensional array of built-in elements, without their headers.
+    /// What is read of the elements of any one-dimensional array of built-in elements, without
+    /// their headers.
     pub(crate) fn elements<T>(&self, column: &str, read: impl FnMut(Option<&[u8]>) -> T) -> Vec<T> {
         let bytes = self.bytes(column).unwrap_or_default();
         let elements = array::elements(&bytes).unwrap_or_default();

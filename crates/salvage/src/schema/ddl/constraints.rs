@@ -1,4 +1,5 @@
-//! Primary, unique, exclusion and foreign keys, and checks that not all rows fulfil; truth: `pg_get_constraintdef`.
+//! Primary, unique, exclusion and foreign keys, and checks that not all rows fulfil; truth:
+//! `pg_get_constraintdef`.
 
 use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
@@ -35,7 +36,8 @@ fn constraint(catalogs: &Catalogs<'_>, row: Row<'_>, rank: Rank) -> Item {
     let spoken = table.clone().map(|table| format!("{name} ON {table}"));
     let text = table.and_then(|table| {
         let definition = definition(catalogs, row)?;
-        // Keys of a partitioned table are made alone; those of its partitions are put in their place.
+        // Keys of a partitioned table are made alone; those of its partitions are put in their
+        // place.
         let relation = catalogs.row("pg_class", row.oid("conrelid"));
         let is_parent = relation.is_some_and(|row| row.letter("relkind") == 'p');
         // Checks hold for children too.

@@ -1,12 +1,14 @@
-//! What is said of the database itself: its settings, those of roles in it, and its comment. It has the name that it has where
-//! this is loaded. Truth: `dumpDatabaseConfig` in `src/bin/pg_dump/pg_dump.c`, `makeAlterConfigCommand` in `dumputils.c`.
+//! What is said of the database itself: its settings, those of roles in it, and its comment. It has
+//! the name that it has where this is loaded. Truth: `dumpDatabaseConfig` in
+//! `src/bin/pg_dump/pg_dump.c`, `makeAlterConfigCommand` in `dumputils.c`.
 
 use super::super::catalog::Catalogs;
 use super::super::identifier::literal;
 use super::super::refusal::Written;
 use super::item::{Item, Items, Rank, class};
 
-/// Settings that are lists of names, each quoted by itself; truth: `GUC_LIST_QUOTE` in `src/backend/utils/misc/guc_tables.c`.
+/// Settings that are lists of names, each quoted by itself; truth: `GUC_LIST_QUOTE` in
+/// `src/backend/utils/misc/guc_tables.c`.
 const LISTS: [&str; 6] = [
     "local_preload_libraries",
     "search_path",

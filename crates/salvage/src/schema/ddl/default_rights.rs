@@ -1,5 +1,6 @@
-//! ALTER DEFAULT PRIVILEGES, and rights on what every database has, as far as they are no longer those of `initdb` or of an
-//! extension's script; truth: `dumpDefaultACL` and `buildACLCommands` in `src/bin/pg_dump`.
+//! ALTER DEFAULT PRIVILEGES, and rights on what every database has, as far as they are no longer
+//! those of `initdb` or of an extension's script; truth: `dumpDefaultACL` and `buildACLCommands` in
+//! `src/bin/pg_dump`.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! Which rows of an extension's tables are its own: what `CREATE EXTENSION` makes is made again by it, and what a user added
-//! stands in the tables that the extension marked, as far as its condition says so.
+//! Which rows of an extension's tables are its own: what `CREATE EXTENSION` makes is made again by
+//! it, and what a user added stands in the tables that the extension marked, as far as its
+//! condition says so.
 //!
 //! Truth: `processExtensionTables` in `src/bin/pg_dump/pg_dump.c`.
 
@@ -13,7 +14,8 @@ use super::item::{class, extension_of};
 pub(crate) struct ExtensionTable {
     /// The extension's name.
     pub(crate) extension: String,
-    /// Which rows a user may have added: `WHERE …`, or empty for all. Nothing where the extension marks none.
+    /// Which rows a user may have added: `WHERE …`, or empty for all. Nothing where the extension
+    /// marks none.
     pub(crate) users_rows: Option<String>,
 }
 

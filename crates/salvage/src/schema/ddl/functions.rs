@@ -1,4 +1,5 @@
-//! Functions, procedures and aggregates; truth: `pg_get_functiondef`, `dumpAgg` in `src/bin/pg_dump/pg_dump.c`.
+//! Functions, procedures and aggregates; truth: `pg_get_functiondef`, `dumpAgg` in
+//! `src/bin/pg_dump/pg_dump.c`.
 
 use super::super::catalog::{Catalogs, Row};
 use super::super::expression;

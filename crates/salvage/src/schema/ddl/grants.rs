@@ -1,4 +1,5 @@
-//! GRANT and REVOKE, from the difference between the rights that stand in a row and those that everything has.
+//! GRANT and REVOKE, from the difference between the rights that stand in a row and those that
+//! everything has.
 //!
 //! ```text
 //! aclitem:  0         4          8

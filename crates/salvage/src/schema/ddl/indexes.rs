@@ -175,7 +175,8 @@ fn condition(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<Option<String>> {
     expression::on_relation(catalogs, &tree, row.oid("indrelid")).map(Some)
 }
 
-/// `a, lower(b) COLLATE "C" text_pattern_ops DESC) INCLUDE (c`, each with an operator where a constraint excludes.
+/// `a, lower(b) COLLATE "C" text_pattern_ops DESC) INCLUDE (c`, each with an operator where a
+/// constraint excludes.
 fn columns(
     catalogs: &Catalogs<'_>,
     row: Row<'_>,

@@ -180,7 +180,8 @@ impl Item {
         }
     }
 
-    /// Hands long texts to the store. What was made of something that could not be read back is not written.
+    /// Hands long texts to the store. What was made of something that could not be read back is not
+    /// written.
     pub(super) fn keep(&mut self, store: &TextStore) {
         let kept = |text: Written<Statement>| {
             let failure = store.take_failure().map_or(Ok(()), |why| Err(Refusal(why)));

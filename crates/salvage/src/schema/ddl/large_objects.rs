@@ -1,4 +1,5 @@
-//! Owners, rights and comments of large objects. They are no part of a schema: they follow the objects themselves.
+//! Owners, rights and comments of large objects. They are no part of a schema: they follow the
+//! objects themselves.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,8 +18,8 @@ const METADATA: &str = "pg_largeobject_metadata";
 /// Takes what a statement is about, and the statement or why there is none.
 type EachDetail<'e, E> = &'e mut dyn FnMut(&str, Result<String, String>) -> Result<(), E>;
 
-/// Hands on what must be said of the objects after they were made: what it is about, and the statement or why there is none.
-/// Roles that may be missing come first. Ends with the first error.
+/// Hands on what must be said of the objects after they were made: what it is about, and the
+/// statement or why there is none. Roles that may be missing come first. Ends with the first error.
 pub(crate) fn each_object_detail<E>(
     cluster: &Cluster,
     database: Oid,
@@ -51,7 +52,8 @@ fn described(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     item
 }
 
-/// Makes the roles that are named: many objects have the same owner and rights, so that each pair is looked at once.
+/// Makes the roles that are named: many objects have the same owner and rights, so that each pair
+/// is looked at once.
 fn roles(catalogs: &Catalogs<'_>) -> io::Result<String> {
     let mut seen = BTreeSet::new();
     let mut items = Vec::new();

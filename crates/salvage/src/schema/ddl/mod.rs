@@ -1,8 +1,8 @@
-//! A schema file that `psql` accepts: everything that a database's catalogs describe, in an order in which it
-//! can be made again, in two parts with the data between them.
+//! A schema file that `psql` accepts: everything that a database's catalogs describe, in an order
+//! in which it can be made again, in two parts with the data between them.
 //!
-//! Each file here writes one kind of thing as [`Item`]s; [`order`] sorts them by what depends on what. What
-//! cannot be written becomes a comment with the reason, and stands in [`Ddl::refused`].
+//! Each file here writes one kind of thing as [`Item`]s; [`order`] sorts them by what depends on
+//! what. What cannot be written becomes a comment with the reason, and stands in [`Ddl::refused`].
 
 mod comments;
 mod constraints;

@@ -11,7 +11,8 @@ use super::item::{Item, Key, Stage, class};
 /// Where an item wants to stand.
 type Wish = (Stage, super::item::Rank, String, usize);
 
-/// The items in an order in which they can be made. A circle is broken at the item that wants to come first.
+/// The items in an order in which they can be made. A circle is broken at the item that wants to
+/// come first.
 pub(super) fn sorted(catalogs: &Catalogs<'_>, mut items: Vec<Item>) -> Vec<Item> {
     let needs = needs_of(catalogs, &items);
     delay(&mut items, &needs);

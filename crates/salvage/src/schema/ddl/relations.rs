@@ -1,4 +1,5 @@
-//! Tables, partitioned and foreign ones too, with their columns and checks; truth: `dumpTableSchema`.
+//! Tables, partitioned and foreign ones too, with their columns and checks; truth:
+//! `dumpTableSchema`.
 
 use pgclinic_format::types::FIRST_NORMAL_OID;
 
@@ -188,8 +189,8 @@ pub(super) fn option(catalogs: &Catalogs<'_>, text: &str) -> String {
     format!("{}={value}", catalogs.quoted(name))
 }
 
-/// `name=value, …` of a column, without the version that newer servers keep there for themselves and that older ones refuse.
-/// `pg_dump` leaves it out too.
+/// `name=value, …` of a column, without the version that newer servers keep there for themselves
+/// and that older ones refuse. `pg_dump` leaves it out too.
 pub(super) fn options_of_attribute(catalogs: &Catalogs<'_>, attribute: Row<'_>) -> String {
     let texts = attribute.texts("attoptions");
     let own = texts.iter().filter(|text| !text.starts_with("pg_attver="));
@@ -259,7 +260,8 @@ fn parent_generates(catalogs: &Catalogs<'_>, row: Row<'_>, attribute: Row<'_>) -
         .any(|column| column.letter("attgenerated") == 's')
 }
 
-/// The type of a column; a modifier that only the type's own functions know is left out, and said to be.
+/// The type of a column; a modifier that only the type's own functions know is left out, and said
+/// to be.
 fn column_type(catalogs: &Catalogs<'_>, oid: u32, typmod: i64) -> Written<String> {
     catalogs.type_with(oid, typmod).or_else(|refusal| {
         let name = catalogs.type_name(oid)?;
@@ -394,7 +396,8 @@ fn partition_key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
     Ok(format!("{strategy} ({})", parts.join(", ")))
 }
 
-/// What cannot be said in CREATE TABLE: storage, statistics, options of columns, REPLICA IDENTITY, row security.
+/// What cannot be said in CREATE TABLE: storage, statistics, options of columns, REPLICA IDENTITY,
+/// row security.
 fn after(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> {
     let foreign = if row.letter("relkind") == 'f' {
         "FOREIGN "

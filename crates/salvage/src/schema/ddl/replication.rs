@@ -1,5 +1,5 @@
-//! Publications, and subscriptions as they can be made without reaching what they subscribe to; truth: `dumpPublication` and
-//! `dumpSubscription` in `src/bin/pg_dump/pg_dump.c`.
+//! Publications, and subscriptions as they can be made without reaching what they subscribe to;
+//! truth: `dumpPublication` and `dumpSubscription` in `src/bin/pg_dump/pg_dump.c`.
 
 use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
@@ -88,7 +88,8 @@ fn published_table(catalogs: &Catalogs<'_>, member: Row<'_>) -> Written<String> 
     Ok(text)
 }
 
-/// It is switched off and has no slot: whoever switches it on must first know that the other one is the only subscriber.
+/// It is switched off and has no slot: whoever switches it on must first know that the other one is
+/// the only subscriber.
 fn subscription(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let name = catalogs.quoted(&row.name("subname"));
     let text = subscription_text(catalogs, row, &name);

@@ -1,4 +1,5 @@
-//! Roles that the file names: they belong to the whole cluster, and may be missing where it is loaded.
+//! Roles that the file names: they belong to the whole cluster, and may be missing where it is
+//! loaded.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -46,7 +47,8 @@ pub(super) fn missing_roles(catalogs: &Catalogs<'_>, items: &[Item]) -> io::Resu
     Ok(text)
 }
 
-/// Those of the names that no text has. Long texts are read once, and only for what no short one has.
+/// Those of the names that no text has. Long texts are read once, and only for what no short one
+/// has.
 fn not_named(items: &[Item], mut names: Vec<String>) -> io::Result<Vec<String>> {
     for item in items {
         for text in item.kept_details.iter().flatten() {

@@ -1,5 +1,6 @@
-//! Schemas that hold something which somebody made: what belongs to an extension does not count, and neither does what comes
-//! with another thing (the array type of a type, the row type of a table).
+//! Schemas that hold something which somebody made: what belongs to an extension does not count,
+//! and neither does what comes with another thing (the array type of a type, the row type of a
+//! table).
 
 use std::collections::BTreeSet;
 
@@ -8,8 +9,8 @@ use pgclinic_format::{Oid, oid};
 
 use super::super::catalog::Catalogs;
 
-/// Catalogs of things that stand in a schema: the catalog, its OID, and its column that says in which. Truth:
-/// `src/include/catalog/pg_*.h`.
+/// Catalogs of things that stand in a schema: the catalog, its OID, and its column that says in
+/// which. Truth: `src/include/catalog/pg_*.h`.
 const IN_SCHEMAS: [(&str, Oid, &str); 12] = [
     ("pg_class", oid::PG_CLASS, "relnamespace"),
     ("pg_proc", oid::PG_PROC, "pronamespace"),

@@ -131,7 +131,8 @@ fn identity_column(
     let mut text = format!(
         "ALTER TABLE {table} ALTER COLUMN {column} ADD GENERATED {always} AS IDENTITY (\n    SEQUENCE NAME {name}{parameters}\n);"
     );
-    // Since 15 they may differ; before that a sequence is never unlogged, and there is no word for it.
+    // Since 15 they may differ; before that a sequence is never unlogged, and there is no word for
+    // it.
     let persistence = row.letter("relpersistence");
     if catalogs.major >= 15
         && owner.is_some_and(|owner| owner.letter("relpersistence") != persistence)

@@ -75,7 +75,8 @@ fn default(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     item
 }
 
-/// Partitions are made as tables of their own and put in their place, so that the order of their columns stays.
+/// Partitions are made as tables of their own and put in their place, so that the order of their
+/// columns stays.
 fn attach(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let parent = catalogs.one("pg_inherits", "inhrelid", row.id());
     let parent = parent.map_or(0, |row| row.oid("inhparent"));

@@ -63,7 +63,8 @@ fn dictionary(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     Item::new(Rank::TextSearch, key, what, text).owned_by(row.oid("dictowner"))
 }
 
-/// `tokid` to its alias in the parser that comes with the server; truth: `src/backend/tsearch/wparser_def.c`.
+/// `tokid` to its alias in the parser that comes with the server; truth:
+/// `src/backend/tsearch/wparser_def.c`.
 const TOKENS: [&str; 24] = [
     "",
     "asciiword",

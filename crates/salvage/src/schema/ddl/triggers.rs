@@ -1,4 +1,5 @@
-//! Triggers, policies and event triggers; truth: `pg_get_triggerdef`, `dumpPolicy`, `dumpEventTrigger`.
+//! Triggers, policies and event triggers; truth: `pg_get_triggerdef`, `dumpPolicy`,
+//! `dumpEventTrigger`.
 
 use super::super::catalog::{Catalogs, Row};
 use super::super::expression;

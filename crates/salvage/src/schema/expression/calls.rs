@@ -44,7 +44,8 @@ impl<'n> Writer<'n> {
         self.done("))")
     }
 
-    /// The name of a called function, always with its schema where the bare one would mean something else.
+    /// The name of a called function, always with its schema where the bare one would mean
+    /// something else.
     fn called(&self, oid: Oid) -> Written<String> {
         let row = self
             .names

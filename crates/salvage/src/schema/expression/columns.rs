@@ -1,8 +1,9 @@
 //! Names for the tables and columns of a query, unique where they must be.
 //!
-//! Tables may have got or lost columns since the query was stored, and names that are equal; the text must mean
-//! the same again. Merged columns of `JOIN … USING` hand their names down to the joined tables.
-//! Truth: `set_rtable_names`, `set_using_names`, `set_relation_column_names`, `set_join_column_names`.
+//! Tables may have got or lost columns since the query was stored, and names that are equal; the
+//! text must mean the same again. Merged columns of `JOIN … USING` hand their names down to the
+//! joined tables. Truth: `set_rtable_names`, `set_using_names`, `set_relation_column_names`,
+//! `set_join_column_names`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +23,8 @@ const JOINS_MAX: usize = 300;
 pub(super) struct Columns {
     /// By number; dropped ones have no name.
     pub(super) names: Vec<Option<String>>,
-    /// Those that the entry would have when the query is parsed again, and whether it got them since.
+    /// Those that the entry would have when the query is parsed again, and whether it got them
+    /// since.
     pub(super) new_names: Vec<(String, bool)>,
     /// The list of names stands behind the alias.
     pub(super) listed: bool,
@@ -164,7 +166,8 @@ fn with_number(name: &str, number: u32) -> String {
     format!("{}{tail}", name.get(..kept).unwrap_or_default())
 }
 
-/// The joins of a query, outer ones before those in them, with the names of merged columns from above.
+/// The joins of a query, outer ones before those in them, with the names of merged columns from
+/// above.
 fn joins_of(tree: &Node) -> Written<Vec<&Node>> {
     let mut found = Vec::new();
     let mut waiting: Vec<&Node> = tree.nodes("fromlist");
@@ -264,7 +267,8 @@ fn merge_names(scope: &mut Scope<'_>, join: &Node) -> Written {
     Ok(())
 }
 
-/// For each column of a join, the numbers of the left and right columns that it comes from, 0 for none.
+/// For each column of a join, the numbers of the left and right columns that it comes from, 0 for
+/// none.
 fn numbers_of(node: &Node) -> (Vec<i64>, Vec<i64>) {
     let merged = usize::try_from(node.int("joinmergedcols")).unwrap_or(0);
     let mut left = node.numbers("joinleftcols").to_vec();
@@ -463,7 +467,8 @@ fn name_join_columns(scope: &mut Scope<'_>, at: usize) {
     }
 }
 
-/// The columns that a join would have when it is parsed again: merged ones, then the rest of either side.
+/// The columns that a join would have when it is parsed again: merged ones, then the rest of either
+/// side.
 fn list_join_columns(
     scope: &Scope<'_>,
     own: &mut Columns,

@@ -126,7 +126,8 @@ fn payload(bytes: &[u8], len: i64) -> Written<Cow<'_, [u8]>> {
     }
 }
 
-/// The types whose values are OIDs of other things: their names, as an empty `search_path` shows them.
+/// The types whose values are OIDs of other things: their names, as an empty `search_path` shows
+/// them.
 fn registered(catalogs: &Catalogs<'_>, oid: Oid, bytes: &[u8]) -> Option<Written<String>> {
     let value = Oid::from_le_bytes(*bytes.first_chunk()?);
     let named = match oid {

@@ -1,4 +1,5 @@
-//! Stored expressions and queries as SQL again: what `pg_get_expr`, `pg_get_viewdef` and their like print.
+//! Stored expressions and queries as SQL again: what `pg_get_expr`, `pg_get_viewdef` and their like
+//! print.
 //!
 //! ```text
 //! pg_node_tree text ─► tree (bounded, no recursion) ─► writer (recursion to a written depth) ─► SQL

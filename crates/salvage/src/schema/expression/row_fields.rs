@@ -67,7 +67,8 @@ impl<'n> Writer<'n> {
         Err(refusal())
     }
 
-    /// The name of a field where a record is made: by a row expression, or a function with OUT arguments.
+    /// The name of a field where a record is made: by a row expression, or a function with OUT
+    /// arguments.
     fn made_field(&self, value: &Node, number: i64) -> Option<String> {
         let at = index(number)?;
         if value.tag == "ROWEXPR" {
@@ -89,7 +90,8 @@ impl<'n> Writer<'n> {
     }
 }
 
-/// The expression behind a column of a joined table, sub-select or WITH query; `queries` become those around it.
+/// The expression behind a column of a joined table, sub-select or WITH query; `queries` become
+/// those around it.
 fn record_source<'n>(
     table: &'n Node,
     attno: i64,

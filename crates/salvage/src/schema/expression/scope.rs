@@ -183,7 +183,8 @@ impl<'n> Writer<'n> {
         Ok(column)
     }
 
-    /// What a query groups by stands in an entry of its own since 18; it is written where it is used.
+    /// What a query groups by stands in an entry of its own since 18; it is written where it is
+    /// used.
     fn grouped(
         &mut self,
         expression: &'n Value,

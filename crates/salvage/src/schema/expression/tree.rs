@@ -4,8 +4,8 @@
 //! {OPEXPR :opno 521 :args ({VAR :varno 1 :varattno 2 …} {CONST :constvalue 4 [ 0 0 0 0 0 0 0 0 ]}) :location 30}
 //! ```
 //!
-//! Fields are found by name, so that a field which some majors do not write is simply absent. The reader keeps
-//! a stack of its own and gives up at a depth and a size, whatever the text says.
+//! Fields are found by name, so that a field which some majors do not write is simply absent. The
+//! reader keeps a stack of its own and gives up at a depth and a size, whatever the text says.
 //! Truth: `src/backend/nodes/{outfuncs,read}.c`.
 
 /// Nodes and lists inside each other.

@@ -1,4 +1,5 @@
-//! Types and collations of expressions; truth: `exprType`, `exprCollation` in `src/backend/nodes/nodeFuncs.c`.
+//! Types and collations of expressions; truth: `exprType`, `exprCollation` in
+//! `src/backend/nodes/nodeFuncs.c`.
 
 use pgclinic_format::Oid;
 

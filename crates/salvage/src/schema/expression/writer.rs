@@ -72,7 +72,8 @@ impl<'n> Writer<'n> {
         self.out.push_str(&name);
     }
 
-    /// A key word on a line of its own: `before` and `after` change the indentation, `plus` is for this line.
+    /// A key word on a line of its own: `before` and `after` change the indentation, `plus` is for
+    /// this line.
     pub(super) fn keyword(&mut self, word: &str, before: i64, after: i64, plus: i64) {
         self.indent += before;
         let kept = self.out.trim_end_matches(' ').len();

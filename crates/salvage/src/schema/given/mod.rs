@@ -1,8 +1,9 @@
-//! Columns that a person gives, where no catalog does: `CREATE TABLE` statements, or a list of columns.
+//! Columns that a person gives, where no catalog does: `CREATE TABLE` statements, or a list of
+//! columns.
 //!
-//! Of a file of statements only those are read that say how rows are laid out: `CREATE TABLE`, `CREATE TYPE`,
-//! `CREATE DOMAIN`. Everything else is passed over, and so are tables with columns of types that nothing tells, so that the output of
-//! `pg_dump -s` can be given as it is.
+//! Of a file of statements only those are read that say how rows are laid out: `CREATE TABLE`,
+//! `CREATE TYPE`, `CREATE DOMAIN`. Everything else is passed over, and so are tables with columns
+//! of types that nothing tells, so that the output of `pg_dump -s` can be given as it is.
 
 mod statements;
 mod tokens;
@@ -46,7 +47,8 @@ pub struct GivenTable {
     pub columns: Vec<GivenColumn>,
     /// What a person should know.
     pub notes: Vec<String>,
-    /// Its file, from the root of the data directory, where a line `-- file base/5/16384` stands before the statement.
+    /// Its file, from the root of the data directory, where a line `-- file base/5/16384` stands
+    /// before the statement.
     pub file: Option<String>,
     /// From 0 to 1; of columns that were guessed.
     pub confidence: Option<f64>,
@@ -94,8 +96,8 @@ pub(crate) fn type_of_extension(name: &str) -> Arc<TypeInfo> {
     Arc::new(types::of_extension(name))
 }
 
-/// Columns as `id int8, name text, gone dropped(4, 4), tags text[]`. `dropped(length, alignment)` stands for a column
-/// that is stored, but no longer there.
+/// Columns as `id int8, name text, gone dropped(4, 4), tags text[]`. `dropped(length, alignment)`
+/// stands for a column that is stored, but no longer there.
 pub fn columns_in(text: &str) -> Result<GivenTable, String> {
     let statement = format!("CREATE TABLE given ({text}\n);");
     table_in(&statement, Some("given"))

@@ -11,7 +11,7 @@ use super::{GivenColumn, GivenTable};
 /// Columns of one table; the server takes 1600.
 const COLUMNS_MAX: usize = 1664;
 
-/// CatalogEncoding that may follow the name of a type.
+/// Words that may follow the name of a type.
 const AFTER_TYPE: &[&str] = &[
     "not",
     "null",
@@ -30,7 +30,7 @@ const AFTER_TYPE: &[&str] = &[
     "initially",
 ];
 
-/// CatalogEncoding that begin a constraint of the table where a column could stand.
+/// Words that begin a constraint of the table where a column could stand.
 const CONSTRAINTS: &[&str] = &[
     "constraint",
     "primary",
@@ -131,7 +131,8 @@ impl FileLines {
         FileLines { lines }
     }
 
-    /// The nearest one before a line; those that it leaves behind are of files that nothing describes.
+    /// The nearest one before a line; those that it leaves behind are of files that nothing
+    /// describes.
     fn take_before(&mut self, line: usize) -> Option<String> {
         let mut nearest = None;
         while let Some((_, path)) = self.lines.pop_if(|(number, _)| *number < line) {

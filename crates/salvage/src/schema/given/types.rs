@@ -46,7 +46,8 @@ const STANDARD: &[(&str, &str)] = &[
 /// Types of extensions that are laid out like one of every server.
 const EXTENSIONS: &[&str] = &["hstore", "citext", "ltree", "cube"];
 
-/// Types of extensions whose text is not known here: length, by value or not, alignment. Truth: their SQL files.
+/// Types of extensions whose text is not known here: length, by value or not, alignment. Truth:
+/// their SQL files.
 const STORED: &[(&str, i16, bool, u8)] = &[
     // PostGIS
     ("geometry", -1, false, 8),
@@ -176,7 +177,8 @@ fn array_of(element: &Arc<TypeInfo>) -> TypeInfo {
     )
 }
 
-/// An enum, whose labels stand in the catalogs under numbers that the file cannot tell: its values are numbers.
+/// An enum, whose labels stand in the catalogs under numbers that the file cannot tell: its values
+/// are numbers.
 pub(super) fn enumeration() -> Option<TypeInfo> {
     const OID: u32 = 26;
     let number = builtin(OID)?;

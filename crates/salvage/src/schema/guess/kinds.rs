@@ -1,4 +1,5 @@
-//! Types that columns are guessed to be of: how their values lie in a row, and how plausible some bytes are for them.
+//! Types that columns are guessed to be of: how their values lie in a row, and how plausible some
+//! bytes are for them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use pgclinic_format::{Oid, Varlena, varlena};
 
 use crate::schema::given::type_of_extension;
 
-/// What a column may be; `timestamp`, `varchar`, `json` and other types that look like one of these are told as it.
+/// What a column may be; `timestamp`, `varchar`, `json` and other types that look like one of these
+/// are told as it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Kind {
     Bool,
@@ -88,7 +90,8 @@ const CIDR: Oid = 650;
 const BIT_VARYING: Oid = 1562;
 const PG_SNAPSHOT: Oid = 5038;
 
-/// Types beside ranges and arrays that a value tells of, and how much of a type they are before a value is seen.
+/// Types beside ranges and arrays that a value tells of, and how much of a type they are before a
+/// value is seen.
 const TOLD: [(Oid, f64); 11] = [
     (NUMERIC, 0.2),
     (3802, 0.2),
@@ -188,8 +191,8 @@ impl Kinds {
             _ => at,
         };
         let (value, total) = varlena::parse(row.get(start..)?).ok()?;
-        // Short ones stand where the last column ended, long ones at a multiple of four or eight, and only these have padding
-        // before them.
+        // Short ones stand where the last column ended, long ones at a multiple of four or eight,
+        // and only these have padding before them.
         let is_long = !matches!(value, Varlena::Short(_) | Varlena::External(_));
         let fits = match is_long {
             true => start.is_multiple_of(align),
@@ -198,7 +201,8 @@ impl Kinds {
         fits.then_some(start..start.checked_add(total)?)
     }
 
-    /// How plausible the bytes of a value are, a varlena's header included: more than 0 speaks for the type.
+    /// How plausible the bytes of a value are, a varlena's header included: more than 0 speaks for
+    /// the type.
     pub(super) fn plausible(&mut self, kind: Kind, bytes: &[u8]) -> f64 {
         match kind.fixed() {
             Some(_) => kind.fixed_plausible(bytes).unwrap_or(IMPOSSIBLE),
@@ -490,8 +494,8 @@ fn address(bytes: &[u8], usual: f64) -> f64 {
     }
 }
 
-/// A composite value, or an array of them: as many columns as it says, or elements of a type that people made. Truth:
-/// `HeapTupleHeader` in `htup_details.h`, `ArrayType` in `array.h`.
+/// A composite value, or an array of them: as many columns as it says, or elements of a type that
+/// people made. Truth: `HeapTupleHeader` in `htup_details.h`, `ArrayType` in `array.h`.
 ///
 /// ```text
 /// composite  typmod i32: -1   type u32   itself u48   columns u16   flags u16   offset of values u8
@@ -548,7 +552,8 @@ fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| !text.contains(is_odd))
 }
 
-/// Digits below 10,000, none of the outer ones zero, as the server writes them. Truth: `make_result` in `numeric.c`.
+/// Digits below 10,000, none of the outer ones zero, as the server writes them. Truth:
+/// `make_result` in `numeric.c`.
 fn is_numeric(payload: &[u8]) -> bool {
     let (words, rest) = payload.as_chunks::<2>();
     let mut words = words.iter().map(|word| u16::from_le_bytes(*word));
@@ -564,7 +569,8 @@ fn is_numeric(payload: &[u8]) -> bool {
     digits.iter().all(|digit| *digit < 10_000) && outer.into_iter().all(|digit| *digit != 0)
 }
 
-/// A network rather than an address: fewer bits than the address has, and none set behind them. Truth: `network.c`.
+/// A network rather than an address: fewer bits than the address has, and none set behind them.
+/// Truth: `network.c`.
 ///
 /// ```text
 /// family u8: 2 or 3   bits u8   address: 4 or 16 bytes
@@ -586,7 +592,8 @@ fn network_bonus(payload: &[u8]) -> f64 {
     }
 }
 
-/// As many points as are counted, behind a truth value and four bytes of padding. Truth: `PATH` in `geo_decls.h`.
+/// As many points as are counted, behind a truth value and four bytes of padding. Truth: `PATH` in
+/// `geo_decls.h`.
 fn is_path(payload: &[u8]) -> bool {
     const POINT_BYTES: usize = 16;
     let Some((head, points)) = payload.split_first_chunk::<12>() else {
@@ -610,7 +617,8 @@ fn is_bits(payload: &[u8]) -> bool {
     usize::try_from(count.div_ceil(8)) == Ok(bytes.len()) && bytes.last().is_none_or(is_free)
 }
 
-/// Transactions in order between the first and the next one. Truth: `parse_snapshot` in `xid8funcs.c`.
+/// Transactions in order between the first and the next one. Truth: `parse_snapshot` in
+/// `xid8funcs.c`.
 fn is_snapshot(payload: &[u8]) -> bool {
     let Some((_, words)) = payload.split_first_chunk::<4>() else {
         return false;
@@ -643,7 +651,8 @@ fn of_extension(name: &str, payload: &[u8]) -> Option<f64> {
     }
 }
 
-/// Labels of text, none of them empty, each filled up to a multiple of eight bytes, and nothing behind them. Truth: `ltree.h`.
+/// Labels of text, none of them empty, each filled up to a multiple of eight bytes, and nothing
+/// behind them. Truth: `ltree.h`.
 ///
 /// ```text
 /// labels u16   nothing u16   each label: length u16   text   zeros
@@ -687,7 +696,8 @@ mod tests {
     use super::*;
     use crate::schema::given::columns_in;
 
-    /// A guess is given back as it was printed: every name of a type is read as the type that was meant.
+    /// A guess is given back as it was printed: every name of a type is read as the type that was
+    /// meant.
     #[test]
     fn every_type_is_read_back() {
         let kinds = Kinds::new();

@@ -1,12 +1,12 @@
-//! Columns guessed from the rows of a file, where nothing else tells them: how many, how long, how aligned, and which types
-//! their values would be plausible for.
+//! Columns guessed from the rows of a file, where nothing else tells them: how many, how long, how
+//! aligned, and which types their values would be plausible for.
 //!
 //! ```text
 //! rows ─► number of columns ─► layouts column by column, the likelier ones kept ─► those that end where each row does ─► types
 //! ```
 //!
-//! The confidence of a column is the share of all layouts that are left, weighed by how plausible they are, in which it has the
-//! same type.
+//! The confidence of a column is the share of all layouts that are left, weighed by how plausible
+//! they are, in which it has the same type.
 
 mod kinds;
 mod search;

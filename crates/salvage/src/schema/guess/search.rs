@@ -1,5 +1,5 @@
-//! Layouts that fit all rows, found column by column. Those that end alike in every row share what comes next, so that only
-//! different ends are gone on with; of these the likelier ones are kept.
+//! Layouts that fit all rows, found column by column. Those that end alike in every row share what
+//! comes next, so that only different ends are gone on with; of these the likelier ones are kept.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,8 @@ impl Way {
     }
 }
 
-/// Where a column of this kind would end in each row, and how plausible its values are; nothing where too many rows contradict.
+/// Where a column of this kind would end in each row, and how plausible its values are; nothing
+/// where too many rows contradict.
 fn step(
     rows: &[HeapTuple<'_>],
     ends: &[Option<usize>],
