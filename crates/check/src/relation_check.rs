@@ -41,7 +41,7 @@ pub(crate) enum Believes {
     WhatRests,
     /// Also while a server runs: those that no record since the last checkpoint touches.
     WhatWalLeftAlone,
-    /// All but those that recovery writes again: what is found then is a question.
+    /// All but those that recovery begins as empty pages: what is found then is a question.
     AllPages,
 }
 
@@ -148,7 +148,9 @@ impl<'a> RelationCx<'a> {
             let file = table.file_number();
             replay.is_some_and(|replay| {
                 let fate = replay.fate(file, table.fork(), block);
-                !replay.creates(file) && matches!(fate, ReplayEffect::Read | ReplayEffect::Unknown)
+                let is_read = matches!(fate, ReplayEffect::Read | ReplayEffect::Unknown);
+                !replay.creates(file)
+                    && (is_read || replay.had_content(file, table.fork(), block))
             })
         };
         self.is_lasting(table, block) || (self.believes == Believes::AllPages && is_read())

@@ -11,7 +11,7 @@ use pgclinic_source::Source;
 
 use crate::error::ReadGap;
 use crate::wal::recovery::{LabelState, Recovery, StartKind};
-use crate::wal::touched::{ReplayEffect, Touched};
+use crate::wal::touched::{FirstRecord, ReplayEffect, Touched};
 
 /// Behind a redo point without WAL, pages are taken for younger up to here.
 const YOUNGER_MAX: u64 = 1 << 40;
@@ -171,6 +171,11 @@ impl Replay {
         self.touched.fate(file, fork, block)
     }
 
+    /// Its first record since the checkpoint brings an image of the block: it had content before, and the checkpoint wrote that.
+    pub fn had_content(&self, file: FileNumber, fork: Fork, block: BlockNo) -> bool {
+        self.touched.had_content(file, fork, block)
+    }
+
     /// Recovery changes the main fork of the file, or may: the file as it lies there is not the one
     /// that recovery leaves.
     pub fn touches(&self, file: FileNumber) -> bool {
@@ -211,8 +216,13 @@ impl Replay {
         self.records += 1;
         self.raise_xid(record.header.xid);
         for block in &record.blocks {
+            let first = match (block.rewrites(), block.image.is_some()) {
+                (false, _) => FirstRecord::Reads,
+                (true, true) => FirstRecord::BringsImage,
+                (true, false) => FirstRecord::Initialises,
+            };
             self.touched
-                .block(block.file, block.fork, block.block, block.rewrites());
+                .block(block.file, block.fork, block.block, first);
         }
         self.mapped.extend(mapped_files(record));
         match Event::of(record, recovery.shape.major) {

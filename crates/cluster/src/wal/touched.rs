@@ -9,8 +9,22 @@ use pgclinic_format::{BlockNo, Fork, Oid};
 const GROUPS_MAX: usize = 1 << 20;
 /// Files that are kept by name.
 const FILES_MAX: usize = 1 << 18;
-const TOUCHED: u64 = 1;
-const REWRITTEN: u64 = 2;
+/// What the first record does with a block.
+const READ: u64 = 1;
+const IMAGE: u64 = 2;
+const INITIALISED: u64 = 3;
+const BITS: u64 = 3;
+
+/// What a record does with the page that it finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FirstRecord {
+    /// Changes it as it is.
+    Reads,
+    /// Brings an image: the page had content before the last checkpoint.
+    BringsImage,
+    /// Begins it as an empty page.
+    Initialises,
+}
 
 /// What recovery does to a page as it lies on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +56,13 @@ pub(crate) struct Touched {
 
 impl Touched {
     /// A record speaks of the block; only the first one counts.
-    pub(crate) fn block(&mut self, file: FileNumber, fork: Fork, block: BlockNo, rewrites: bool) {
+    pub(crate) fn block(
+        &mut self,
+        file: FileNumber,
+        fork: Fork,
+        block: BlockNo,
+        record: FirstRecord,
+    ) {
         if self.overflowed {
             return;
         }
@@ -50,11 +70,11 @@ impl Touched {
         let before = groups.len();
         let group = groups.entry(block / 32).or_default();
         let shift = block % 32 * 2;
-        if *group >> shift & TOUCHED == 0 {
-            let bits = if rewrites {
-                TOUCHED | REWRITTEN
-            } else {
-                TOUCHED
+        if (*group >> shift) & BITS == 0 {
+            let bits = match record {
+                FirstRecord::Reads => READ,
+                FirstRecord::BringsImage => IMAGE,
+                FirstRecord::Initialises => INITIALISED,
             };
             *group |= bits << shift;
         }
@@ -131,11 +151,7 @@ impl Touched {
         if self.overflowed {
             return ReplayEffect::Unknown;
         }
-        let group = self
-            .forks
-            .get(&ForkOf { file, fork })
-            .and_then(|groups| groups.get(&(block / 32)));
-        let bits = group.map_or(0, |group| group >> (block % 32 * 2) & 3);
+        let bits = self.first_record(file, fork, block);
         // Both maps are read with leave to throw a bad page away.
         let map = matches!(fork, Fork::Fsm | Fork::Vm);
         let gone = self.databases.contains(&file.database)
@@ -145,13 +161,24 @@ impl Touched {
                 .truncated
                 .get(&file)
                 .is_some_and(|blocks| block >= *blocks || map);
-        match (bits & TOUCHED != 0, bits & REWRITTEN != 0) {
-            (_, true) => ReplayEffect::Rewritten,
-            (true, _) if map => ReplayEffect::Rewritten,
-            (true, _) => ReplayEffect::Read,
+        match bits {
+            IMAGE | INITIALISED => ReplayEffect::Rewritten,
+            READ if map => ReplayEffect::Rewritten,
+            READ => ReplayEffect::Read,
             _ if gone => ReplayEffect::Removed,
             _ => ReplayEffect::Kept,
         }
+    }
+
+    /// The first record of the block brings an image of it: it had content when the last checkpoint began.
+    pub(crate) fn had_content(&self, file: FileNumber, fork: Fork, block: BlockNo) -> bool {
+        self.first_record(file, fork, block) == IMAGE
+    }
+
+    fn first_record(&self, file: FileNumber, fork: Fork, block: BlockNo) -> u64 {
+        let groups = self.forks.get(&ForkOf { file, fork });
+        let group = groups.and_then(|groups| groups.get(&(block / 32)));
+        group.map_or(0, |group| (group >> (block % 32 * 2)) & BITS)
     }
 }
 
@@ -168,14 +195,19 @@ mod tests {
     #[test]
     fn the_first_record_decides() {
         let mut touched = Touched::default();
-        touched.block(FILE, Fork::Main, 7, true);
-        touched.block(FILE, Fork::Main, 7, false);
-        touched.block(FILE, Fork::Main, 8, false);
-        touched.block(FILE, Fork::Main, 8, true);
-        touched.block(FILE, Fork::Vm, 0, false);
+        touched.block(FILE, Fork::Main, 7, FirstRecord::Initialises);
+        touched.block(FILE, Fork::Main, 7, FirstRecord::Reads);
+        touched.block(FILE, Fork::Main, 8, FirstRecord::Reads);
+        touched.block(FILE, Fork::Main, 8, FirstRecord::BringsImage);
+        touched.block(FILE, Fork::Main, 9, FirstRecord::BringsImage);
+        touched.block(FILE, Fork::Main, 9, FirstRecord::Initialises);
+        touched.block(FILE, Fork::Vm, 0, FirstRecord::Reads);
         let fate = |fork, block| touched.fate(FILE, fork, block);
         assert_eq!(fate(Fork::Main, 7), ReplayEffect::Rewritten);
         assert_eq!(fate(Fork::Main, 8), ReplayEffect::Read);
+        assert_eq!(fate(Fork::Main, 9), ReplayEffect::Rewritten);
+        let with_content = [7, 8, 9].map(|block| touched.had_content(FILE, Fork::Main, block));
+        assert_eq!(with_content, [false, false, true]);
         assert_eq!(fate(Fork::Main, 39), ReplayEffect::Kept);
         assert_eq!(fate(Fork::Vm, 0), ReplayEffect::Rewritten);
     }
@@ -194,7 +226,7 @@ mod tests {
     fn too_many_blocks_are_not_remembered() {
         let mut touched = Touched::default();
         for group in 0..=GROUPS_MAX as u32 {
-            touched.block(FILE, Fork::Main, group * 32, true);
+            touched.block(FILE, Fork::Main, group * 32, FirstRecord::Reads);
         }
         assert_eq!(touched.fate(FILE, Fork::Main, 0), ReplayEffect::Unknown);
     }
