@@ -149,8 +149,7 @@ impl<'a> RelationCx<'a> {
             replay.is_some_and(|replay| {
                 let fate = replay.fate(file, table.fork(), block);
                 let is_read = matches!(fate, ReplayEffect::Read | ReplayEffect::Unknown);
-                !replay.creates(file)
-                    && (is_read || replay.had_content(file, table.fork(), block))
+                !replay.creates(file) && (is_read || replay.had_content(file, table.fork(), block))
             })
         };
         self.is_lasting(table, block) || (self.believes == Believes::AllPages && is_read())
