@@ -110,7 +110,8 @@ pub(crate) fn line(draft: &Draft) -> String {
     format!("{} {path}: {}", draft.rule.name, draft.message)
 }
 
-mod tests {
+/// On clusters that a server made.
+mod seeded {
     use super::*;
     use crate::files::{
         empty_index, empty_sequence, map_beyond_end, missing_database_directory, missing_file,

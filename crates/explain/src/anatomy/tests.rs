@@ -308,159 +308,163 @@ fn line_pointers_that_all_name_the_whole_page_stay_bounded() {
     assert_eq!(anatomy.items.len(), ITEMS_MAX);
 }
 
-/// The rows of a real table, as its pages give them and as the server does.
-#[test]
-fn values_are_those_that_the_server_shows() {
-    let seeded = pgclinic_testkit::seed(&pgclinic_testkit::server(15), Default::default());
-    let copy = pgclinic_testkit::copy_of(&seeded);
-    let source = pgclinic_source::DataDirectory::open(&copy.pgdata).expect("a data directory");
-    let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
-    let clinic = cluster
-        .databases
-        .values()
-        .find(|database| database.name.as_deref() == Some("clinic"));
-    let catalog = cluster.catalog(clinic.expect("the seeds have it").oid);
-    let table = catalog
-        .by_name("public", "measurements")
-        .expect("the seeds have it");
-    let columns = table.columns.as_deref().expect("its columns are known");
-    let types = |oid| catalog.type_info(oid);
-    let path = format!("base/{}/{}", catalog.database, table.filenode);
-    let mut bytes = vec![0; 8192];
-    cluster
-        .source()
-        .read_at(&path, 0, &mut bytes)
-        .expect("its first page");
-    let page = Page::parse(&bytes).expect("a page");
-    let cx = AnatomyCx {
-        major: 15,
-        block: 0,
-        types: &types,
-        cluster: Some(&cluster),
-        value_bytes_max: 10_000,
-        ..cx(HEAP, Some(columns))
-    };
-    let anatomy = page_anatomy(page, &cx);
-    assert_covered(&anatomy, 8192);
-    let live = anatomy
-        .items
-        .iter()
-        .filter(|item| item.state.as_deref() == Some("live"));
-    let ours: Vec<Vec<Option<String>>> = live
-        .map(|item| {
-            item.values
-                .iter()
-                .map(|value| value.value.clone())
-                .collect()
-        })
-        .collect();
-    let server = copy.start().expect("the copy is sound");
-    let mut session = server.connect("clinic").expect("a connection");
-    let theirs = session
-        .query("SELECT * FROM public.measurements WHERE ctid < '(1,0)' ORDER BY ctid")
-        .expect("the server reads it");
-    assert!(ours.len() > 50, "{} rows", ours.len());
-    assert_eq!(ours, theirs);
-}
+/// On clusters that a server made.
+mod seeded {
+    use super::*;
 
-/// Every page of every relation in its database's own folder, with what is wrong by our word.
-fn faults_of(cluster: &Cluster, database: Oid) -> Vec<String> {
-    let catalog = cluster.catalog(database);
-    let types = |oid| catalog.type_info(oid);
-    let mut faults = Vec::new();
-    for home in cluster
-        .homes
-        .iter()
-        .filter(|home| home.database == database)
-    {
-        for files in cluster.files(home).expect("a folder") {
-            let Some(relation) = catalog.by_file(home.tablespace, files.filenode) else {
-                continue;
-            };
-            let kind = match files.fork {
-                pgclinic_format::Fork::Vm => PageKind::VisibilityMap,
-                pgclinic_format::Fork::Fsm => PageKind::FreeSpaceMap,
-                _ => relation
-                    .page_method()
-                    .map_or(PageKind::Unknown, PageKind::Method),
-            };
-            let bytes =
-                pgclinic_source::read_all(cluster.source().as_ref(), &files.path(0), 1 << 26)
-                    .expect("a file");
-            for (page, block) in bytes.chunks_exact(8192).zip(0..) {
-                let cx = AnatomyCx {
-                    major: cluster.layout.major,
-                    block,
-                    types: &types,
-                    cluster: Some(cluster),
-                    ..cx(kind, relation.columns.as_deref())
-                };
-                let anatomy = page_anatomy(Page::parse(page).expect("a page"), &cx);
-                assert_covered(&anatomy, 8192);
-                faults.extend(
-                    words(&anatomy).map(|fault| {
-                        format!("{} block {block}: {fault}", relation.qualified_name())
-                    }),
-                );
-            }
-        }
-    }
-    faults
-}
-
-/// Statistics (`anyarray`) hold arrays of types that only the catalogs know.
-fn words(anatomy: &PageAnatomy) -> impl Iterator<Item = String> {
-    let fields = anatomy.header.iter().chain(
-        anatomy
-            .special
-            .iter()
-            .filter(|field| !field.name.starts_with("fp_")),
-    );
-    let fields = fields.chain(anatomy.items.iter().flat_map(|item| &item.header));
-    let fields = fields.filter_map(|field| {
-        field
-            .fault
-            .as_ref()
-            .map(|fault| format!("{} {fault}", field.name))
-    });
-    let items = anatomy.items.iter().filter_map(|item| {
-        item.fault
-            .as_ref()
-            .map(|fault| format!("item {} {fault}", item.item))
-    });
-    let values = anatomy
-        .items
-        .iter()
-        .flat_map(|item| &item.values)
-        .filter(|value| {
-            value.state == "undecodable" && value.type_name.as_deref() != Some("anyarray")
-        });
-    let values = values.map(|value| format!("{value:?}"));
-    fields
-        .chain(items)
-        .chain(values)
-        .collect::<Vec<_>>()
-        .into_iter()
-}
-
-/// Without this, a wrong word about a sound page would only be seen by a person.
-#[test]
-fn sound_pages_of_every_kind_have_no_fault() {
-    for major in [13, 18] {
-        let seeded = pgclinic_testkit::seed(&pgclinic_testkit::server(major), Default::default());
-        let source =
-            pgclinic_source::DataDirectory::open(&seeded.pgdata).expect("a data directory");
+    /// The rows of a real table, as its pages give them and as the server does.
+    #[test]
+    fn values_are_those_that_the_server_shows() {
+        let seeded = pgclinic_testkit::seed(&pgclinic_testkit::server(15), Default::default());
+        let copy = pgclinic_testkit::copy_of(&seeded);
+        let source = pgclinic_source::DataDirectory::open(&copy.pgdata).expect("a data directory");
         let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
         let clinic = cluster
             .databases
             .values()
             .find(|database| database.name.as_deref() == Some("clinic"));
-        let faults = faults_of(&cluster, clinic.expect("the seeds have it").oid);
-        assert!(
-            faults.is_empty(),
-            "{major}: {} faults, such as {:#?}",
-            faults.len(),
-            faults.iter().take(20).collect::<Vec<_>>()
+        let catalog = cluster.catalog(clinic.expect("the seeds have it").oid);
+        let table = catalog
+            .by_name("public", "measurements")
+            .expect("the seeds have it");
+        let columns = table.columns.as_deref().expect("its columns are known");
+        let types = |oid| catalog.type_info(oid);
+        let path = format!("base/{}/{}", catalog.database, table.filenode);
+        let mut bytes = vec![0; 8192];
+        cluster
+            .source()
+            .read_at(&path, 0, &mut bytes)
+            .expect("its first page");
+        let page = Page::parse(&bytes).expect("a page");
+        let cx = AnatomyCx {
+            major: 15,
+            block: 0,
+            types: &types,
+            cluster: Some(&cluster),
+            value_bytes_max: 10_000,
+            ..cx(HEAP, Some(columns))
+        };
+        let anatomy = page_anatomy(page, &cx);
+        assert_covered(&anatomy, 8192);
+        let live = anatomy
+            .items
+            .iter()
+            .filter(|item| item.state.as_deref() == Some("live"));
+        let ours: Vec<Vec<Option<String>>> = live
+            .map(|item| {
+                item.values
+                    .iter()
+                    .map(|value| value.value.clone())
+                    .collect()
+            })
+            .collect();
+        let server = copy.start().expect("the copy is sound");
+        let mut session = server.connect("clinic").expect("a connection");
+        let theirs = session
+            .query("SELECT * FROM public.measurements WHERE ctid < '(1,0)' ORDER BY ctid")
+            .expect("the server reads it");
+        assert!(ours.len() > 50, "{} rows", ours.len());
+        assert_eq!(ours, theirs);
+    }
+
+    /// Every page of every relation in its database's own folder, with what is wrong by our word.
+    fn faults_of(cluster: &Cluster, database: Oid) -> Vec<String> {
+        let catalog = cluster.catalog(database);
+        let types = |oid| catalog.type_info(oid);
+        let mut faults = Vec::new();
+        for home in cluster
+            .homes
+            .iter()
+            .filter(|home| home.database == database)
+        {
+            for files in cluster.files(home).expect("a folder") {
+                let Some(relation) = catalog.by_file(home.tablespace, files.filenode) else {
+                    continue;
+                };
+                let kind = match files.fork {
+                    pgclinic_format::Fork::Vm => PageKind::VisibilityMap,
+                    pgclinic_format::Fork::Fsm => PageKind::FreeSpaceMap,
+                    _ => relation
+                        .page_method()
+                        .map_or(PageKind::Unknown, PageKind::Method),
+                };
+                let bytes =
+                    pgclinic_source::read_all(cluster.source().as_ref(), &files.path(0), 1 << 26)
+                        .expect("a file");
+                for (page, block) in bytes.chunks_exact(8192).zip(0..) {
+                    let cx = AnatomyCx {
+                        major: cluster.layout.major,
+                        block,
+                        types: &types,
+                        cluster: Some(cluster),
+                        ..cx(kind, relation.columns.as_deref())
+                    };
+                    let anatomy = page_anatomy(Page::parse(page).expect("a page"), &cx);
+                    assert_covered(&anatomy, 8192);
+                    faults.extend(words(&anatomy).map(|fault| {
+                        format!("{} block {block}: {fault}", relation.qualified_name())
+                    }));
+                }
+            }
+        }
+        faults
+    }
+
+    /// Statistics (`anyarray`) hold arrays of types that only the catalogs know.
+    fn words(anatomy: &PageAnatomy) -> impl Iterator<Item = String> {
+        let fields = anatomy.header.iter().chain(
+            anatomy
+                .special
+                .iter()
+                .filter(|field| !field.name.starts_with("fp_")),
         );
+        let fields = fields.chain(anatomy.items.iter().flat_map(|item| &item.header));
+        let fields = fields.filter_map(|field| {
+            field
+                .fault
+                .as_ref()
+                .map(|fault| format!("{} {fault}", field.name))
+        });
+        let items = anatomy.items.iter().filter_map(|item| {
+            item.fault
+                .as_ref()
+                .map(|fault| format!("item {} {fault}", item.item))
+        });
+        let values = anatomy
+            .items
+            .iter()
+            .flat_map(|item| &item.values)
+            .filter(|value| {
+                value.state == "undecodable" && value.type_name.as_deref() != Some("anyarray")
+            });
+        let values = values.map(|value| format!("{value:?}"));
+        fields
+            .chain(items)
+            .chain(values)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// Without this, a wrong word about a sound page would only be seen by a person.
+    #[test]
+    fn sound_pages_of_every_kind_have_no_fault() {
+        for major in [13, 18] {
+            let seeded =
+                pgclinic_testkit::seed(&pgclinic_testkit::server(major), Default::default());
+            let source =
+                pgclinic_source::DataDirectory::open(&seeded.pgdata).expect("a data directory");
+            let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
+            let clinic = cluster
+                .databases
+                .values()
+                .find(|database| database.name.as_deref() == Some("clinic"));
+            let faults = faults_of(&cluster, clinic.expect("the seeds have it").oid);
+            assert!(
+                faults.is_empty(),
+                "{major}: {} faults, such as {:#?}",
+                faults.len(),
+                faults.iter().take(20).collect::<Vec<_>>()
+            );
+        }
     }
 }

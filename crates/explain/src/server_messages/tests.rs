@@ -482,146 +482,152 @@ fn a_rule_is_shown_with_its_page() {
     );
 }
 
-/// A filled cluster of PostgreSQL 15, opened without a change.
-fn cluster() -> pgclinic_cluster::Cluster {
-    let seeded = pgclinic_testkit::seed(&pgclinic_testkit::server(15), Default::default());
-    let source = pgclinic_source::DataDirectory::open(&seeded.pgdata).expect("a data directory");
-    pgclinic_cluster::Cluster::open(std::sync::Arc::new(source)).expect("a cluster")
-}
+/// On clusters that a server made.
+mod seeded {
+    use super::*;
 
-fn database(cluster: &pgclinic_cluster::Cluster) -> pgclinic_cluster::Catalog {
-    let clinic = cluster
-        .databases
-        .values()
-        .find(|database| database.name.as_deref() == Some("clinic"));
-    cluster.catalog(clinic.expect("the seeds have it").oid)
-}
+    /// A filled cluster of PostgreSQL 15, opened without a change.
+    fn cluster() -> pgclinic_cluster::Cluster {
+        let seeded = pgclinic_testkit::seed(&pgclinic_testkit::server(15), Default::default());
+        let source =
+            pgclinic_source::DataDirectory::open(&seeded.pgdata).expect("a data directory");
+        pgclinic_cluster::Cluster::open(std::sync::Arc::new(source)).expect("a cluster")
+    }
 
-#[test]
-fn a_file_and_block_become_a_table_with_its_rows() {
-    let cluster = cluster();
-    let catalog = database(&cluster);
-    let docs = catalog
-        .by_name("public", "docs")
-        .expect("the seeds have it");
-    let text = format!(
-        "ERROR:  invalid page in block 1 of relation base/{}/{}",
-        catalog.database, docs.filenode
-    );
-    let found = first(&text);
-    let resolved = resolve(&cluster, &found.facts);
-    assert_eq!(
-        resolved.relation.as_ref().map(|named| named.name.as_str()),
-        Some("public.docs")
-    );
-    assert_eq!(resolved.bytes, Some([8192, 16384]));
-    let rows = resolved.rows.clone().expect("a heap has rows");
-    assert!(rows.rows > 0 && !rows.estimated, "{rows:?}");
-    let answer = render(&found, Some(&resolved));
-    assert!(
-        answer.contains("- table public.docs of database clinic"),
-        "{answer}"
-    );
-    assert!(
-        answer.contains("--database 'clinic' --relation 'public.docs' --block 1`"),
-        "{answer}"
-    );
-}
+    fn database(cluster: &pgclinic_cluster::Cluster) -> pgclinic_cluster::Catalog {
+        let clinic = cluster
+            .databases
+            .values()
+            .find(|database| database.name.as_deref() == Some("clinic"));
+        cluster.catalog(clinic.expect("the seeds have it").oid)
+    }
 
-#[test]
-fn a_toast_relation_becomes_the_table_that_owns_it() {
-    let cluster = cluster();
-    let catalog = database(&cluster);
-    let docs = catalog
-        .by_name("public", "docs")
-        .expect("the seeds have it")
-        .oid;
-    let text = format!("ERROR:  missing chunk number 0 for toast value 1 in pg_toast_{docs}");
-    let resolved = resolve(&cluster, &first(&text).facts);
-    assert_eq!(
-        resolved.owner.map(|named| named.name).as_deref(),
-        Some("public.docs")
-    );
-}
-
-#[test]
-fn an_index_becomes_a_command_that_rebuilds_it() {
-    let cluster = cluster();
-    let found = first("ERROR:  index \"docs_title\" contains unexpected zero page at block 0");
-    let resolved = resolve(&cluster, &found.facts);
-    assert!(resolved.rows.is_none(), "an index holds no rows");
-    let answer = render(&found, Some(&resolved));
-    assert!(
-        answer.contains("REINDEX INDEX CONCURRENTLY public.docs_title;"),
-        "{answer}"
-    );
-    assert!(answer.contains("an index of table public.docs"), "{answer}");
-}
-
-#[test]
-fn a_transaction_from_nowhere_is_said_to_be_one() {
-    let cluster = cluster();
-    let resolved = resolve(
-        &cluster,
-        &first("could not access status of transaction 3353862211").facts,
-    );
-    assert!(
-        resolved
-            .notes
-            .iter()
-            .any(|note| note.contains("is none of them")),
-        "{:?}",
-        resolved.notes
-    );
-    let resolved = resolve(
-        &cluster,
-        &first("invalid page in block 1 of relation base/999999/4").facts,
-    );
-    assert!(
-        resolved
-            .notes
-            .iter()
-            .any(|note| note.contains("right cluster")),
-        "{:?}",
-        resolved.notes
-    );
-}
-
-#[test]
-fn every_page_is_in_the_register_under_its_name_and_each_of_its_steps_can_be_filled_in() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server_messages/texts");
-    let files = std::fs::read_dir(folder).expect("the pages are there");
-    let files: std::collections::BTreeSet<String> = files
-        .map(|file| {
-            file.expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    let names = SERVER_MESSAGES
-        .iter()
-        .map(|message| format!("{}.md", message.name));
-    assert_eq!(files, names.collect());
-    let facts = Facts::default();
-    let names = Names {
-        facts: &facts,
-        resolved: None,
-    };
-    for message in SERVER_MESSAGES.iter() {
-        assert!(
-            !message.patterns.is_empty(),
-            "{} has no wording",
-            message.name
+    #[test]
+    fn a_file_and_block_become_a_table_with_its_rows() {
+        let cluster = cluster();
+        let catalog = database(&cluster);
+        let docs = catalog
+            .by_name("public", "docs")
+            .expect("the seeds have it");
+        let text = format!(
+            "ERROR:  invalid page in block 1 of relation base/{}/{}",
+            catalog.database, docs.filenode
         );
-        let is_state =
-            |state: &&str| state.len() == 5 && state.bytes().all(|b| b.is_ascii_alphanumeric());
-        assert!(message.sqlstates.iter().all(is_state), "{}", message.name);
-        let steps = message.next_steps(&names);
-        assert!(steps.len() >= 2, "{} has only {steps:?}", message.name);
-        assert!(
-            steps.iter().all(|step| !step.contains(['{', '}'])),
-            "{steps:?}"
+        let found = first(&text);
+        let resolved = resolve(&cluster, &found.facts);
+        assert_eq!(
+            resolved.relation.as_ref().map(|named| named.name.as_str()),
+            Some("public.docs")
         );
+        assert_eq!(resolved.bytes, Some([8192, 16384]));
+        let rows = resolved.rows.clone().expect("a heap has rows");
+        assert!(rows.rows > 0 && !rows.estimated, "{rows:?}");
+        let answer = render(&found, Some(&resolved));
+        assert!(
+            answer.contains("- table public.docs of database clinic"),
+            "{answer}"
+        );
+        assert!(
+            answer.contains("--database 'clinic' --relation 'public.docs' --block 1`"),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn a_toast_relation_becomes_the_table_that_owns_it() {
+        let cluster = cluster();
+        let catalog = database(&cluster);
+        let docs = catalog
+            .by_name("public", "docs")
+            .expect("the seeds have it")
+            .oid;
+        let text = format!("ERROR:  missing chunk number 0 for toast value 1 in pg_toast_{docs}");
+        let resolved = resolve(&cluster, &first(&text).facts);
+        assert_eq!(
+            resolved.owner.map(|named| named.name).as_deref(),
+            Some("public.docs")
+        );
+    }
+
+    #[test]
+    fn an_index_becomes_a_command_that_rebuilds_it() {
+        let cluster = cluster();
+        let found = first("ERROR:  index \"docs_title\" contains unexpected zero page at block 0");
+        let resolved = resolve(&cluster, &found.facts);
+        assert!(resolved.rows.is_none(), "an index holds no rows");
+        let answer = render(&found, Some(&resolved));
+        assert!(
+            answer.contains("REINDEX INDEX CONCURRENTLY public.docs_title;"),
+            "{answer}"
+        );
+        assert!(answer.contains("an index of table public.docs"), "{answer}");
+    }
+
+    #[test]
+    fn a_transaction_from_nowhere_is_said_to_be_one() {
+        let cluster = cluster();
+        let resolved = resolve(
+            &cluster,
+            &first("could not access status of transaction 3353862211").facts,
+        );
+        assert!(
+            resolved
+                .notes
+                .iter()
+                .any(|note| note.contains("is none of them")),
+            "{:?}",
+            resolved.notes
+        );
+        let resolved = resolve(
+            &cluster,
+            &first("invalid page in block 1 of relation base/999999/4").facts,
+        );
+        assert!(
+            resolved
+                .notes
+                .iter()
+                .any(|note| note.contains("right cluster")),
+            "{:?}",
+            resolved.notes
+        );
+    }
+
+    #[test]
+    fn every_page_is_in_the_register_under_its_name_and_each_of_its_steps_can_be_filled_in() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server_messages/texts");
+        let files = std::fs::read_dir(folder).expect("the pages are there");
+        let files: std::collections::BTreeSet<String> = files
+            .map(|file| {
+                file.expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        let names = SERVER_MESSAGES
+            .iter()
+            .map(|message| format!("{}.md", message.name));
+        assert_eq!(files, names.collect());
+        let facts = Facts::default();
+        let names = Names {
+            facts: &facts,
+            resolved: None,
+        };
+        for message in SERVER_MESSAGES.iter() {
+            assert!(
+                !message.patterns.is_empty(),
+                "{} has no wording",
+                message.name
+            );
+            let is_state =
+                |state: &&str| state.len() == 5 && state.bytes().all(|b| b.is_ascii_alphanumeric());
+            assert!(message.sqlstates.iter().all(is_state), "{}", message.name);
+            let steps = message.next_steps(&names);
+            assert!(steps.len() >= 2, "{} has only {steps:?}", message.name);
+            assert!(
+                steps.iter().all(|step| !step.contains(['{', '}'])),
+                "{steps:?}"
+            );
+        }
     }
 }
