@@ -53,8 +53,14 @@ fn each_round_of_the_lock_takes_one_transaction_number() {
     }
     let experiment = experiment_named("lock-contention").expect("the experiment");
     let remarks = experiment.remarks(&results);
-    assert_eq!(remarks.len(), 2, "{remarks:?}");
-    for (arm, words) in ["15.5", "15.6"].iter().zip(&remarks) {
+    // An arm has its sentence where some look met a session that waited; a short run may have none.
+    let waits = |name: &String| name.starts_with("wait.") && name != "wait.running";
+    let arms = ["15.5", "15.6"].into_iter();
+    let arms: Vec<&str> = arms
+        .filter(|arm| done(&results, arm).metrics.keys().any(waits))
+        .collect();
+    assert_eq!(remarks.len(), arms.len(), "{remarks:?}");
+    for (arm, words) in arms.iter().zip(&remarks) {
         assert!(
             words.starts_with(&format!("at 8 clients on {arm}: ")),
             "{words}"
