@@ -10,7 +10,7 @@ use pgclinic_model::document::{
     CauseLinks, Coverage, Evidence, Finding, Level, NotChecked, RelationSummary, Target, Tool,
 };
 
-use crate::walker::Spot;
+use crate::walker::{Spot, SuspiciousTables};
 
 /// The state of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -100,6 +100,9 @@ pub(crate) struct SavedBooks {
     /// Beside a server: pages that need a second look.
     #[serde(default)]
     pub(crate) suspects: SavedSuspects,
+    /// Beside a server: tables whose indexes know pages that the files do not have.
+    #[serde(default)]
+    pub(crate) suspicious: SuspiciousTables,
     /// Beside a server: what checks of files found once.
     #[serde(default)]
     pub(crate) held: Vec<SavedFinding>,

@@ -10,6 +10,7 @@ use pgclinic_source::SourceErrorKind;
 use crate::check::ForkCx;
 use crate::findings::Findings;
 use crate::run_state::OpenGap;
+use crate::walker::running_losses::SuspiciousTables;
 use crate::walker::suspects::Suspects;
 
 /// Ranges of damaged blocks kept for one fork; beyond them, near ones are joined.
@@ -139,6 +140,8 @@ pub(crate) struct RunLedger {
     pub(crate) looked_at: BTreeMap<String, u64>,
     /// Of the same: pages that need a second look.
     pub(crate) suspects: Suspects,
+    /// Beside a server: tables whose indexes know pages that the files do not have.
+    pub(crate) suspicious: SuspiciousTables,
     /// Of the same: what checks of files found, by id, which counts when it is found again.
     pub(crate) held: BTreeMap<String, Finding>,
     /// Relation files of which some bytes were not read, or whose pages were read without what the
@@ -174,6 +177,7 @@ impl RunLedger {
             carried: 0,
             looked_at: BTreeMap::new(),
             suspects: Suspects::default(),
+            suspicious: SuspiciousTables::default(),
             held: BTreeMap::new(),
             unread: BTreeSet::new(),
             open: Vec::new(),

@@ -37,10 +37,9 @@ use crate::walker::again::{Again, Newer, print_of, tell_unseen};
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::run_ledger::RunLedger;
-use crate::walker::running_losses::SuspiciousTables;
 use crate::walker::{
     CheckOptions, ResumableRun, Spot, carry, catalogs, catalogs_at_once, check_against_files,
-    check_whole, document, forks_of, pass, running_losses, system_identifier,
+    check_whole, document, forks_of, pass, system_identifier,
 };
 
 /// Checks a cluster that was opened as [running](pgclinic_cluster::OpenOptions::running).
@@ -62,7 +61,6 @@ pub fn check_running(
         books,
         visited: course.begun(),
         catalog_reads: CatalogReads::default(),
-        suspicious: SuspiciousTables::default(),
         course,
     };
     run.everything();
@@ -97,8 +95,6 @@ struct Run<'a> {
     /// Databases whose catalogs were held against their files.
     visited: BTreeSet<Oid>,
     catalog_reads: CatalogReads,
-    /// Tables whose indexes know pages that the files do not have.
-    suspicious: SuspiciousTables,
 }
 
 impl<'a> Rounds for Run<'a> {
@@ -337,7 +333,7 @@ impl Run<'_> {
             &mut self.books,
         );
         if options.since.is_none() && options.selection.blocks.is_none() {
-            self.suspicious.add(jobs, records);
+            self.books.suspicious.add(jobs, records);
         }
         self.books.settle_damage(jobs);
         self.books.main_bytes += self.books.coverage.bytes_seen - before;
@@ -371,35 +367,42 @@ impl Run<'_> {
 
     /// Looks twice at tables whose indexes know pages that their files do not have.
     fn losses(&mut self) {
-        if self.suspicious.is_empty() || self.progress.is_interrupted() {
+        if self.books.suspicious.is_empty() || self.progress.is_interrupted() {
             return;
         }
         self.server.checkpoint();
         for _ in 0..LIVE_LIMITS.rounds {
             if let Err(why) = self.losses_twice() {
-                return self.books.not_checked(lost(&why));
+                self.books.not_checked(lost(&why));
+                break;
             }
-            if self.suspicious.is_empty() {
+            // What an interruption kept from being seen is left to the run that goes on.
+            if self.books.suspicious.is_empty() || self.progress.is_interrupted() {
                 return;
             }
         }
-        self.suspicious.tell_unsettled(&mut self.books);
+        let suspicious = std::mem::take(&mut self.books.suspicious);
+        suspicious.tell_unsettled(&mut self.books);
     }
 
-    /// Nothing is suspicious any more once two looks began under the same WAL.
     fn losses_twice(&mut self) -> Result<(), OpenError> {
         let (options, progress) = (self.options, self.progress);
-        let view = newer(self.cluster, self.server, options)?;
-        let first = self.suspicious.look(&view, options, progress);
-        self.server.wait();
-        let newer = newer(self.cluster, self.server, options)?;
-        let second = self.suspicious.look(&newer, options, progress);
-        self.suspicious.keep_contradicted(&first, &second);
-        if running_losses::overlap(view.position(), newer.position()) {
-            running_losses::settle(&first, second, &mut self.books);
-            self.suspicious = SuspiciousTables::default();
+        let mut suspicious = std::mem::take(&mut self.books.suspicious);
+        let look = |run: &Self| {
+            let view = newer(run.cluster, run.server, options)?;
+            Ok(suspicious.look(&view, options, progress))
+        };
+        let looks = look(self).and_then(|first| {
+            self.server.wait();
+            Ok((first, look(self)?))
+        });
+        if let Ok((first, second)) = &looks
+            && !progress.is_interrupted()
+        {
+            suspicious.settle(first, second, &mut self.books);
         }
-        Ok(())
+        self.books.suspicious = suspicious;
+        looks.map(drop)
     }
 
     /// Looks once more at what seemed wrong.

@@ -14,16 +14,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{Catalog, DatabaseContext, ForkFiles, Persistence, read_block};
+use pgclinic_cluster::{
+    Catalog, Cluster, Comparison, DatabaseContext, ForkFiles, Persistence, file_place, read_block,
+};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Finding, Kind, NotChecked};
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
+use serde::{Deserialize, Serialize};
 
 use crate::check::ForkCx;
 use crate::consequences;
+use crate::entries::named_blocks::NamedBlocks;
 use crate::files::file_truncated::FileTruncated;
 use crate::findings::Findings;
 use crate::page::zeroed_page::ZeroedPage;
@@ -36,26 +40,53 @@ use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
 /// What is asked of a table.
 const CHECKS: [&dyn RelationCheck; 2] = [&FileTruncated, &ZeroedPage];
-/// Pages of a table that are read once more before it is called suspicious.
-const TRIED_MAX: usize = 1000;
 
 /// A table by its database and its OID.
 type Table = (Oid, Oid);
 
 /// Tables in which the pass over the pages met what an index contradicts.
-#[derive(Default)]
-pub(super) struct SuspiciousTables(BTreeSet<Table>);
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SuspiciousTables(BTreeSet<Table>);
 
-/// What one look found of a table, by the finding's id.
-#[derive(Default)]
-pub(super) struct TableLosses {
+/// Findings by their ids.
+type ById = BTreeMap<String, Finding>;
+
+/// What is missing in a table, as one look saw it.
+struct TableLosses {
     /// No record of WAL since the last checkpoint touches any of it.
-    proven: BTreeMap<String, Finding>,
+    proven: ById,
     /// The same and what such records touch.
-    possible: BTreeMap<String, Finding>,
+    possible: ById,
 }
 
-pub(super) type Losses = BTreeMap<Table, TableLosses>;
+impl TableLosses {
+    /// Tells what this look and the one before it found. True where two more are needed.
+    fn stays_open(&self, before: &Self, is_settled: bool, books: &mut RunLedger) -> bool {
+        let is_known = |id: &String| before.possible.contains_key(id);
+        let mut in_both = self.possible.iter().filter(|(id, _)| is_known(id));
+        if !is_settled {
+            return in_both.next().is_some();
+        }
+        for (id, finding) in in_both {
+            match before.proven.get(id).zip(self.proven.get(id)) {
+                Some((then, now)) if then.message == now.message => {
+                    books.findings.keep(now.clone());
+                }
+                _ => tell_open(finding, books),
+            }
+        }
+        false
+    }
+}
+
+/// Nothing where catalogs, files or the WAL since the last checkpoint could not be read.
+type TableLook = Option<TableLosses>;
+
+/// One look at all of them; a table that is gone is not among these.
+pub(super) struct Losses {
+    tables: BTreeMap<Table, TableLook>,
+    position: ViewPosition,
+}
 
 impl SuspiciousTables {
     pub(super) fn is_empty(&self) -> bool {
@@ -64,23 +95,11 @@ impl SuspiciousTables {
 
     /// Adds those of a pass whose pages are still not there.
     pub(super) fn add(&mut self, jobs: &[ForkCx<'_>], records: PassRecords) {
-        let neighbours = DatabaseRelations::new(jobs, records);
-        for job in jobs.iter().filter(|job| is_lasting_table(job)) {
-            let Some(oid) = job.relation.map(|own| own.oid) else {
-                continue;
-            };
-            let contradicted = neighbours.indexes_of(oid).any(|index| {
-                let named = neighbours.named_by(index);
-                named.is_some_and(|named| {
-                    let last = named
-                        .end()
-                        .checked_sub(1)
-                        .filter(|last| *last >= job.blocks);
-                    last.is_some_and(|last| is_nothing(job, last))
-                        || zeroed(&neighbours, job).any(|block| named.may_name(block))
-                })
-            });
-            if contradicted {
+        let relations = DatabaseRelations::new(jobs, records);
+        for (job, oid) in lasting_tables(jobs) {
+            let mut indexes = relations.indexes_of(oid);
+            let lacks = |named: &NamedBlocks| lacks_named_blocks(job, &relations, named);
+            if indexes.any(|index| relations.named_by(index).is_some_and(lacks)) {
                 self.0.insert((job.files.home.database, oid));
             }
         }
@@ -93,63 +112,71 @@ impl SuspiciousTables {
         options: &CheckOptions,
         progress: &dyn Progress,
     ) -> Losses {
-        let mut losses = Losses::new();
         let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
-        let databases: BTreeSet<Oid> = self.0.iter().map(|(database, _)| *database).collect();
-        for database in databases {
-            for catalog in catalogs(names, &[database], options.level) {
-                let (forks, _told_already) = forks_of(view, &catalog);
-                let cx = DatabaseContext {
-                    cluster: view,
-                    catalog: &catalog,
-                    forks: &forks,
-                };
-                self.database(&cx, options, progress, &mut losses);
+        let mut tables = BTreeMap::new();
+        if !view.may_compare(Comparison::PagesThatWalLeftAlone) {
+            let unknown = self.0.iter().map(|table| (*table, None));
+            tables.extend(unknown);
+        } else {
+            let databases: BTreeSet<Oid> = self.0.iter().map(|(database, _)| *database).collect();
+            let there = |database: &Oid| *database == 0 || names.databases.contains_key(database);
+            for database in databases.into_iter().filter(there) {
+                for catalog in catalogs(names, &[database], options.level) {
+                    self.database((view, &catalog), options, progress, &mut tables);
+                }
             }
         }
-        losses
+        Losses {
+            tables,
+            position: fresh.position(),
+        }
     }
 
     fn database(
         &self,
-        cx: &DatabaseContext<'_>,
+        (view, catalog): (&Cluster, &Catalog),
         options: &CheckOptions,
         progress: &dyn Progress,
-        losses: &mut Losses,
+        tables: &mut BTreeMap<Table, TableLook>,
     ) {
-        let forks = cx
-            .forks
-            .iter()
-            .filter(|files| self.concerns(files, cx.catalog));
+        let (forks, unlisted) = forks_of(view, catalog);
+        if !catalog.names_are_complete() || !unlisted.is_empty() {
+            let own = self.0.iter().filter(|table| table.0 == catalog.database);
+            tables.extend(own.map(|table| (*table, None)));
+        }
+        let cx = DatabaseContext {
+            cluster: view,
+            catalog,
+            forks: &forks,
+        };
+        let forks = forks.iter().filter(|files| self.concerns(files, catalog));
         let jobs: Vec<ForkCx<'_>> = forks
-            .map(|files| fork_cx(cx, files, options.level))
+            .map(|files| fork_cx(&cx, files, options.level))
             .collect();
-        let source = cx.cluster.source().as_ref();
-        let budget = options.memory.part(Part::Comparisons);
-        let summaries = options.memory.part(Part::LeafSummaries);
+        let source = view.source().as_ref();
+        let sender = system_identifier(view);
+        let quiet = Quiet(progress);
         // Bytes and findings of these pages were told by the pass that met them first.
         let mut told_already = RunLedger::new();
-        let quiet = Quiet(progress);
-        let sender = system_identifier(cx.cluster);
         let records = pass::run(
             &jobs,
             source,
             sender,
             options,
-            &summaries,
+            &options.memory.part(Part::LeafSummaries),
             &quiet,
             &mut told_already,
         );
-        let neighbours = DatabaseRelations::new(&jobs, records);
-        for job in jobs.iter().filter(|job| is_lasting_table(job)) {
-            let Some(oid) = job.relation.map(|own| own.oid) else {
-                continue;
-            };
+        let coverage = &told_already.coverage;
+        let is_read = coverage.bytes_unreadable == 0 && coverage.bytes_skipped == 0;
+        let relations = DatabaseRelations::new(&jobs, records);
+        let budget = options.memory.part(Part::Comparisons);
+        for (job, oid) in lasting_tables(&jobs) {
             let found = |believes| {
                 let relation = RelationCx {
                     fork: job,
-                    catalog: cx.catalog,
-                    neighbours: &neighbours,
+                    catalog,
+                    neighbours: &relations,
                     budget: &budget,
                     spill_folder: &options.spill_folder,
                     threads: options.threads.get(),
@@ -159,11 +186,13 @@ impl SuspiciousTables {
                 };
                 findings(&relation, sender)
             };
-            let own = TableLosses {
-                proven: found(Believes::WhatWalLeftAlone),
-                possible: found(Believes::AllPages),
+            let possible = found(Believes::AllPages);
+            let proven = match possible.is_empty() {
+                true => ById::new(),
+                false => found(Believes::WhatWalLeftAlone),
             };
-            losses.insert((job.files.home.database, oid), own);
+            let own = is_read.then_some(TableLosses { proven, possible });
+            tables.insert((catalog.database, oid), own);
         }
     }
 
@@ -175,23 +204,29 @@ impl SuspiciousTables {
         is_suspicious && files.temporary.is_none()
     }
 
-    /// Leaves those in which both looks found the same: what one of them did not find was on its
-    /// way, as what is lost stays lost.
-    pub(super) fn keep_contradicted(&mut self, first: &Losses, second: &Losses) {
-        self.0.retain(|table| {
-            let looks = first.get(table).zip(second.get(table));
-            looks.is_some_and(|(then, now)| {
-                let mut ids = now.possible.keys();
-                ids.any(|id| then.possible.contains_key(id))
-            })
-        });
+    /// Tells what both looks found, and leaves the tables that need two more: those that were out of reach, and where a
+    /// checkpoint came between the looks those in which both found the same. What one did not find was on its way, as what is
+    /// lost stays lost.
+    pub(super) fn settle(&mut self, first: &Losses, second: &Losses, books: &mut RunLedger) {
+        let is_settled = overlap(first.position, second.position);
+        self.0.retain(
+            |table| match (first.tables.get(table), second.tables.get(table)) {
+                (Some(Some(then)), Some(Some(now))) => now.stays_open(then, is_settled, books),
+                (Some(_), Some(_)) => true,
+                // It is gone.
+                _ => false,
+            },
+        );
     }
 
     /// Nobody could look twice between two checkpoints.
     pub(super) fn tell_unsettled(&self, books: &mut RunLedger) {
+        if self.is_empty() {
+            return;
+        }
         let gap = NotChecked {
-            what: format!("whether {} tables lack pages that their indexes know", self.0.len()),
-            why: "the server finished checkpoints between any two looks: check the tables again while it writes less".into(),
+            what: format!("whether pages are missing that indexes know: {} of all tables", self.0.len()),
+            why: "their catalogs, their files and all WAL since the last checkpoint could not be read twice without a checkpoint in between: check again while the server writes less, or stop it".into(),
             inherent: false,
         };
         books.stays_open(None, gap);
@@ -200,30 +235,9 @@ impl SuspiciousTables {
 
 /// The second look began under WAL that was there at the first: no checkpoint between them hides a
 /// change of what the first read.
-pub(super) fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
+fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
     let positions = first.wal_end.zip(second.redo);
     positions.is_some_and(|(end, redo)| redo <= end)
-}
-
-/// What both looks found counts; what both found only with pages that records of WAL touch stays
-/// open.
-pub(super) fn settle(first: &Losses, second: Losses, books: &mut RunLedger) {
-    for (table, own) in second {
-        let Some(before) = first.get(&table) else {
-            continue;
-        };
-        let TableLosses { proven, possible } = own;
-        for (id, finding) in possible {
-            let was_proven = before.proven.get(&id).zip(proven.get(&id));
-            match was_proven {
-                Some((then, now)) if then.message == now.message => {
-                    books.findings.keep(now.clone())
-                }
-                _ if before.possible.contains_key(&id) => tell_open(&finding, books),
-                _ => {}
-            }
-        }
-    }
 }
 
 fn tell_open(finding: &Finding, books: &mut RunLedger) {
@@ -247,32 +261,40 @@ fn findings(relation: &RelationCx<'_>, system_identifier: u64) -> BTreeMap<Strin
     let roots = drafts.filter(|draft| draft.links.root).map(|mut draft| {
         draft.links.compared = true;
         consequences::complete_file(&mut draft);
-        let nowhere = pgclinic_cluster::file_place("", Kind::File);
+        let nowhere = file_place("", Kind::File);
         draft.finish(&nowhere, system_identifier)
     });
     roots.map(|finding| (finding.id.clone(), finding)).collect()
 }
 
-/// A table whose pages reach its files by checkpoints.
-fn is_lasting_table(job: &ForkCx<'_>) -> bool {
-    let permanent = |own: &pgclinic_cluster::Relation| own.persistence == Persistence::Permanent;
-    job.fork() == Fork::Main
-        && job.method == Some(AccessMethod::Heap)
-        && job.relation.is_some_and(permanent)
+/// Tables whose pages reach their files by checkpoints, with their OIDs.
+fn lasting_tables<'j, 'a>(
+    jobs: &'j [ForkCx<'a>],
+) -> impl Iterator<Item = (&'j ForkCx<'a>, Oid)> + use<'j, 'a> {
+    let tables = jobs
+        .iter()
+        .filter(|job| job.fork() == Fork::Main && job.method == Some(AccessMethod::Heap));
+    tables.filter_map(|job| {
+        let relation = job.relation?;
+        (relation.persistence == Persistence::Permanent).then_some((job, relation.oid))
+    })
 }
 
-/// Blocks that were zero in the pass and are now.
-fn zeroed<'n>(
-    neighbours: &'n DatabaseRelations<'_>,
-    job: &'n ForkCx<'_>,
-) -> impl Iterator<Item = BlockNo> + use<'n> {
-    let blocks = neighbours.zeroed_in(job).into_iter();
-    let blocks = blocks
-        .flat_map(|zeroed| zeroed.blocks.iter())
-        .take(TRIED_MAX);
-    blocks
-        .filter(|block| is_nothing(job, *block))
-        .filter_map(|block| BlockNo::try_from(block).ok())
+/// An entry may lead to a block that was not there or zero in the pass, and still is.
+fn lacks_named_blocks(
+    job: &ForkCx<'_>,
+    relations: &DatabaseRelations<'_>,
+    named: &NamedBlocks,
+) -> bool {
+    let last = named.end().checked_sub(1);
+    if last.is_some_and(|last| last >= job.blocks && is_nothing(job, last)) {
+        return true;
+    }
+    relations.zeroed_in(job).is_some_and(|zeroed| {
+        let may_name = |block: &u64| BlockNo::try_from(*block).is_ok_and(|at| named.may_name(at));
+        let mut blocks = zeroed.blocks.iter().filter(may_name);
+        zeroed.omitted > 0 || blocks.any(|block| is_nothing(job, block))
+    })
 }
 
 /// No page is there, or one of zeros.

@@ -95,6 +95,29 @@ fn lost_pages_are_found_on_18() {
     lost_pages_are_found(18, Checksums::On);
 }
 
+/// Whether a change waits in memory stands in WAL that is not there.
+#[test]
+fn a_loss_under_missing_wal_is_open() {
+    let (copy, server) = started(15, Checksums::On, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    filled(&mut session, &["unknown"]);
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    zero(&file_of(&mut session, &copy.pgdata, "unknown"), 100);
+    let name = "SELECT pg_walfile_name(redo_lsn) FROM pg_control_checkpoint()";
+    let name = session.query_value(name).expect("a name").expect("a file");
+    let segment = copy.pgdata.join("pg_wal").join(name);
+    let elsewhere = copy.pgdata.with_extension("segment");
+    std::fs::rename(&segment, &elsewhere).expect("moved");
+    let document = checked(&copy.pgdata, &[]);
+    std::fs::rename(&elsewhere, &segment).expect("moved back");
+    assert_ne!(document.verdict, Verdict::Healthy, "{}", told(&document));
+    let gaps = &document.coverage.not_checked;
+    let is_open = gaps
+        .iter()
+        .any(|gap| gap.what.contains("pages are missing") && !gap.inherent);
+    assert!(is_open, "{gaps:?} {}", told(&document));
+}
+
 /// A server that keeps in memory what it has changed until a checkpoint.
 fn roomy() -> StartOptions {
     let roomy = StartOptions::default().with("shared_buffers", "64MB");
