@@ -8,6 +8,11 @@
     clippy::print_stderr,
     reason = "a program that a person watches in a terminal"
 )]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "chores over the project's own files: what goes wrong panics"
+)]
 
 mod apt;
 mod args;

@@ -69,8 +69,9 @@ fn run(program: &str, words: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
     let output = command.args(words).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
 }

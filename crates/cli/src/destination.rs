@@ -38,9 +38,10 @@ pub(crate) fn refuse_early_beside(
     what: &str,
     targets: &[&Path],
 ) -> Result<(), Failure> {
-    match path.starts_with(made) && !made.exists() {
-        true => Ok(()),
-        false => refuse_early(path, what, targets),
+    if path.starts_with(made) && !made.exists() {
+        Ok(())
+    } else {
+        refuse_early(path, what, targets)
     }
 }
 
@@ -67,9 +68,10 @@ fn roots_of(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = target.canonicalize() else {
         return Vec::new();
     };
-    let root = match target.is_dir() {
-        true => Some(target),
-        false => cluster_above(&target),
+    let root = if target.is_dir() {
+        Some(target)
+    } else {
+        cluster_above(&target)
     };
     let Some(root) = root else {
         return Vec::new();

@@ -250,9 +250,10 @@ fn archives(path: &Path, opening: Opening<'_>) -> Result<Archives, Failure> {
         if let Some(pace) = &pace {
             pace.pay(bytes);
         }
-        match opening.interrupted.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if opening.interrupted.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     };
     let backup = TarBackup::open(path, &opening.spill_folder(), &mut step)?;
@@ -275,10 +276,7 @@ fn open_archives(
         is_cut,
     } = archives(path, opening)?;
     let options = OpenOptions::of(Arc::clone(&source)).missing(troubles.clone());
-    let opened = Cluster::open(match is_cut {
-        true => options.truncated(),
-        false => options,
-    });
+    let opened = Cluster::open(if is_cut { options.truncated() } else { options });
     match opened {
         Ok(cluster) => Ok(Ok(cluster)),
         Err(OpenError::UnknownMajor) => Ok(Err(TruncatedArchive {
@@ -376,19 +374,18 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
             path.display()
         )));
     }
-    let opened = match opening.is_at_work(server, path)? {
-        false => Cluster::open(limited(
+    let opened = if !opening.is_at_work(server, path)? {
+        Cluster::open(limited(
             Arc::new(DataDirectory::open(path)?),
             opening.load,
             opening.interrupted,
-        )),
-        true => {
-            let source = DataDirectory::open_beside_a_server(path)?;
-            open_running(
-                limited(Arc::new(source), opening.load, opening.interrupted),
-                opening,
-            )
-        }
+        ))
+    } else {
+        let source = DataDirectory::open_beside_a_server(path)?;
+        open_running(
+            limited(Arc::new(source), opening.load, opening.interrupted),
+            opening,
+        )
     };
     opened.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }

@@ -334,9 +334,10 @@ impl Reader<'_> {
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
         let places = rows.places();
         let denied = places.as_ref().map_or(0, RowPlaces::denied_pages);
-        let denied = match cluster.may_compare(Comparison::CatalogsWithIndexes) {
-            true => denied,
-            false => 0,
+        let denied = if cluster.may_compare(Comparison::CatalogsWithIndexes) {
+            denied
+        } else {
+            0
         };
         if unreadable > 0 || broken > 0 {
             self.trouble(

@@ -66,6 +66,11 @@ static LATIN5_CHANGES: [(u8, char); 32] = controls();
 static KOI8U_CHANGES: [(u8, char); 2] = [(0xAE, '\u{255D}'), (0xBE, '\u{256C}')];
 
 /// The control characters from 0x80 to 0x9F.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "32 of them, and a constant expression can do no better"
+)]
 const fn controls() -> [(u8, char); 32] {
     let mut controls = [(0, '\0'); 32];
     let mut at = 0;
@@ -122,9 +127,10 @@ impl Charset {
                 let start = lead.unwrap_or(0);
                 let last = text.get(start..).unwrap_or_default();
                 let is_cut = |error: std::str::Utf8Error| error.error_len().is_none();
-                match std::str::from_utf8(last).is_err_and(is_cut) {
-                    true => start,
-                    false => text.len(),
+                if std::str::from_utf8(last).is_err_and(is_cut) {
+                    start
+                } else {
+                    text.len()
                 }
             }
             Charset::Euc(euc) => euc.whole_bytes(text),
@@ -158,10 +164,7 @@ impl Charset {
                 let (decoded, damaged) = table.decode_without_bom_handling(text);
                 memory.clear();
                 memory.extend_from_slice(decoded.as_bytes());
-                match damaged {
-                    true => Err(memory),
-                    false => Ok(memory),
-                }
+                if damaged { Err(memory) } else { Ok(memory) }
             }
             Charset::Changed(table, changes) => {
                 memory.clear();
@@ -184,17 +187,19 @@ impl Charset {
             }
             Charset::Euc(euc) => {
                 memory.clear();
-                match euc.decode(text, memory) {
-                    true => Ok(memory),
-                    false => Err(memory),
+                if euc.decode(text, memory) {
+                    Ok(memory)
+                } else {
+                    Err(memory)
                 }
             }
             Charset::Ascii => {
                 memory.clear();
                 for byte in text {
-                    match byte.is_ascii() {
-                        true => memory.push(*byte),
-                        false => memory.extend_from_slice("\u{FFFD}".as_bytes()),
+                    if byte.is_ascii() {
+                        memory.push(*byte)
+                    } else {
+                        memory.extend_from_slice("\u{FFFD}".as_bytes())
                     }
                 }
                 Err(memory)

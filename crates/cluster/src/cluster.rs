@@ -274,9 +274,10 @@ impl Cluster {
             let source = self.source.as_ref();
             // A server that runs has begun long ago: the label is that of a backup being made of
             // it.
-            let label = match self.is_running() {
-                true => LabelState::None,
-                false => LabelState::read(source),
+            let label = if self.is_running() {
+                LabelState::None
+            } else {
+                LabelState::read(source)
             };
             Recovery::plan(source, self.layout, self.known_control()?, label)
         };
@@ -290,9 +291,10 @@ impl Cluster {
             let recovery = self.recovery().filter(|_| self.needs_recovery())?;
             let control = self.known_control()?;
             let source = self.source.as_ref();
-            Some(match self.is_running() {
-                true => Replay::read_to_the_present(source, recovery, control),
-                false => Replay::read(source, recovery, control),
+            Some(if self.is_running() {
+                Replay::read_to_the_present(source, recovery, control)
+            } else {
+                Replay::read(source, recovery, control)
             })
         };
         self.wal.replay.get_or_init(read).as_ref()

@@ -106,9 +106,10 @@ impl Reader<'_> {
             let last = catalog.lost_columns.get(&oid).and_then(|lost| lost.last());
             let relation = catalog.relations.get_mut(&oid);
             if let (Some(last), Some(relation)) = (last, relation) {
-                relation.relnatts = match columns.contains_key(&oid) {
-                    true => relation.relnatts.max(last.attnum),
-                    false => last.attnum,
+                relation.relnatts = if columns.contains_key(&oid) {
+                    relation.relnatts.max(last.attnum)
+                } else {
+                    last.attnum
                 };
             }
         }

@@ -286,9 +286,12 @@ fn open_chain(
     // Only the last one's WAL is ever replayed.
     let last = named.len().saturating_sub(1);
     let links = named.into_iter().enumerate();
-    let links = links.map(|(number, (name, source))| match number < last {
-        true => open_link(name, source, BackupWal::Elsewhere),
-        false => open_link(name, source, BackupWal::InPgWal),
+    let links = links.map(|(number, (name, source))| {
+        if number < last {
+            open_link(name, source, BackupWal::Elsewhere)
+        } else {
+            open_link(name, source, BackupWal::InPgWal)
+        }
     });
     let links = links.collect::<Result<Vec<Link>, OpenError>>()?;
     let mut cluster = open_files(chain::combined(&links)?, state, options)?;
@@ -400,9 +403,10 @@ impl Cluster {
     /// How these files are opened in the same state, seen through another source.
     pub(crate) fn seen_through(&self, source: Arc<dyn Source>) -> OpenOptions {
         let options = OpenOptions::of(source).accepting_increments();
-        match self.is_running() {
-            true => options.running(),
-            false => options,
+        if self.is_running() {
+            options.running()
+        } else {
+            options
         }
     }
 }

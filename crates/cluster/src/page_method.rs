@@ -19,9 +19,12 @@ impl Cluster {
             let read = self.source.read_at(&path, 0, &mut head).unwrap_or(0);
             head.truncate(read);
             let mut pages = head.chunks_exact(page_bytes).filter_map(Page::parse);
-            pages.find_map(|page| match page.is_new() {
-                true => None,
-                false => AccessMethod::guess(page),
+            pages.find_map(|page| {
+                if page.is_new() {
+                    None
+                } else {
+                    AccessMethod::guess(page)
+                }
             })
         })
     }

@@ -86,9 +86,10 @@ impl RowPlaces {
         self.bad_pages += u64::from(is_doubtful);
         self.put(
             block,
-            match is_doubtful {
-                true => PageState::Doubtful(count),
-                false => PageState::Sound(count),
+            if is_doubtful {
+                PageState::Doubtful(count)
+            } else {
+                PageState::Sound(count)
             },
         );
         let tids = unused.iter().map(|offset| Tid {
@@ -108,9 +109,10 @@ impl RowPlaces {
             Some(PageState::Sound(count)) => (*count, PlaceState::Row),
         };
         let is_there = (1..=count).contains(&tid.offset);
-        match is_there && self.unused.binary_search(&tid).is_err() {
-            true => known,
-            false => PlaceState::NoRow,
+        if is_there && self.unused.binary_search(&tid).is_err() {
+            known
+        } else {
+            PlaceState::NoRow
         }
     }
 

@@ -20,9 +20,10 @@ fn kind_of(cluster: &Cluster) -> &'static str {
 
 /// As the control file has it; that a server is at work comes first.
 fn state_of(cluster: &Cluster, written: &str) -> String {
-    match cluster.is_running() {
-        true => format!("running, {written}"),
-        false => written.to_owned(),
+    if cluster.is_running() {
+        format!("running, {written}")
+    } else {
+        written.to_owned()
     }
 }
 

@@ -68,6 +68,10 @@ const RUN_BYTES: usize = 19;
 
 impl ChunkRun {
     /// So that bytes sort as runs do.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "places of an array whose length is known"
+    )]
     fn to_bytes(self) -> [u8; RUN_BYTES] {
         let mut bytes = [0; RUN_BYTES];
         let (head, tail) = bytes.split_at_mut(9);

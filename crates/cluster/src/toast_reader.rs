@@ -115,12 +115,13 @@ impl<'a> ToastReader<'a> {
             }
         }
         self.kept = kept;
-        match next < expected {
-            false => FoundChunks::Whole,
-            true => FoundChunks::UpTo {
+        if next >= expected {
+            FoundChunks::Whole
+        } else {
+            FoundChunks::UpTo {
                 missing: next,
                 expected,
-            },
+            }
         }
     }
 

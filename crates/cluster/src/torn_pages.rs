@@ -40,9 +40,10 @@ pub fn reread_page(
         return Ok(Reread::Same);
     }
     page.copy_from_slice(fresh);
-    Ok(match is_sound(page) {
-        true => Reread::Sound,
-        false => Reread::Moving,
+    Ok(if is_sound(page) {
+        Reread::Sound
+    } else {
+        Reread::Moving
     })
 }
 

@@ -131,9 +131,10 @@ impl<'a> Visibility<'a> {
     pub fn new(cluster: &'a Cluster) -> Self {
         Visibility {
             files: Some((cluster.transactions.reader(), &cluster.multixacts)),
-            hints: match cluster.is_running() && cluster.replayed_to().is_some() {
-                true => Hints::MayBeLater,
-                false => Hints::Count,
+            hints: if cluster.is_running() && cluster.replayed_to().is_some() {
+                Hints::MayBeLater
+            } else {
+                Hints::Count
             },
         }
     }

@@ -140,9 +140,10 @@ impl Packer {
                 self.write_batch(out)?;
             }
         }
-        match self.held() >= self.batch_bytes {
-            true => self.write_batch(out),
-            false => Ok(()),
+        if self.held() >= self.batch_bytes {
+            self.write_batch(out)
+        } else {
+            Ok(())
         }
     }
 

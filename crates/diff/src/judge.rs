@@ -197,15 +197,16 @@ impl Judge<'_> {
             Copy::A => (("B", self.b), ("A", self.a)),
             Copy::B => (("A", self.a), ("B", self.b)),
         };
-        match there.is_behind(at) {
-            true => format!(
+        if there.is_behind(at) {
+            format!(
                 "made or changed in {} after they parted at {at}",
                 on_its_timeline(with.0, with.1)
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "it may have been cut or removed in {} after they parted at {at}",
                 on_its_timeline(without.0, without.1)
-            ),
+            )
         }
     }
 

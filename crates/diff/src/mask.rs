@@ -162,6 +162,7 @@ fn mask_flags(page: Page<'_>, copy: &mut [u8], offset: usize, flags: u16) {
 }
 
 /// What was found out about transactions since, the command's number, and the bytes that fill up.
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are meant")]
 fn mask_rows(page: Page<'_>, copy: &mut [u8], block: BlockNo) {
     for (number, pointer) in page.line_pointers() {
         let Some(range) = pointer

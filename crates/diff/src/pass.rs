@@ -219,9 +219,10 @@ impl<'a> Pass<'a> {
             blocks_of(pair.a.as_ref(), self.build),
             blocks_of(pair.b.as_ref(), self.build),
         );
-        let end = match pair.a.is_some() && pair.b.is_some() {
-            true => in_a.max(in_b),
-            false => in_a.max(in_b).min(1),
+        let end = if pair.a.is_some() && pair.b.is_some() {
+            in_a.max(in_b)
+        } else {
+            in_a.max(in_b).min(1)
         };
         let whole = self.build.segment_blocks().max(1);
         let segments = (0..end.div_ceil(whole)).map(|number| number * whole);
@@ -266,9 +267,10 @@ impl<'a> Pass<'a> {
         } else {
             1
         };
-        match self.is_moving() && again::is_open(told.difference) {
-            true => drop(share.seen.suspects.insert(told.block, count)),
-            false => share.seen.keep(told, count),
+        if self.is_moving() && again::is_open(told.difference) {
+            share.seen.suspects.insert(told.block, count);
+        } else {
+            share.seen.keep(told, count);
         }
     }
 

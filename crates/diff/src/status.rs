@@ -200,9 +200,10 @@ impl LogPair<'_> {
         pages: Vec<u64>,
         why: &str,
     ) -> DiffFile {
-        let path = match self.a.has_file(segment) {
-            true => self.a.path_of(segment),
-            false => self.b.path_of(segment),
+        let path = if self.a.has_file(segment) {
+            self.a.path_of(segment)
+        } else {
+            self.b.path_of(segment)
         };
         DiffFile {
             path,
@@ -234,9 +235,10 @@ impl LogPair<'_> {
     fn alone(&self, page: u64, there: &[u8], lacking: Copy) -> PageState {
         let is_written = there.iter().any(|byte| *byte != 0);
         let is_lost = self.standing == Standing::OneFolder || self.is_needed(page, lacking);
-        match is_written && is_lost {
-            true => PageState::LostIn(lacking),
-            false => PageState::Equal,
+        if is_written && is_lost {
+            PageState::LostIn(lacking)
+        } else {
+            PageState::Equal
         }
     }
 

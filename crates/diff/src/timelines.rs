@@ -100,9 +100,10 @@ impl Way {
 
     fn is_no_later(&self, lsn: Lsn, at: Lsn) -> bool {
         let into_page = lsn.0.checked_rem(self.wal_page_bytes).unwrap_or(0);
-        let end = match into_page <= WAL_PAGE_HEADER_BYTES {
-            true => Lsn(lsn.0 - into_page),
-            false => lsn,
+        let end = if into_page <= WAL_PAGE_HEADER_BYTES {
+            Lsn(lsn.0 - into_page)
+        } else {
+            lsn
         };
         end <= at
     }

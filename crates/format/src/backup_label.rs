@@ -109,6 +109,8 @@ fn checkpoint_line(line: &str) -> Option<Lsn> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::string_slice, reason = "a test that panics has failed")]
+
     use super::*;
 
     const TEXT: &str = "START WAL LOCATION: 0/2000028 (file 000000010000000000000002)\n\

@@ -78,6 +78,11 @@ pub struct PageBuilder {
 
 impl PageBuilder {
     /// An empty page of `len` bytes, a block size, with `special` bytes of special space.
+    #[expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        reason = "tests make pages by it: what does not fit panics"
+    )]
     pub fn new(len: u16, special: &[u8]) -> Self {
         assert!(
             len.is_power_of_two() && len >= 1024,
@@ -97,6 +102,10 @@ impl PageBuilder {
     }
 
     /// Adds an item, MAXALIGNed, with a line pointer.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "tests make pages by it: what does not fit panics"
+    )]
     pub fn item(mut self, item: &[u8]) -> Self {
         let len = u16::try_from(item.len()).expect("an item fits on a page");
         self.upper -= len.next_multiple_of(8);
@@ -107,6 +116,7 @@ impl PageBuilder {
     }
 
     /// Adds a line pointer without an item.
+    #[expect(clippy::cast_possible_truncation, reason = "four bytes")]
     pub fn line_pointer(mut self, pointer: LinePointer) -> Self {
         put_u32(&mut self.bytes, usize::from(self.lower), pointer.0);
         self.lower += LinePointer::SIZE as u16;
@@ -186,6 +196,10 @@ impl TupleBuilder {
     }
 
     /// The tuple's bytes.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the bit stands in the low byte"
+    )]
     pub fn finish(mut self) -> Vec<u8> {
         let hoff = (TUPLE_HEADER_BYTES + self.nulls.len()).next_multiple_of(8);
         if !self.nulls.is_empty() {

@@ -65,6 +65,7 @@ pub fn checksum_at(page_hash: u32, block: BlockNo) -> u16 {
     fold(page_hash ^ block)
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "below 65,536")]
 fn fold(sum: u32) -> u16 {
     (sum % 65_535 + 1) as u16
 }

@@ -59,9 +59,10 @@ impl FixedFront {
     /// the row.
     #[inline]
     pub fn skip(&self, bitmap: Option<&[u8]>, stored: usize) -> (usize, usize) {
-        match stored >= self.columns && self.bits.are_set(bitmap) {
-            true => (self.columns, self.end),
-            false => (0, 0),
+        if stored >= self.columns && self.bits.are_set(bitmap) {
+            (self.columns, self.end)
+        } else {
+            (0, 0)
         }
     }
 }

@@ -138,6 +138,7 @@ fn numeric(value: &[u8]) -> Option<u32> {
 }
 
 /// A month is 30 days and a day 24 hours.
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 fn interval(value: &[u8]) -> Option<u32> {
     const DAY_MICROS: i128 = 86_400_000_000;
     let time = i128::from(u64_at(value, 0)?.cast_signed());

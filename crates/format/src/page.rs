@@ -149,6 +149,10 @@ impl<'a> Page<'a> {
 
     /// How many line pointers `pd_lower` leaves room for, never more than the page holds.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "no page holds 65,536 line pointers"
+    )]
     pub fn line_pointer_count(self) -> u16 {
         let end = usize::from(self.pd_lower()).min(self.len());
         (end.saturating_sub(HEADER_BYTES) / LinePointer::SIZE) as u16

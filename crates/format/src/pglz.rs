@@ -126,6 +126,10 @@ fn find(raw: &[u8], at: usize, seen: &mut [usize]) -> Option<(usize, usize)> {
     (length >= MATCH_MIN).then_some((offset, length))
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "`find` keeps offsets to twelve bits and lengths to 273"
+)]
 fn push_match(packed: &mut Vec<u8>, offset: usize, length: usize) {
     // `find` keeps offsets to twelve bits and lengths to 273.
     let high = (offset >> 4 & 0xF0) as u8;

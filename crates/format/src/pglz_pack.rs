@@ -146,6 +146,10 @@ impl Output {
         self.bytes.push(byte);
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "twelve bits of offset, and a length of 3 to 273"
+    )]
     fn push_match(&mut self, length: usize, offset: usize) {
         self.flag(true);
         // Twelve bits of offset, and a length of 3 to 273.

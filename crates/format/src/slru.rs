@@ -114,17 +114,19 @@ impl StatusLog {
     /// The path of a file, from the root of the data directory.
     pub fn path(self, segment: u64, major: u16) -> String {
         let folder = self.folder();
-        match self.has_long_names(major) {
-            true => format!("{folder}/{segment:015X}"),
-            false => format!("{folder}/{segment:04X}"),
+        if self.has_long_names(major) {
+            format!("{folder}/{segment:015X}")
+        } else {
+            format!("{folder}/{segment:04X}")
         }
     }
 
     /// The number in a file's name; nothing for names that the server passes over.
     pub fn segment_of(self, name: &str, major: u16) -> Option<u64> {
-        let fits = match self.has_long_names(major) {
-            true => name.len() == 15,
-            false => (4..=6).contains(&name.len()),
+        let fits = if self.has_long_names(major) {
+            name.len() == 15
+        } else {
+            (4..=6).contains(&name.len())
         };
         let digits = name
             .bytes()

@@ -29,6 +29,7 @@ pub(crate) fn timed(session: &mut Session, what: &str, sql: &str) -> Result<f64>
 /// Processor seconds that this session's backend has used, user and system (`proc(5)`).
 pub(crate) fn backend_cpu_s(session: &mut Session) -> Result<f64> {
     let pid = number(session, "SELECT pg_backend_pid()")?;
-    cpu_seconds(pid as u32)
+    let pid = u32::try_from(pgclinic_model::whole(pid)).ok();
+    pid.and_then(cpu_seconds)
         .ok_or_else(|| Error::Empty("/proc does not tell the backend's time".to_owned()))
 }

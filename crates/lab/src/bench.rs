@@ -354,9 +354,10 @@ impl Bench<'_> {
             let given = self.site.given.as_mut().filter(|_| !is_shared);
             return given.map_or(Ok(()), |given| given.drop_schema(name));
         }
-        match self.data.is_shared() {
-            true => self.stop(StopMode::Fast),
-            false => self.stop(StopMode::Immediate),
+        if self.data.is_shared() {
+            self.stop(StopMode::Fast)
+        } else {
+            self.stop(StopMode::Immediate)
         }
     }
 }

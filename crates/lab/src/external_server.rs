@@ -155,7 +155,7 @@ impl ExternalServer {
             "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int \
              - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')",
         )?;
-        Ok(free.max(0.0) as u64)
+        Ok(pgclinic_model::whole(free))
     }
 
     /// Why this arm at this point cannot be had here: its version, its `initdb`, or settings that ask for a restart.

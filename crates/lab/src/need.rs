@@ -149,9 +149,10 @@ impl Need {
             .as_ref()
             .is_some_and(|asked| asked.contains('.'));
         others.retain(|other| {
-            let fits = match asks_for_minor {
-                true => other.version == installation.version,
-                false => other.major == installation.major,
+            let fits = if asks_for_minor {
+                other.version == installation.version
+            } else {
+                other.major == installation.major
             };
             fits && has(other)
         });

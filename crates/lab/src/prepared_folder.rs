@@ -23,9 +23,10 @@ impl PreparedFolder {
             return Err(format!("{text:?} is no folder; write DIR or NAME=DIR"));
         }
         let path = std::path::absolute(path).map_err(|error| error.to_string())?;
-        match path.is_dir() {
-            true => Ok(Self { name, path }),
-            false => Err("there is no such folder".to_owned()),
+        if path.is_dir() {
+            Ok(Self { name, path })
+        } else {
+            Err("there is no such folder".to_owned())
         }
     }
 }

@@ -138,7 +138,7 @@ fn pages_of(count: u64, bytes: u64, free_percent: u64, block: u64) -> u64 {
     } else {
         room as f64 * count as f64 / with_pointers as f64 - 0.5
     };
-    (count as f64 / fits.max(1.0)).ceil() as u64
+    pgclinic_model::whole((count as f64 / fits.max(1.0)).ceil())
 }
 
 sums! {

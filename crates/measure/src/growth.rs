@@ -143,7 +143,9 @@ fn limits(new: &MeasureDocument, growth: &Growth) -> Vec<LimitAhead> {
             of: of.into(),
             limit,
             now: stands,
-            reached: now.time + seconds as i64,
+            reached: now
+                .time
+                .saturating_add_unsigned(pgclinic_model::whole(seconds)),
         })
     };
     let freeze = "the cluster, if nothing is frozen";

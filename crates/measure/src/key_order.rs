@@ -192,8 +192,9 @@ fn place(tid: Tid) -> u64 {
 fn figures(walk: &Walk<'_>, forecast_rows: u64) -> Vec<Option<Figure>> {
     let places = &walk.places;
     let changes = places
-        .windows(2)
-        .filter(|pair| pair[0] >> 16 != pair[1] >> 16)
+        .iter()
+        .zip(places.iter().skip(1))
+        .filter(|(own, next)| *own >> 16 != *next >> 16)
         .count();
     let steps = places.len().saturating_sub(1);
     let mut figures = vec![
@@ -301,7 +302,7 @@ impl Forecast {
             level /= per_leaf;
             pages += level.ceil();
         }
-        Forecast::of(pages as u64)
+        Forecast::of(pgclinic_model::whole(pages))
     }
 
     /// Every page but the meta page and the first leaf came about by a split, or as a root above one.

@@ -179,6 +179,7 @@ fn room(page: Page<'_>) -> u64 {
 }
 
 /// The free middle of a page as `pgstattuple` counts it.
+#[expect(clippy::cast_possible_truncation, reason = "four bytes")]
 fn free_space(at: &PageAt<'_>) -> u16 {
     let hole = at.page.pd_upper().saturating_sub(at.page.pd_lower());
     if at.counts_whole_holes() {

@@ -18,7 +18,7 @@ const T: f64 = 2.262;
 /// The groups of a relation that are read, as ranges of blocks; nothing when all of it is.
 pub(super) fn groups(blocks: u64, percent: f64, seed: u64) -> Option<Vec<Range<u64>>> {
     let all = blocks.div_ceil(GROUP_PAGES);
-    let wanted = ((all as f64 * percent / 100.0).ceil() as u64).max(GROUPS_MIN);
+    let wanted = pgclinic_model::whole((all as f64 * percent / 100.0).ceil()).max(GROUPS_MIN);
     if wanted * 2 > all {
         return None;
     }

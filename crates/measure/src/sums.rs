@@ -66,7 +66,7 @@ impl Sums for u64 {
     }
 
     fn scale(&mut self, times: f64) {
-        *self = (*self as f64 * times).round() as u64;
+        *self = pgclinic_model::whole((*self as f64 * times).round());
     }
 }
 
@@ -166,6 +166,7 @@ impl Counts {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "below SMALL")]
     pub(super) fn note_often(&mut self, value: u64, often: u64) {
         if value >= SMALL as u64 {
             *self.large.entry(value).or_default() += often;

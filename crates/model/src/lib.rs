@@ -12,6 +12,7 @@ mod progress;
 mod rule;
 mod selection;
 mod shell;
+mod whole;
 
 pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
 pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
@@ -19,3 +20,4 @@ pub use progress::Progress;
 pub use rule::{Rule, SECTIONS, Severity};
 pub use selection::{Glob, Selection};
 pub use shell::{in_quotes, shell_word};
+pub use whole::whole;

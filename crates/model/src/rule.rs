@@ -58,12 +58,11 @@ impl Rule {
     /// not compile.
     pub const fn from_page(page: &'static str) -> Rule {
         let (name, page) = line(after("---\nname: ", page));
-        let (formerly, page) = match begins_with("formerly: ", page) {
-            true => {
-                let (former, rest) = line(after("formerly: ", page));
-                (Some(former), rest)
-            }
-            false => (None, page),
+        let (formerly, page) = if begins_with("formerly: ", page) {
+            let (former, rest) = line(after("formerly: ", page));
+            (Some(former), rest)
+        } else {
+            (None, page)
         };
         let (severity, page) = line(after("severity: ", page));
         let (summary, page) = line(after("summary: ", page));

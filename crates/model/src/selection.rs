@@ -77,9 +77,10 @@ impl Selection {
     /// What a later run must have asked for as well to go on after this one: `everything`, or the
     /// selection as JSON.
     pub fn resume_key(&self) -> String {
-        match self.is_everything() {
-            true => "everything".into(),
-            false => serde_json::json!(self).to_string(),
+        if self.is_everything() {
+            "everything".into()
+        } else {
+            serde_json::json!(self).to_string()
         }
     }
 

@@ -1,5 +1,12 @@
 //! Writes a page of every kind into a folder, to be looked at.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that panics has failed"
+)]
 #[path = "../tests/it/common/mod.rs"]
 mod common;
 

@@ -8,9 +8,10 @@ use crate::words::{clean, place_inside};
 /// feed, safe for a terminal.
 pub fn drill_row_line(row: &DrillRow) -> String {
     let inside = place_inside(&row.place);
-    let place = match inside.is_empty() {
-        true => row.place.relation_name(),
-        false => format!("{}, {inside}", row.place.relation_name()),
+    let place = if inside.is_empty() {
+        row.place.relation_name()
+    } else {
+        format!("{}, {inside}", row.place.relation_name())
     };
     let mut parts = vec![
         format!("{} {} in {place}: {}", row.injury, row.variant, row.wound),

@@ -50,9 +50,10 @@ pub(crate) enum Cures {
 impl Cures {
     /// Those of this document.
     pub(crate) fn of(document: &CheckDocument) -> Self {
-        match document.plan.is_empty() {
-            true => Cures::Each,
-            false => Cures::InPlan,
+        if document.plan.is_empty() {
+            Cures::Each
+        } else {
+            Cures::InPlan
         }
     }
 }

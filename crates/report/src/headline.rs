@@ -64,9 +64,10 @@ pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headl
         word,
         beside,
         extent,
-        coverage: match unverified && is_damaged {
-            true => format!("{}; {UNVERIFIED}", coverage(document)),
-            false => coverage(document),
+        coverage: if unverified && is_damaged {
+            format!("{}; {UNVERIFIED}", coverage(document))
+        } else {
+            coverage(document)
         },
     }
 }

@@ -258,7 +258,7 @@ pub(crate) fn differences(document: &ExperimentDocument) -> Vec<(String, Vec<Str
         (name.clone(), values.collect::<Vec<_>>())
     });
     of_arms
-        .filter(|(_, values)| values.windows(2).any(|pair| pair[0] != pair[1]))
+        .filter(|(_, values)| values.iter().any(|value| Some(value) != values.first()))
         .collect()
 }
 

@@ -163,9 +163,10 @@ pub(crate) fn column_words(column: &ColumnAs) -> String {
 
 /// `block 7, item 3, column body: …`.
 pub(crate) fn place_words(place: &LossPlace) -> String {
-    let mut words = match place.in_toast {
-        true => format!("TOAST block {}", place.block),
-        false => format!("block {}", place.block),
+    let mut words = if place.in_toast {
+        format!("TOAST block {}", place.block)
+    } else {
+        format!("block {}", place.block)
     };
     if let Some(item) = place.item {
         words.push_str(&format!(", item {item}"));

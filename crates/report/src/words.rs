@@ -302,10 +302,7 @@ pub(crate) fn is_running(target: &Target) -> bool {
 
 /// What stands beside the word of the first line.
 pub(crate) fn beside(target: &Target) -> &'static str {
-    match is_running(target) {
-        true => "running",
-        false => "",
-    }
+    if is_running(target) { "running" } else { "" }
 }
 
 /// What a drill of the default set leaves out, to be put after its score; nothing for any other

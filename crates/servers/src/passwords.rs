@@ -63,9 +63,10 @@ fn password_in(file: &str, target: &Target) -> Option<String> {
         Address::Socket { folder, port } => (folder.to_string_lossy(), port),
         Address::Tcp { host, port } => (host.as_str().into(), port),
     };
-    let host = match USUAL_SOCKET_FOLDERS.contains(&host.as_ref()) {
-        true => "localhost",
-        false => host.as_ref(),
+    let host = if USUAL_SOCKET_FOLDERS.contains(&host.as_ref()) {
+        "localhost"
+    } else {
+        host.as_ref()
     };
     let wanted = [host, &port.to_string(), &target.database, &target.user];
     let fits = |fields: &[String]| {

@@ -167,12 +167,11 @@ fn told(name: &str, arguments: &[&str]) -> Result<String> {
         .stdin(Stdio::null())
         .output();
     let output = output.map_err(Error::io("run", &path))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(failed(&format!("{name}: {}", said.trim())))
-        }
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(failed(&format!("{name}: {}", said.trim())))
     }
 }
 

@@ -1,5 +1,12 @@
 //! The end of a program, alone in its process because it ends all servers of the process.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that panics has failed"
+)]
 use pgclinic_servers::{
     Error, InitOptions, RunAs, Scratch, Server, StartOptions, Wanted, find, initdb, remove_all,
 };

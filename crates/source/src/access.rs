@@ -48,9 +48,10 @@ impl Presence {
     }
 
     fn of_error(error: SourceError) -> Self {
-        match error.is_absent() {
-            true => Presence::Missing,
-            false => Presence::Unreadable(error),
+        if error.is_absent() {
+            Presence::Missing
+        } else {
+            Presence::Unreadable(error)
         }
     }
 

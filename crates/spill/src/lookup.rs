@@ -114,9 +114,10 @@ impl Lookup {
             let middle = low.midpoint(high);
             let at = middle * self.key_bytes;
             let first = self.firsts.get(at..at + self.key_bytes).unwrap_or_default();
-            match first < key {
-                true => low = middle + 1,
-                false => high = middle,
+            if first < key {
+                low = middle + 1
+            } else {
+                high = middle
             }
         }
         low.saturating_sub(1)
@@ -140,6 +141,11 @@ impl Lookup {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
 
     #[test]

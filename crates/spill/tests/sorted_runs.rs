@@ -1,5 +1,12 @@
 //! Sorting within any budget gives what a plain stable sort gives.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that panics has failed"
+)]
 use std::fs;
 use std::io;
 

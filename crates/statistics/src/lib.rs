@@ -7,6 +7,10 @@
 //!
 //! Everywhere, values are finite and a sample may be too small: `None` says so, never a wide guess.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "numbers of our own: no byte of a file comes here"
+)]
 
 pub mod bootstrap;
 pub mod equivalence;

@@ -1,5 +1,10 @@
 //! The plug is pulled between any two steps, and once more while undoing: the first bytes come back.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed"
+)]
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -446,9 +446,10 @@ pub(crate) fn rows_of(page: Page<'_>) -> Vec<Row<'_>> {
 /// Where the first record begins that stands whole on a WAL page.
 pub(crate) fn wal_record_on(page: &[u8]) -> Option<usize> {
     let header = PageHeader::parse(page)?;
-    let rest = match header.continues() {
-        true => u64::from(header.remaining).next_multiple_of(8),
-        false => 0,
+    let rest = if header.continues() {
+        u64::from(header.remaining).next_multiple_of(8)
+    } else {
+        0
     };
     let at = usize::try_from(header.bytes() + rest).ok()?;
     let record = RecordHeader::parse(page.get(at..)?)?;

@@ -6,6 +6,7 @@ use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::{Kind, Place};
 use pgclinic_model::plan::{Change, Patch};
 
+use crate::Wants;
 use crate::error::{Error, Result};
 use crate::injuries::{FAMILIES, INJURIES};
 use crate::injury::{Damage, Injury};
@@ -91,8 +92,7 @@ pub fn plan_on(
             continue;
         };
         if let Some(damage) = (injury.damage)(&target, options.seed) {
-            let sealed = options.sealed && wants.page_injury;
-            return Ok(planned(&target, damage, wants.page_injury, sealed));
+            return Ok(planned(&target, damage, wants, options));
         }
     }
     Err(Error::NoTarget {
@@ -111,14 +111,16 @@ fn spread(name: &str) -> u64 {
 fn planned(
     target: &InjuryTarget<'_>,
     mut damage: Damage,
-    page_injury: bool,
-    sealed: bool,
+    wants: Wants,
+    options: &InjuryOptions,
 ) -> PlannedInjury {
-    let patch = match sealed && target.has_checksums() {
-        true => seal(&damage.patch, target),
-        false => damage.patch.clone(),
+    let sealed = options.sealed && wants.page_injury;
+    let patch = if sealed && target.has_checksums() {
+        seal(&damage.patch, target)
+    } else {
+        damage.patch.clone()
     };
-    let wrong = page_injury && target.has_checksums() && !checksum_is_right(&patch, target);
+    let wrong = wants.page_injury && target.has_checksums() && !checksum_is_right(&patch, target);
     if wrong && !damage.must.contains(&CHECKSUM_MISMATCH) {
         damage.must.insert(0, CHECKSUM_MISMATCH);
     }

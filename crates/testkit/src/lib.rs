@@ -7,6 +7,10 @@
 //!
 //! For tests only, so what goes wrong panics with a sentence.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "for tests only, so what goes wrong panics"
+)]
 
 mod archives;
 mod at_work;

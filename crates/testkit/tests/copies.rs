@@ -1,5 +1,12 @@
 //! A copy is a cluster of its own: what happens to it does not reach the seed.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that panics has failed"
+)]
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 

@@ -90,6 +90,7 @@ pub(crate) fn hash_of_row(tid: Tid) -> u64 {
 
 /// The two halves of a product, folded.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are meant")]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)

@@ -45,6 +45,7 @@ impl Taken {
 
     /// Takes the bytes of an item that [`Bounds`] hold, and the padding behind them.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
     pub(super) fn take(&mut self, pointer: LinePointer) {
         let first = usize::from(pointer.lp_off()) / 8;
         let count = u32::from(pointer.lp_len()).div_ceil(8);

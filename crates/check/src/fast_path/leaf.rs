@@ -126,6 +126,7 @@ fn plain_entry<'p>(
 
 /// The row as a number, where the entry says its own size and nothing else, and names one.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "sixteen bits are meant")]
 fn row_of(entry: &[u8], size: u16) -> Option<u64> {
     let header = u64::from_le_bytes(*entry.first_chunk()?);
     let half = |at: u32| (header >> at) as u16;

@@ -92,6 +92,11 @@ impl Suspects {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
 
     fn spot(block: BlockNo) -> Spot {

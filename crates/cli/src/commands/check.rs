@@ -354,9 +354,10 @@ impl Arguments {
             || !self.chain.incremental.is_empty();
         let why =
             "--state, --since, --running and --incremental are for files, not for a running server";
-        match is_asked {
-            true => Err(Failure::new(format!("{named}: {why}"))),
-            false => Ok(()),
+        if is_asked {
+            Err(Failure::new(format!("{named}: {why}")))
+        } else {
+            Ok(())
         }
     }
 

@@ -161,9 +161,10 @@ impl Command for Drill {
             reads_indexes,
             scanned: &scanned,
         };
-        let (document, passed) = match arguments.blind {
-            true => blind_drill(&arguments, &ward, &cluster, world)?,
-            false => declared_drill(&arguments, &ward, &cluster, world)?,
+        let (document, passed) = if arguments.blind {
+            blind_drill(&arguments, &ward, &cluster, world)?
+        } else {
+            declared_drill(&arguments, &ward, &cluster, world)?
         };
         Ok(end(&arguments, timed(document, start), passed, world))
     }

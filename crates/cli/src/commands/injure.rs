@@ -153,9 +153,10 @@ fn injure(
             pgdata.display()
         )));
     }
-    let still = match arguments.plan {
-        true => None,
-        false => Some(still(pgdata, world)?),
+    let still = if arguments.plan {
+        None
+    } else {
+        Some(still(pgdata, world)?)
     };
     let pgdata = match (&arguments.copy_to, arguments.plan) {
         (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,

@@ -307,9 +307,10 @@ fn salvaged(
         return Err(Failure::new(why));
     }
     options.given = given(arguments)?;
-    let recovered = match arguments.recover {
-        true => Some(recovered(arguments, world)?),
-        false => None,
+    let recovered = if arguments.recover {
+        Some(recovered(arguments, world)?)
+    } else {
+        None
     };
     let pgdata = recovered
         .as_ref()
@@ -489,9 +490,10 @@ fn options(
         ddl: arguments.ddl.clone(),
         given: Vec::new(),
         without_catalogs: arguments.without_catalogs,
-        partial: match arguments.partial_values {
-            true => Partial::Kept,
-            false => Partial::Null,
+        partial: if arguments.partial_values {
+            Partial::Kept
+        } else {
+            Partial::Null
         },
         verify: arguments.verify,
         encoding: match arguments.encoding {
@@ -499,9 +501,10 @@ fn options(
             EncodingName::Raw => Encoding::Raw,
         },
         text,
-        durability: match arguments.no_sync {
-            true => Durability::Buffered,
-            false => Durability::Synced,
+        durability: if arguments.no_sync {
+            Durability::Buffered
+        } else {
+            Durability::Synced
         },
         resume: arguments.resume,
         threads: arguments.load.threads(),

@@ -87,9 +87,12 @@ pub fn lost_status_files(cluster: &Cluster) -> Vec<String> {
         StatusLog::MultiMembers,
     ];
     let lost = logs.into_iter().flat_map(|log| gaps(cluster, &limits, log));
-    let words = |gap: Gap| match gap.in_file {
-        true => format!("{} ends too early", gap.place.path),
-        false => format!("{} is missing", gap.place.path),
+    let words = |gap: Gap| {
+        if gap.in_file {
+            format!("{} ends too early", gap.place.path)
+        } else {
+            format!("{} is missing", gap.place.path)
+        }
     };
     lost.map(words).collect()
 }

@@ -124,13 +124,10 @@ impl<'a> StatusPages<'a> {
         let segment = page / PAGES_PER_SEGMENT;
         let path = self.path_of(segment);
         let offset = (page % PAGES_PER_SEGMENT) * self.page_bytes;
-        let detail = match self.has_file(segment) {
-            true => {
-                format!(
-                    "Could not read from file \"{path}\" at offset {offset}: read too few bytes."
-                )
-            }
-            false => format!("Could not open file \"{path}\": No such file or directory."),
+        let detail = if self.has_file(segment) {
+            format!("Could not read from file \"{path}\" at offset {offset}: read too few bytes.")
+        } else {
+            format!("Could not open file \"{path}\": No such file or directory.")
         };
         format!("FATAL:  could not access status of transaction {number}\nDETAIL:  {detail}")
     }

@@ -56,9 +56,10 @@ pub(crate) fn control_from_wal(
     let mut search = Search::new(source, shape)?;
     let newest = search.newest()?;
     let is_standby = is_signalled(source);
-    let found = match is_standby || search.is_promoted {
-        true => search.oldest().unwrap_or(newest),
-        false => newest,
+    let found = if is_standby || search.is_promoted {
+        search.oldest().unwrap_or(newest)
+    } else {
+        newest
     };
     let mut control = stand_in(&shape, build, &found);
     // A server that was promoted goes on where it wrote last.

@@ -184,6 +184,11 @@ impl Touched {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
 
     const FILE: FileNumber = FileNumber {

@@ -124,9 +124,10 @@ fn each_entry_of(
     each: &mut dyn FnMut(Tid, &Keys<'_>),
 ) -> bool {
     let global = cluster.homes.iter().find(|home| home.database == 0);
-    let home = match index.shared {
-        true => global.unwrap_or(home),
-        false => home,
+    let home = if index.shared {
+        global.unwrap_or(home)
+    } else {
+        home
     };
     let files = cluster.fork_files(home, index.filenode, Fork::Main);
     each_entry_in(cluster, &files, columns, each)

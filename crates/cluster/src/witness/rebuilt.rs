@@ -36,9 +36,10 @@ pub(crate) fn rebuilt(
 ) -> Option<Relation> {
     let oid = lost.oid?;
     let name = lost.name.clone();
-    let schema = match oid < FIRST_NORMAL_OID {
-        true => PG_CATALOG,
-        false => "",
+    let schema = if oid < FIRST_NORMAL_OID {
+        PG_CATALOG
+    } else {
+        ""
     };
     let relnatts = columns.map(|columns| columns.iter().map(|column| column.attnum).max());
     let columns = columns.unwrap_or_default();

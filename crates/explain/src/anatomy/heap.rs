@@ -138,12 +138,9 @@ fn xmin_meaning(tuple: HeapTuple<'_>, cx: &AnatomyCx<'_>) -> Vec<String> {
         () if tuple.t_xmin() == Xid::INVALID => {
             "no transaction: an insertion that was given up".to_owned()
         }
-        () => status(
-            tuple.t_xmin(),
-            tuple.has(HEAP_XMIN_COMMITTED),
-            tuple.has(HEAP_XMIN_INVALID),
-            cx,
-        ),
+        () if tuple.has(HEAP_XMIN_COMMITTED) => COMMITTED_BY_HINT.to_owned(),
+        () if tuple.has(HEAP_XMIN_INVALID) => "aborted (hint bit)".to_owned(),
+        () => status(tuple.t_xmin(), cx).to_owned(),
     };
     vec![word]
 }
@@ -162,12 +159,13 @@ fn xmax_meaning(tuple: HeapTuple<'_>, cx: &AnatomyCx<'_>) -> Vec<String> {
     if tuple.has(HEAP_XMAX_IS_MULTI) {
         words.push(members(tuple, cx));
     } else if words.is_empty() {
-        words.push(status(
-            tuple.t_xmax(),
-            tuple.has(HEAP_XMAX_COMMITTED),
-            false,
-            cx,
-        ));
+        let is_committed = tuple.has(HEAP_XMAX_COMMITTED);
+        let word = if is_committed {
+            COMMITTED_BY_HINT
+        } else {
+            status(tuple.t_xmax(), cx)
+        };
+        words.push(word.to_owned());
     }
     words
 }
@@ -203,20 +201,20 @@ fn members(tuple: HeapTuple<'_>, cx: &AnatomyCx<'_>) -> String {
     )
 }
 
-fn status(xid: Xid, committed: bool, aborted: bool, cx: &AnatomyCx<'_>) -> String {
-    let word = match cx
+const COMMITTED_BY_HINT: &str = "committed (hint bit)";
+
+/// What `pg_xact` says.
+fn status(xid: Xid, cx: &AnatomyCx<'_>) -> &'static str {
+    match cx
         .cluster
         .and_then(|cluster| cluster.transactions.status(xid))
     {
-        _ if committed => "committed (hint bit)",
-        _ if aborted => "aborted (hint bit)",
         Some(XactStatus::Committed) => "committed",
         Some(XactStatus::Aborted) => "aborted",
         Some(XactStatus::InProgress) => "never committed",
         Some(XactStatus::SubCommitted) => "a subtransaction whose parent never committed",
         None => "unknown",
-    };
-    word.into()
+    }
 }
 
 fn ctid_meaning(tuple: HeapTuple<'_>, own: &str) -> String {

@@ -148,9 +148,10 @@ fn range(oid: u32) -> Option<TypeInfo> {
         .find(|row| row.oid == oid || row.multirange == oid)?;
     let subtype = Arc::new(base(row.subtype)?);
     let align = subtype.align.max(4);
-    let (name, kind) = match row.oid == oid {
-        true => (row.name, TypeKind::Range(subtype)),
-        false => (row.multirange_name, TypeKind::Multirange(subtype)),
+    let (name, kind) = if row.oid == oid {
+        (row.name, TypeKind::Range(subtype))
+    } else {
+        (row.multirange_name, TypeKind::Multirange(subtype))
     };
     Some(TypeInfo {
         oid,

@@ -100,11 +100,14 @@ impl ColumnPrinter {
     ) -> Result<Printed<'a>, Undecodable> {
         match self.way {
             Way::Short(print) => print(value, out).map(|()| Printed::Plain),
-            Way::AsItIs => match value.contains(&0) {
-                false => Ok(Printed::Text(value)),
-                // The long way tells where.
-                true => self.prober.print(&self.ty, value).map(Printed::Text),
-            },
+            Way::AsItIs => {
+                if value.contains(&0) {
+                    // The long way tells where.
+                    self.prober.print(&self.ty, value).map(Printed::Text)
+                } else {
+                    Ok(Printed::Text(value))
+                }
+            }
             Way::Long => self.prober.print(&self.ty, value).map(Printed::Text),
         }
     }
@@ -167,6 +170,10 @@ pub(super) fn digits(number: u64, width: usize, out: &mut Vec<u8>) {
 const EIGHT_END: u32 = 100_000_000;
 
 #[inline(never)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the rest is below EIGHT_END"
+)]
 fn many_digits(number: u64, width: usize, out: &mut Vec<u8>) {
     let end = u64::from(EIGHT_END);
     digits(number / end, width.saturating_sub(8), out);

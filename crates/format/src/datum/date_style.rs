@@ -118,9 +118,10 @@ fn append_day((dates, order): (DateStyle, DateOrder), day: &Civil, out: &mut Vec
         DateStyle::German => b'.',
     };
     let day_first = order == DateOrder::DayFirst || dates == DateStyle::German;
-    let parts = match day_first {
-        true => [of_month, month],
-        false => [month, of_month],
+    let parts = if day_first {
+        [of_month, month]
+    } else {
+        [month, of_month]
     };
     for part in parts {
         digits(part, 2, out);

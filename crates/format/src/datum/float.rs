@@ -98,6 +98,7 @@ impl Binary {
         Self::of_parts(number.to_bits(), 52, 0x7FF, 1075)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "at most eleven bits")]
     fn of_parts(bits: u64, width: u32, exponent_mask: u64, bias: i32) -> Self {
         let fraction = bits & ((1 << width) - 1);
         // At most eleven bits.
@@ -145,9 +146,10 @@ impl Binary {
     /// Whether the decimal lies exactly halfway to a neighbour.
     fn has_midpoint(&self, decimal: &Decimal) -> bool {
         let mantissa = u128::from(self.mantissa);
-        let lower = match self.is_power {
-            true => decimal.equals(4 * mantissa - 1, self.exponent - 2),
-            false => decimal.equals((2 * mantissa).saturating_sub(1), self.exponent - 1),
+        let lower = if self.is_power {
+            decimal.equals(4 * mantissa - 1, self.exponent - 2)
+        } else {
+            decimal.equals((2 * mantissa).saturating_sub(1), self.exponent - 1)
         };
         lower || decimal.equals(2 * mantissa + 1, self.exponent - 1)
     }
@@ -210,9 +212,10 @@ impl Decimal {
         let (odd, other_odd) = (u128::from(self.digits >> zeros), mantissa >> other_zeros);
         // 5^27 has 63 bits, and neither side more than 60.
         let fives = 5_u128.pow(self.exponent.unsigned_abs());
-        let same = match self.exponent >= 0 {
-            true => odd.checked_mul(fives) == Some(other_odd),
-            false => other_odd.checked_mul(fives) == Some(odd),
+        let same = if self.exponent >= 0 {
+            odd.checked_mul(fives) == Some(other_odd)
+        } else {
+            other_odd.checked_mul(fives) == Some(odd)
         };
         same && twos == exponent + other_zeros.cast_signed()
     }

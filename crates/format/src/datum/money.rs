@@ -12,9 +12,10 @@ pub(super) fn print(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodab
 }
 
 fn text(format: &MoneyFormat, amount: i64) -> Vec<u8> {
-    let (signs, sign) = match amount < 0 {
-        true => (format.negative, format.minus.as_ref()),
-        false => (format.positive, format.plus.as_ref()),
+    let (signs, sign) = if amount < 0 {
+        (format.negative, format.minus.as_ref())
+    } else {
+        (format.positive, format.plus.as_ref())
     };
     let digits = digits(format, amount.unsigned_abs());
     arranged(signs, sign, &format.symbol, &digits)

@@ -59,6 +59,10 @@ impl PackedWalk {
     }
 
     /// Takes the next piece.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most the length of a piece"
+    )]
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), DecompressError> {
         let mut rest = piece;
         while let Some((byte, behind)) = rest.split_first() {
@@ -220,6 +224,11 @@ fn literals(token: u8, left: u64) -> At {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
     use crate::datum::decompress;
     use crate::pglz;

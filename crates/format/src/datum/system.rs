@@ -79,9 +79,10 @@ fn role(printer: &mut Printer, oid: u32) -> Result<(), Undecodable> {
         .and_then(|name| name.strip_suffix(b"\""));
     let bare = bare.unwrap_or(&name);
     let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    match !bare.is_empty() && bare.iter().all(is_safe) {
-        true => printer.raw(bare),
-        false => printer.raw(&name),
+    if !bare.is_empty() && bare.iter().all(is_safe) {
+        printer.raw(bare)
+    } else {
+        printer.raw(&name)
     }
 }
 
@@ -100,6 +101,10 @@ fn statistics(reader: &mut Reader<'_>, magic: u32) -> Result<u32, Undecodable> {
 }
 
 /// `pg_ndistinct`: for each item a double, a count and so many attribute numbers.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the cast keeps to the limits"
+)]
 pub(super) fn print_ndistinct(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
     let mut reader = Reader::new(value);
     let items = statistics(&mut reader, NDISTINCT_MAGIC)?;

@@ -85,9 +85,10 @@ impl Unpacker {
         let mut input = held.as_slice();
         let outcome = loop {
             if self.raw_left == 0 {
-                break match input.is_empty() {
-                    true => Ok(()),
-                    false => Err(DecompressError::WrongLength),
+                break if input.is_empty() {
+                    Ok(())
+                } else {
+                    Err(DecompressError::WrongLength)
                 };
             }
             let step = match self.way {

@@ -54,9 +54,10 @@ impl Rule {
             });
         }
         let name = reader.name()?;
-        let east = match reader.rest.starts_with([',', ';']) || reader.rest.is_empty() {
-            true => standard.east.checked_add(3600)?,
-            false => i32::try_from(-reader.time()?).ok()?,
+        let east = if reader.rest.starts_with([',', ';']) || reader.rest.is_empty() {
+            standard.east.checked_add(3600)?
+        } else {
+            i32::try_from(-reader.time()?).ok()?
         };
         if reader.rest.is_empty() {
             reader.rest = USUAL;
@@ -203,9 +204,10 @@ impl Reader<'_> {
         } else {
             Day::OfYear(self.number(0..=365)?)
         };
-        let time = match self.take('/') {
-            true => self.time()?,
-            false => 2 * HOUR,
+        let time = if self.take('/') {
+            self.time()?
+        } else {
+            2 * HOUR
         };
         Some(Change { day, time })
     }

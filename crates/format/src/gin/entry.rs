@@ -205,9 +205,10 @@ impl<'a> EntryTuple<'a> {
             HEADER_BYTES
         };
         let several = shape.columns.len() > 1;
-        let column = match several {
-            true => u16_at(self.bytes, start).ok_or(EntryFault::Short { len })?,
-            false => 1,
+        let column = if several {
+            u16_at(self.bytes, start).ok_or(EntryFault::Short { len })?
+        } else {
+            1
         };
         let unknown = EntryFault::Column {
             found: column,

@@ -183,9 +183,10 @@ impl OldMap {
 
     /// The map, if it is one.
     pub fn finish(self) -> Option<SparseMap> {
-        match self.is_broken || self.goes_on {
-            true => None,
-            false => SparseMap::new(&self.pairs, self.real_size?),
+        if self.is_broken || self.goes_on {
+            None
+        } else {
+            SparseMap::new(&self.pairs, self.real_size?)
         }
     }
 
@@ -247,9 +248,10 @@ impl PaxSparse {
     }
 
     fn push(&mut self, offset: u64, len: u64) {
-        match self.pairs.len() < ISLANDS_MAX {
-            true => self.pairs.push((offset, len)),
-            false => self.is_broken = true,
+        if self.pairs.len() < ISLANDS_MAX {
+            self.pairs.push((offset, len))
+        } else {
+            self.is_broken = true
         }
     }
 
@@ -268,9 +270,10 @@ impl PaxSparse {
         let told = self
             .told_pairs
             .is_none_or(|told| told == self.pairs.len() as u64);
-        match self.is_broken || self.is_in_content || !told {
-            true => None,
-            false => SparseMap::new(&self.pairs, self.real_size?),
+        if self.is_broken || self.is_in_content || !told {
+            None
+        } else {
+            SparseMap::new(&self.pairs, self.real_size?)
         }
     }
 }

@@ -199,12 +199,11 @@ impl<'a> BlockReference<'a> {
             let (found, behind) = parse_image(record, at, major, block_bytes).ok_or_else(fault)?;
             (image, at) = (Some(found), behind);
         }
-        let file = match fork_flags & SAME_REL != 0 {
-            true => before,
-            false => {
-                at += 12;
-                FileNumber::at(record, at - 12)
-            }
+        let file = if fork_flags & SAME_REL != 0 {
+            before
+        } else {
+            at += 12;
+            FileNumber::at(record, at - 12)
         };
         let fork = fork_of_number(u32::from(fork_flags & FORK_MASK));
         let reference = BlockReference {

@@ -47,6 +47,10 @@ impl WalBuilder {
     }
 
     /// Writes these bytes as a record; gives their place.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "tests make records by it, which are short"
+    )]
     pub fn raw(&mut self, record: &[u8]) -> Lsn {
         self.page_header(0);
         let begin = self.position();
@@ -68,6 +72,7 @@ impl WalBuilder {
     }
 
     /// A page's header, where a page begins at the present position.
+    #[expect(clippy::indexing_slicing, reason = "the header is 24 or 40 bytes long")]
     fn page_header(&mut self, remaining: u32) {
         let at = self.position();
         if self.shape.page_of(at) != at {
@@ -111,6 +116,11 @@ impl WalBuilder {
 }
 
 /// The bytes of a record with a right checksum.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    reason = "tests make records by it, which are short"
+)]
 pub fn sealed(manager: u8, info: u8, xid: u32, previous: Lsn, body: &[u8]) -> Vec<u8> {
     let mut record = vec![0; HEADER_BYTES];
     record.extend_from_slice(body);

@@ -207,9 +207,10 @@ impl PageHeader {
 
     /// Bytes of the header.
     pub fn bytes(&self) -> u64 {
-        match self.is_long() {
-            true => LONG_BYTES,
-            false => SHORT_BYTES,
+        if self.is_long() {
+            LONG_BYTES
+        } else {
+            SHORT_BYTES
         }
     }
 

@@ -243,6 +243,7 @@ impl<P: WalPages> WalReader<P> {
     }
 
     /// The part of the record on its first page, and its length.
+    #[expect(clippy::cast_possible_truncation, reason = "24")]
     fn begin(&mut self, start: Lsn) -> Result<u32, EndReason> {
         let page = self.shape.page_of(start);
         let offset = start.0 - page.0;
@@ -294,9 +295,10 @@ impl<P: WalPages> WalReader<P> {
     fn check_crc(&self) -> Result<(), EndReason> {
         let stored = self.found.header().map_or(0, |header| header.crc);
         let computed = self.found.crc();
-        match stored == computed {
-            true => Ok(()),
-            false => Err(EndReason::Crc { stored, computed }),
+        if stored == computed {
+            Ok(())
+        } else {
+            Err(EndReason::Crc { stored, computed })
         }
     }
 }

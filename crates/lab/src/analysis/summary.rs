@@ -99,9 +99,10 @@ pub(super) fn left_out(machines: &[Machine<'_>]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for machine in machines {
         for left in &machine.plan.left_out {
-            let place = match everywhere(left) {
-                true => String::new(),
-                false => format!(" on {}", machine.name),
+            let place = if everywhere(left) {
+                String::new()
+            } else {
+                format!(" on {}", machine.name)
             };
             let sentence = format!("left out of the plan{place}: {}: {}", left.what, left.why);
             if !words.contains(&sentence) {

@@ -29,9 +29,10 @@ impl Source {
     /// # Errors
     /// When there is no plan, or one that cannot be read.
     pub fn open(path: &Path) -> Result<Vec<Self>> {
-        match is_merged(path)? {
-            true => machines(path)?.iter().map(|path| Self::one(path)).collect(),
-            false => Ok(vec![Self::one(path)?]),
+        if is_merged(path)? {
+            machines(path)?.iter().map(|path| Self::one(path)).collect()
+        } else {
+            Ok(vec![Self::one(path)?])
         }
     }
 

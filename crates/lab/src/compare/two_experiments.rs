@@ -111,12 +111,13 @@ fn same_file(one: &Plan, other: &Plan) -> Result<()> {
         (one, other) if one == other => Vec::new(),
         _ => vec!["only one of the two has one".to_owned()],
     };
-    match differing.is_empty() {
-        true => Ok(()),
-        false => refused(format!(
+    if differing.is_empty() {
+        Ok(())
+    } else {
+        refused(format!(
             "the files of the two experiments differ: {}",
             differing.join("; ")
-        )),
+        ))
     }
 }
 
@@ -262,7 +263,7 @@ fn joint_cell(plan: &Plan, cell: &Cell, name: &str, letter: &str) -> Option<Cell
 }
 
 fn relabelled(plan: &Plan, side: &Recorded<'_>, name: &str, first_block: u32) -> Vec<RunResult> {
-    let letter = &name[..1];
+    let letter = name.get(..1).unwrap_or(name);
     let results = side.results.iter().filter_map(|result| {
         let cell = joint_cell(plan, &result.cell, name, letter)?;
         let block = cell.block.saturating_add(first_block);
@@ -357,9 +358,10 @@ fn is_merged(plan: &Plan) -> bool {
 /// Raw files stay in their own folders: they are named with the folder in front.
 fn name_files(document: &mut ExperimentDocument, sides: [&Recorded<'_>; 2], names: &[String; 2]) {
     for run in &mut document.runs {
-        let (side, letter) = match run.arm == names[0] {
-            true => (sides[0], "A-"),
-            false => (sides[1], "B-"),
+        let (side, letter) = if run.arm == names[0] {
+            (sides[0], "A-")
+        } else {
+            (sides[1], "B-")
         };
         run.machine = side.name.to_owned();
         let folder = side.place.trim_end_matches('/');

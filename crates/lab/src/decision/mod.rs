@@ -96,9 +96,10 @@ pub fn decide(question: &Question<'_>) -> DecisionCard {
         candidate: question.comparison.candidate.clone(),
         effect,
         basis: verdict.basis,
-        apply: match question.comparison.is_backed_by(verdict.word) {
-            true => question.comparison.apply.clone(),
-            false => Vec::new(),
+        apply: if question.comparison.is_backed_by(verdict.word) {
+            question.comparison.apply.clone()
+        } else {
+            Vec::new()
         },
         more_minutes: verdict.more_minutes,
         published: None,
@@ -290,9 +291,10 @@ fn too_early(question: &Question<'_>, differences: &[f64], looks: &[Look]) -> Ve
 
 fn more_minutes(question: &Question<'_>, found: &Differences<'_>, judged: &Judged) -> Option<f64> {
     // The margin is one of ratios; other differences lie within none.
-    let margin = match found.are_ratios {
-        true => equivalence::bounds(question.margin),
-        false => Interval::between(0.0, 0.0),
+    let margin = if found.are_ratios {
+        equivalence::bounds(question.margin)
+    } else {
+        Interval::between(0.0, 0.0)
     };
     let done = found.values.len();
     let (scatter, _) = student::scatter(&found.values, found.noise)?;

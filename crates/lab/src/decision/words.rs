@@ -65,9 +65,10 @@ pub fn figure(number: f64) -> String {
         _ => 5,
     };
     let text = format!("{number:.decimals$}");
-    match text.contains('.') {
-        true => with_commas(text.trim_end_matches('0').trim_end_matches('.')),
-        false => with_commas(&text),
+    if text.contains('.') {
+        with_commas(text.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        with_commas(&text)
     }
 }
 
@@ -135,9 +136,10 @@ pub fn is_telling(interval: Interval) -> bool {
 pub fn spread(values: &[f64], unit: &str) -> String {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match figure(low) == figure(high) {
-        true => value(low, unit),
-        false => format!("{} to {}", figure(low), value(high, unit)),
+    if figure(low) == figure(high) {
+        value(low, unit)
+    } else {
+        format!("{} to {}", figure(low), value(high, unit))
     }
 }
 

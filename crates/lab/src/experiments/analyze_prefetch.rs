@@ -200,9 +200,10 @@ fn raise(matrix: &Matrix, arm: &Arm) -> Option<Comparison> {
     let axis = matrix.axes.iter().find(|axis| axis.name == SETTING)?;
     let (first, last) = (axis.values.first()?, axis.values.last()?);
     let has = |value: &str| axis.values.iter().any(|other| other == value);
-    let [from, to] = match has("10") && has("50") {
-        true => ["10", "50"],
-        false => [first.as_str(), last.as_str()],
+    let [from, to] = if has("10") && has("50") {
+        ["10", "50"]
+    } else {
+        [first.as_str(), last.as_str()]
     };
     let [baseline, candidate] = along_an_axis(matrix, &arm.name, SETTING, [from, to])?;
     Some(Comparison {

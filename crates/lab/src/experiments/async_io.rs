@@ -138,9 +138,10 @@ impl Experiment for AsyncIo {
     fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let at = |axis: &str| point.get(axis).map_or("", String::as_str);
         let is_main = MAIN.contains(&arm.name.as_str());
-        match at(AHEAD) == AHEAD_SHIPPED {
-            true => is_main || at("read") == "sequential",
-            false => is_main && (scale == Scale::Published || SCATTERED.contains(&at("read"))),
+        if at(AHEAD) == AHEAD_SHIPPED {
+            is_main || at("read") == "sequential"
+        } else {
+            is_main && (scale == Scale::Published || SCATTERED.contains(&at("read")))
         }
     }
 
@@ -209,7 +210,7 @@ impl Experiment for AsyncIo {
             "sequential" | "vacuum" => 0.9,
             _ => 0.01,
         };
-        if let Some(doubt) = cold.doubt((pages * 8192.0 * share) as u64) {
+        if let Some(doubt) = cold.doubt(pgclinic_model::whole(pages * 8192.0 * share)) {
             bench.overlap(doubt);
         }
         let bytes = cold
@@ -253,9 +254,10 @@ impl Experiment for AsyncIo {
             Some(format!("ALTER SYSTEM SET {name} = '{value}';  -- {when}"))
         });
         let lines: Vec<String> = set.collect();
-        match lines.is_empty() {
-            true => format!("run {}", arm.words),
-            false => lines.join("\n"),
+        if lines.is_empty() {
+            format!("run {}", arm.words)
+        } else {
+            lines.join("\n")
         }
     }
 }

@@ -581,7 +581,7 @@ fn cycles_at(cell: &Cell, scale: Scale, rate: Option<f64>) -> u64 {
     let all = cycles(scale);
     let learned = rate.filter(|_| cell.at("rate") == LEARNED);
     learned.map_or(all, |rate| {
-        let enough = (rate * LEARNED_S).ceil() as u64;
+        let enough = pgclinic_model::whole((rate * LEARNED_S).ceil());
         all.min(enough.max(cycles(Scale::Smallest)))
     })
 }

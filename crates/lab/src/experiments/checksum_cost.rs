@@ -245,12 +245,13 @@ fn toggle(bench: &mut Bench<'_>) -> Result<()> {
         .arg(bench.pgdata())
         .output()
         .map_err(Error::io("run", &tool))?;
-    match ran.status.success() {
-        true => Ok(()),
-        false => Err(Error::Refused(format!(
+    if ran.status.success() {
+        Ok(())
+    } else {
+        Err(Error::Refused(format!(
             "pg_checksums: {}",
             String::from_utf8_lossy(&ran.stderr).trim()
-        ))),
+        )))
     }
 }
 

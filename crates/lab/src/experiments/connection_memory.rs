@@ -117,11 +117,12 @@ impl Experiment for ConnectionMemory {
 
     fn needs(&self, cell: &Cell, _arm: &Arm) -> Vec<Need> {
         let free = free_huge_pages();
-        match cell.at("huge-pages") == "on" && free < HUGE_PAGES {
-            true => vec![Need::Missing(format!(
+        if cell.at("huge-pages") == "on" && free < HUGE_PAGES {
+            vec![Need::Missing(format!(
                 "a server with 128 MB of shared buffers takes {HUGE_PAGES} huge pages, and this machine has {free} free (vm.nr_hugepages)"
-            ))],
-            false => Vec::new(),
+            ))]
+        } else {
+            Vec::new()
         }
     }
 

@@ -97,9 +97,10 @@ impl Experiment for Filesystem {
         let arm = |(number, folder): (usize, &PreparedFolder)| {
             let name = names.get(number).map_or("folder", String::as_str);
             let is_only = names.iter().filter(|other| *other == name).count() == 1;
-            let name = match is_only || folder.name.is_some() {
-                true => name.to_owned(),
-                false => format!("{name}-{}", number + 1),
+            let name = if is_only || folder.name.is_some() {
+                name.to_owned()
+            } else {
+                format!("{name}-{}", number + 1)
             };
             let path = folder.path.display();
             let mut words = format!(
@@ -271,7 +272,9 @@ impl Filesystem {
     fn noise(&self, filler: &str) -> u64 {
         match (filler, self.kept) {
             ("random", _) => FILLER_BYTES,
-            ("learned", Some(kept)) => (kept.clamp(0.0, 1.0) * FILLER_BYTES as f64).round() as u64,
+            ("learned", Some(kept)) => {
+                pgclinic_model::whole((kept.clamp(0.0, 1.0) * FILLER_BYTES as f64).round())
+            }
             _ => 0,
         }
     }

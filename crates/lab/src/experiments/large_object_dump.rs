@@ -179,11 +179,12 @@ impl Experiment for LargeObjectDump {
     }
 
     fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
-        match arm.name == SALVAGE && own_program().is_none() {
-            true => vec![Need::Missing(
+        if arm.name == SALVAGE && own_program().is_none() {
+            vec![Need::Missing(
                 "salvage is run by the program pgclinic".to_owned(),
-            )],
-            false => Vec::new(),
+            )]
+        } else {
+            Vec::new()
         }
     }
 
@@ -194,7 +195,7 @@ impl Experiment for LargeObjectDump {
         } else {
             250e-6
         };
-        let (count, bytes) = (objects as u64, object_bytes(cell));
+        let (count, bytes) = (pgclinic_model::whole(objects), object_bytes(cell));
         Cost::seconds(2.0 + objects * (per_object + bytes as f64 / 50e6))
             .with_data(count.saturating_mul(bytes.saturating_add(4_096)))
             .with_memory(count.saturating_mul(1_024))

@@ -35,11 +35,12 @@ const RATE_MAX: f64 = 1e7;
 impl Pace {
     /// The open loop at this rate over all clients, in rounds a second: above 0, at most ten million. Else words.
     pub fn open(rate: f64) -> Result<Self, String> {
-        match rate > 0.0 && rate <= RATE_MAX {
-            true => Ok(Self::Open { rate }),
-            false => Err(format!(
+        if rate > 0.0 && rate <= RATE_MAX {
+            Ok(Self::Open { rate })
+        } else {
+            Err(format!(
                 "{rate} is no rate of rounds a second: it must be above 0, and at most {RATE_MAX}"
-            )),
+            ))
         }
     }
 

@@ -129,6 +129,7 @@ impl Tally {
         self.cpu += other.cpu;
     }
 
+    #[expect(clippy::indexing_slicing, reason = "made long enough above")]
     fn second(&mut self, at: Instant) -> &mut SecondOfLoad {
         let since = at.saturating_duration_since(self.begin).as_secs();
         let index =

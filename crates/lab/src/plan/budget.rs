@@ -154,9 +154,10 @@ impl CostQuery<'_> {
         let (mut fits, mut too_many) = (enough, matrix.blocks);
         while too_many.saturating_sub(fits) > 1 {
             matrix.blocks = fits + (too_many - fits) / 2;
-            match self.price_of(matrix).seconds <= seconds {
-                true => fits = matrix.blocks,
-                false => too_many = matrix.blocks,
+            if self.price_of(matrix).seconds <= seconds {
+                fits = matrix.blocks
+            } else {
+                too_many = matrix.blocks
             }
         }
         matrix.blocks = fits;
@@ -183,9 +184,10 @@ fn fit_disk(
     if kept <= limit {
         return Ok(Bases::Kept);
     }
-    let bases = match by_block < kept {
-        true => Bases::ByBlock,
-        false => Bases::Kept,
+    let bases = if by_block < kept {
+        Bases::ByBlock
+    } else {
+        Bases::Kept
     };
     loop {
         let ask = of(bases);

@@ -222,9 +222,10 @@ impl Plan {
 
     /// What these of its cells cost with their bases, on an empty site.
     pub(crate) fn price_of(&self, experiment: &dyn Experiment, cells: &[Cell]) -> Cost {
-        let bases = match self.bases_by_block {
-            true => Bases::ByBlock,
-            false => Bases::Kept,
+        let bases = if self.bases_by_block {
+            Bases::ByBlock
+        } else {
+            Bases::Kept
         };
         budget::price(experiment, &self.matrix, cells, self.scale, bases)
     }

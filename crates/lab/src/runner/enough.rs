@@ -112,9 +112,10 @@ fn enough_memory(cost: &Cost, available: u64) -> Result<()> {
 }
 
 fn refuse(needs: u64, has: u64, words: impl Fn(u64, u64) -> String) -> Result<()> {
-    match needs > has {
-        true => Err(Error::Refused(words(needs, has))),
-        false => Ok(()),
+    if needs > has {
+        Err(Error::Refused(words(needs, has)))
+    } else {
+        Ok(())
     }
 }
 

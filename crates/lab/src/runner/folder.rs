@@ -57,14 +57,15 @@ impl RunFolder {
         refuse_data_directory(path)?;
         if Self::is_at(path) {
             let found = Self::open(path)?;
-            return match found.plan.hash == plan.hash {
-                true => Ok(found),
-                false => Err(Error::Refused(format!(
+            return if found.plan.hash == plan.hash {
+                Ok(found)
+            } else {
+                Err(Error::Refused(format!(
                     "{} holds the plan {} and not {}: name another folder with --into, or resume that one",
                     path.display(),
                     found.plan.hash,
                     plan.hash
-                ))),
+                )))
             };
         }
         let mut entries = std::fs::read_dir(path).into_iter().flatten();
@@ -268,12 +269,13 @@ fn is_from_a_killed_start(entry: &DirEntry) -> bool {
 fn read_result(path: &Path, cell: &Cell) -> std::result::Result<RunResult, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let result: RunResult = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
-    match result.cell == *cell {
-        true => Ok(result),
-        false => Err(format!(
+    if result.cell == *cell {
+        Ok(result)
+    } else {
+        Err(format!(
             "it is the result of {}, not of {}",
             result.cell.id, cell.id
-        )),
+        ))
     }
 }
 

@@ -17,9 +17,10 @@ pub(super) fn pace(experiment: &dyn Experiment, plan: &Plan, results: &[RunResul
         .map(|result| (result.cell.clone(), result.elapsed_s))
         .unzip();
     let estimated = plan.price_of(experiment, &cells).seconds;
-    match cells.is_empty() || estimated <= 0.0 {
-        true => 1.0,
-        false => seconds.iter().sum::<f64>() / estimated,
+    if cells.is_empty() || estimated <= 0.0 {
+        1.0
+    } else {
+        seconds.iter().sum::<f64>() / estimated
     }
 }
 

@@ -89,11 +89,12 @@ impl Sampling for Seen {
             .filter_map(|pid| memory_of(pid).ok())
             .collect();
         if memories.is_empty() {
-            return match rows.is_empty() {
-                true => Ok(()),
-                false => Err(Trouble(
+            return if rows.is_empty() {
+                Ok(())
+            } else {
+                Err(Trouble(
                     "the kernel does not show the memory of backends to us".to_owned(),
-                )),
+                ))
             };
         }
         let mean = |of: fn(&Memory) -> u64| {

@@ -193,9 +193,10 @@ fn no_url() -> Error {
 /// Checksums are on unless the arm's arguments of `initdb` say otherwise.
 fn options(arguments: &[String]) -> InitOptions {
     let off = "--no-data-checksums";
-    let checksums = match arguments.iter().any(|argument| argument == off) {
-        true => Checksums::Off,
-        false => Checksums::On,
+    let checksums = if arguments.iter().any(|argument| argument == off) {
+        Checksums::Off
+    } else {
+        Checksums::On
     };
     let own = arguments.iter();
     InitOptions {

@@ -107,12 +107,13 @@ fn wanted(major: Option<u16>, minor: Option<u16>) -> Wanted {
 /// The server at the URL, if an arm of this version may run on it.
 fn by_url(given: &ExternalServer, major: Option<u16>, minor: Option<u16>) -> Result<Installation> {
     let found = given.installation();
-    match fits(&found, major, minor) {
-        true => Ok(found),
-        false => Err(Error::Skip(format!(
+    if fits(&found, major, minor) {
+        Ok(found)
+    } else {
+        Err(Error::Skip(format!(
             "the server at the URL is PostgreSQL {}",
             found.version
-        ))),
+        )))
     }
 }
 

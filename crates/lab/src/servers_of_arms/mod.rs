@@ -105,9 +105,10 @@ impl Site {
 
     /// An error when somebody wants it to stop.
     pub fn check_interrupted(&self) -> Result<()> {
-        match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(Error::Interrupted),
-            false => Ok(()),
+        if self.interrupted.load(Ordering::Relaxed) {
+            Err(Error::Interrupted)
+        } else {
+            Ok(())
         }
     }
 

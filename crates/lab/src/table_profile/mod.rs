@@ -51,7 +51,7 @@ impl ColumnShape {
     fn bytes_a_row(&self) -> u64 {
         let [least, quarter, half, three_quarters, most] = self.bytes.map(|bytes| bytes as f64);
         let mean = ((least + most) / 2.0 + quarter + half + three_quarters) / 4.0;
-        (mean * (1.0 - self.nulls)) as u64
+        pgclinic_model::whole(mean * (1.0 - self.nulls))
     }
 }
 
@@ -110,9 +110,12 @@ impl TableShape {
     /// Share of its bytes that a row keeps when it is compressed; values of one length count as kept whole.
     pub(crate) fn kept(&self) -> f64 {
         let bytes = |column: &ColumnShape| column.bytes_a_row() as f64;
-        let kept = |column: &ColumnShape| match column.is_long {
-            true => bytes(column) * column.kept,
-            false => bytes(column),
+        let kept = |column: &ColumnShape| {
+            if column.is_long {
+                bytes(column) * column.kept
+            } else {
+                bytes(column)
+            }
         };
         let all: f64 = self.columns.iter().map(bytes).sum();
         self.columns.iter().map(kept).sum::<f64>() / all.max(1.0)
@@ -126,7 +129,10 @@ impl TableShape {
         let objects = (self.rows as f64 * number.rises?).round().max(1.0);
         let bytes = self.rows as f64 * data.bytes_a_row() as f64 / objects;
         let is_theirs = self.table == "pg_catalog.pg_largeobject";
-        is_theirs.then_some((objects as u64, bytes.round() as u64))
+        is_theirs.then_some((
+            pgclinic_model::whole(objects),
+            pgclinic_model::whole(bytes.round()),
+        ))
     }
 
     /// The column of any length that takes most of the table.

@@ -91,9 +91,10 @@ impl fmt::Display for Writing {
 impl fmt::Display for Rates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let commits = self.commits_a_second();
-        let commits = match commits >= 10.0 {
-            true => format!("{commits:.0}"),
-            false => told(commits),
+        let commits = if commits >= 10.0 {
+            format!("{commits:.0}")
+        } else {
+            told(commits)
         };
         let created = self.relations_created_a_second();
         let created = created.filter(|created| *created > 0.0);

@@ -177,13 +177,8 @@ fn count(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, and sizes are below 1 GB"
-)]
 fn whole(number: f64) -> u64 {
-    number.round() as u64
+    pgclinic_model::whole(number.round())
 }
 
 fn whole_size(number: f64) -> usize {

@@ -79,7 +79,7 @@ impl ColdReadDone {
 fn least(before: Counted, after: Counted) -> u64 {
     let grown = (after.size - before.size).max(0.0);
     let read = after.read - before.read - grown;
-    (read.min(before.size).max(0.0) / 2.0) as u64
+    pgclinic_model::whole(read.min(before.size) / 2.0)
 }
 
 fn counted(session: &mut Session, major: u16) -> Result<Counted> {

@@ -89,7 +89,9 @@ fn asked(file: &File) -> Places {
 fn told(list: &str, element: &Value) -> Value {
     let mut told = element.clone();
     for (_, key) in WORDS.iter().filter(|(of, _)| *of == list) {
-        told[*key] = Value::Null;
+        if let Some(word) = told.get_mut(*key) {
+            *word = Value::Null;
+        }
     }
     told
 }

@@ -178,9 +178,10 @@ impl Experiment for OwnExperiment {
         for (axis, value) in values {
             name.push_str(&format!("{APART}{axis}={value}"));
         }
-        let base = match self.file.setup.shared {
-            true => Base::shared(&name),
-            false => Base::copied(&name),
+        let base = if self.file.setup.shared {
+            Base::shared(&name)
+        } else {
+            Base::copied(&name)
         };
         base.under(&arm.settings)
     }
@@ -265,9 +266,10 @@ impl Experiment for OwnExperiment {
     }
 
     fn with_shape(&self, shape: &TableShape) -> Result<Box<dyn Experiment>> {
-        let learned_rate = match self.leaves_its_rate() {
-            true => Some(self.learn_rate(shape)?),
-            false => None,
+        let learned_rate = if self.leaves_its_rate() {
+            Some(self.learn_rate(shape)?)
+        } else {
+            None
         };
         Ok(Box::new(Self {
             shape: Some(shape.clone()),
@@ -377,9 +379,10 @@ impl OwnExperiment {
                 done.map_err(Error::sql("before in [setup]"))?;
             }
         }
-        match self.file.setup.restart {
-            true => bench.restart(),
-            false => Ok(()),
+        if self.file.setup.restart {
+            bench.restart()
+        } else {
+            Ok(())
         }
     }
 
@@ -400,9 +403,10 @@ impl OwnExperiment {
                 .iter()
                 .map(|version| format!("PostgreSQL {version}")),
         );
-        match lines.is_empty() {
-            true => format!("keep it as in {}", arm.name),
-            false => lines.join("\n"),
+        if lines.is_empty() {
+            format!("keep it as in {}", arm.name)
+        } else {
+            lines.join("\n")
         }
     }
 }
@@ -489,9 +493,10 @@ fn built_in(name: &str) -> Option<Metric> {
         ("wal_bytes", "WAL of the run", "bytes", Better::Lower, false),
     ];
     let (name, words, unit, better, timing) = known.into_iter().find(|known| known.0 == name)?;
-    Some(match timing {
-        true => Metric::timing(name, words, unit, better),
-        false => Metric::exact(name, words, unit, better),
+    Some(if timing {
+        Metric::timing(name, words, unit, better)
+    } else {
+        Metric::exact(name, words, unit, better)
     })
 }
 

@@ -1,5 +1,7 @@
 //! What a server wrote is counted in its WAL without it, to the row, and the time is that of its own commits.
 
+#![allow(clippy::cast_lossless, reason = "a test that panics has failed")]
+
 use std::sync::Arc;
 
 use pgclinic_cluster::Cluster;

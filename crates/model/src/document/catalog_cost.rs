@@ -85,7 +85,7 @@ impl CatalogCostDocument {
     pub fn project(&self, label: &str, times: u64, block_bytes: u64) -> ProjectedTraffic {
         let catalogs = self.catalogs.iter().map(|own| {
             let rows = u64::try_from(own.rows).unwrap_or(0).saturating_mul(times);
-            let pages = (rows as f64 / own.rows_per_page.max(1.0)).ceil() as u64;
+            let pages = crate::whole((rows as f64 / own.rows_per_page.max(1.0)).ceil());
             ProjectedCatalog {
                 catalog: own.catalog.clone(),
                 rows,

@@ -251,7 +251,7 @@ impl Pen<'_> {
                 continue;
             };
             let same = |other: &&Dot| other.place == dot.place;
-            let before = dots[..number].iter().filter(same).count();
+            let before = dots.iter().take(number).filter(same).count();
             let all = dots.iter().filter(same).count();
             let step = DOT_STEP.min(18.0 / float(all));
             let x = x + (float(before) - (float(all) - 1.0) / 2.0) * step;

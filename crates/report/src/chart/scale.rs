@@ -25,7 +25,7 @@ impl Spacing {
         let Some(numbers) = numbers.filter(|numbers| numbers.len() > 1) else {
             return Spacing::Words;
         };
-        let rises = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+        let rises = numbers.is_sorted_by(|own, next| own < next);
         let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let high = numbers.iter().copied().fold(0.0, f64::max);
         let least = numbers

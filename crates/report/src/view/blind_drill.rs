@@ -88,9 +88,10 @@ fn misses(misses: &[BlindTrial]) -> Vec<Block> {
     }
     let columns = columns("Kind | Checksums | Hurts | Where | Bytes of the file | Server");
     let rows = misses.iter().map(|miss| {
-        let (mark, hurts) = match miss.hurts {
-            true => ("hurts", "yes"),
-            false => ("harmless", "no"),
+        let (mark, hurts) = if miss.hurts {
+            ("hurts", "yes")
+        } else {
+            ("harmless", "no")
         };
         let server = miss.server.as_deref().unwrap_or_default();
         Row::of(vec![
@@ -116,9 +117,10 @@ fn misses(misses: &[BlindTrial]) -> Vec<Block> {
 }
 
 fn miss_line(miss: &BlindTrial) -> Words {
-    let hurt = match miss.hurts {
-        true => "hurts",
-        false => "changes nothing the server reads",
+    let hurt = if miss.hurts {
+        "hurts"
+    } else {
+        "changes nothing the server reads"
     };
     let (kind, sums) = (&miss.kind, on_off(miss.checksums));
     let (place, range) = (&miss.place, byte_range(miss.file_bytes));

@@ -96,9 +96,10 @@ fn projection(document: &CatalogCostDocument) -> Vec<Block> {
     blocks.push(text(
         "what the catalogs grow by, without their indexes, if nobody cleans up",
     ));
-    match document.projection.is_empty() {
-        true => Vec::new(),
-        false => vec![Part::new(Frame::PageSection, title).of(blocks)],
+    if document.projection.is_empty() {
+        Vec::new()
+    } else {
+        vec![Part::new(Frame::PageSection, title).of(blocks)]
     }
 }
 

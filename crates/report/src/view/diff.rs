@@ -70,15 +70,17 @@ fn verdict(document: &DiffDocument) -> Verdict {
 
 fn side(name: &str, target: &Target, position: Option<&CopyPosition>) -> String {
     let stands = position.map(|own| {
-        let more = match own.goes_on_elsewhere {
-            true => ", more lies elsewhere",
-            false => "",
+        let more = if own.goes_on_elsewhere {
+            ", more lies elsewhere"
+        } else {
+            ""
         };
         let timeline = own.timeline.map(|own| format!(" on timeline {own}"));
         let timeline = timeline.unwrap_or_default();
-        match own.redo == own.end {
-            true => format!("; stands at {}{timeline}", own.end),
-            false => format!("; WAL from {} to {}{timeline}{more}", own.redo, own.end),
+        if own.redo == own.end {
+            format!("; stands at {}{timeline}", own.end)
+        } else {
+            format!("; WAL from {} to {}{timeline}{more}", own.redo, own.end)
         }
     });
     let stands = stands.unwrap_or_default();

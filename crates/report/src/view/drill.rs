@@ -60,6 +60,10 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
 }
 
 /// The colour and the word of a drill's outcome.
+#[expect(
+    clippy::fn_params_excessive_bools,
+    reason = "two facts that three documents state"
+)]
 pub(super) fn outcome(interrupted: bool, passed: bool) -> (Tone, &'static str) {
     match (interrupted, passed) {
         (true, _) => (Tone::Warn, "INTERRUPTED"),
@@ -102,9 +106,10 @@ fn last_line(document: &DrillDocument, passed: u64) -> Verdict {
         let (passed, all) = (count(passed), count(all));
         format!("{passed} of {all} that were run passed in {time}; {left} were not run{left_out}")
     } else {
-        let number = match document.passed {
-            true => passed,
-            false => all - passed,
+        let number = if document.passed {
+            passed
+        } else {
+            all - passed
         };
         let aside = match (number, document.passed) {
             (0, false) => "; every row passed, the drill as a whole did not",
@@ -215,9 +220,10 @@ fn server_cell(said: Option<&ServerAnswer>) -> Words {
 }
 
 fn yes(held: bool) -> Words {
-    match held {
-        true => Words::default().and(Look::Right, "yes"),
-        false => Words::default().and(Look::Wrong, "NO"),
+    if held {
+        Words::default().and(Look::Right, "yes")
+    } else {
+        Words::default().and(Look::Wrong, "NO")
     }
 }
 

@@ -176,9 +176,10 @@ fn header_lines(header: &[Field]) -> Vec<Block> {
 
 /// The fault with the field's name, once.
 fn named_fault(name: &str, fault: &str) -> String {
-    match fault.starts_with(name) {
-        true => fault.to_owned(),
-        false => format!("{name}: {fault}"),
+    if fault.starts_with(name) {
+        fault.to_owned()
+    } else {
+        format!("{name}: {fault}")
     }
 }
 

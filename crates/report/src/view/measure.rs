@@ -89,9 +89,10 @@ fn verdict(document: &MeasureDocument) -> Verdict {
     let coverage = &document.coverage;
     let relations = plural(coverage.relations, "relation");
     let (size, time) = (bytes(coverage.bytes_seen), say::seconds(document.elapsed_s));
-    let (tone, word) = match document.interrupted {
-        true => (Tone::Warn, "INTERRUPTED"),
-        false => (Tone::Good, "MEASURED"),
+    let (tone, word) = if document.interrupted {
+        (Tone::Warn, "INTERRUPTED")
+    } else {
+        (Tone::Good, "MEASURED")
     };
     Verdict::new(tone, word, format!("{relations}, {size} in {time}"))
         .beside(say::beside(&document.target))
@@ -199,7 +200,7 @@ fn board_of(board: &Board, picked: &[(usize, &MeasuredRelation)]) -> Vec<Block> 
         let title = format!("{relations} of the server itself");
         page.push(fold(Fold::More, own.is_empty(), title).of(table(&servers).unless_empty()));
     }
-    let picked = &picked[..picked.partition_point(|(_, own)| own.bytes > 0)];
+    let (picked, _) = picked.split_at(picked.partition_point(|(_, own)| own.bytes > 0));
     let least = picked.first().map_or(0, |(_, own)| own.bytes / 1000);
     let worth = picked.partition_point(|(_, own)| own.bytes >= least);
     let listed = table(picked).short(worth.min(LISTED_MAX), smaller);
@@ -404,11 +405,10 @@ fn hints(document: &MeasureDocument) -> Vec<Block> {
         format!("and {}", plural(more, "more hint"))
     });
     let table = Table::new(columns, rows).unless_empty();
-    match document.hints.is_empty() {
-        true => Vec::new(),
-        false => {
-            vec![section("Indexes that could go").of(vec![in_terminal(lines), on_page(table)])]
-        }
+    if document.hints.is_empty() {
+        Vec::new()
+    } else {
+        vec![section("Indexes that could go").of(vec![in_terminal(lines), on_page(table)])]
     }
 }
 

@@ -328,9 +328,10 @@ impl Part {
 
     /// Closed up, unless it would hold nothing.
     pub(crate) fn unless_empty(self, blocks: Vec<Block>) -> Vec<Block> {
-        match blocks.is_empty() {
-            true => Vec::new(),
-            false => vec![self.of(blocks)],
+        if blocks.is_empty() {
+            Vec::new()
+        } else {
+            vec![self.of(blocks)]
         }
     }
 }
@@ -347,10 +348,7 @@ pub(crate) fn card(tone: Tone, title: impl Into<Words>) -> Part {
 
 /// A fold that is open where something speaks for it.
 pub(crate) fn fold(kind: Fold, open: bool, title: impl Into<Words>) -> Part {
-    let opened = match open {
-        true => Opened::Yes,
-        false => Opened::No,
-    };
+    let opened = if open { Opened::Yes } else { Opened::No };
     Part::new(Frame::Fold(kind, opened), title)
 }
 
@@ -376,9 +374,10 @@ pub(crate) fn entries<L: Into<String>>(
 ) -> Vec<Block> {
     let rows = rows.into_iter();
     let rows: Vec<_> = rows.map(|(label, words)| (label.into(), words)).collect();
-    match rows.is_empty() {
-        true => Vec::new(),
-        false => vec![Block::Entries(Entries { column, rows })],
+    if rows.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::Entries(Entries { column, rows })]
     }
 }
 
@@ -400,9 +399,10 @@ pub(crate) fn short_list(
 }
 
 fn list_of(items: Vec<Words>, terminal: Option<(usize, String)>) -> Vec<Block> {
-    match items.is_empty() {
-        true => Vec::new(),
-        false => vec![Block::List(List { items, terminal })],
+    if items.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::List(List { items, terminal })]
     }
 }
 
@@ -420,9 +420,10 @@ pub(crate) fn reasons<'a>(entries: impl IntoIterator<Item = &'a NotChecked>) -> 
 /// The same of anything else.
 pub(crate) fn reasons_of(reasons: impl Iterator<Item = (Words, Words)>) -> Vec<Block> {
     let reasons: Vec<_> = reasons.collect();
-    match reasons.is_empty() {
-        true => Vec::new(),
-        false => vec![Block::Reasons(reasons)],
+    if reasons.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::Reasons(reasons)]
     }
 }
 

@@ -135,9 +135,10 @@ fn snapshots(snapshots: &[SnapshotAccount]) -> Vec<Block> {
 
 /// A table that is not whole, or of which something should be known.
 fn table(table: &TableAccount) -> Block {
-    let of = match table.database.is_empty() {
-        true => "a file without its cluster".into(),
-        false => format!("database {}", table.database),
+    let of = if table.database.is_empty() {
+        "a file without its cluster".into()
+    } else {
+        format!("database {}", table.database)
     };
     let mut rows: Vec<(&str, Words)> = vec![("rows", row_counts(table).into())];
     if table.changed_pages > 0 {
@@ -235,9 +236,10 @@ fn keys(checks: &[CheckAccount]) -> Vec<Block> {
         let keys = short_list(check.listed.iter().map(words), PLACES_SHOWN, |more| {
             format!("and {} more", plural(more, "key"))
         });
-        blocks.extend(match keys.is_empty() {
-            true => list([words(told)]),
-            false => vec![fold(Fold::Plain, false, told).of(keys)],
+        blocks.extend(if keys.is_empty() {
+            list([words(told)])
+        } else {
+            vec![fold(Fold::Plain, false, told).of(keys)]
         });
     }
     vec![card(Tone::Plain, "Keys").of(blocks)]
@@ -314,9 +316,10 @@ fn large_objects(files: &[LargeObjectsAccount]) -> Vec<Block> {
         let lost = short_list(lost.map(words), PLACES_SHOWN, and_more);
         blocks.extend(title.unless_empty(lost));
     }
-    match files.is_empty() {
-        true => Vec::new(),
-        false => vec![section("Large objects").of(blocks)],
+    if files.is_empty() {
+        Vec::new()
+    } else {
+        vec![section("Large objects").of(blocks)]
     }
 }
 

@@ -175,9 +175,10 @@ impl Table {
 
     /// As a block, unless it has no rows.
     pub(crate) fn unless_empty(self) -> Vec<Block> {
-        match self.rows.is_empty() {
-            true => Vec::new(),
-            false => vec![Block::Table(self)],
+        if self.rows.is_empty() {
+            Vec::new()
+        } else {
+            vec![Block::Table(self)]
         }
     }
 }

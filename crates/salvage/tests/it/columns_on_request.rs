@@ -1,5 +1,10 @@
 //! Columns that are written only where somebody asks for them: generated and dropped ones.
 
+#![allow(
+    clippy::fn_params_excessive_bools,
+    reason = "a test that panics has failed"
+)]
+
 use pgclinic_model::Glob;
 use pgclinic_model::document::Outcome;
 

@@ -158,9 +158,10 @@ fn is_hidden(path: &str) -> bool {
 
 fn seen(path: &str) -> Result<()> {
     path::check(path)?;
-    match is_hidden(path) {
-        true => Err(SourceError::not_found(path)),
-        false => Ok(()),
+    if is_hidden(path) {
+        Err(SourceError::not_found(path))
+    } else {
+        Ok(())
     }
 }
 

@@ -81,9 +81,10 @@ impl<R: BufRead> Lz4<R> {
             packed.read_exact(&mut len)?;
             let len = u64::from(u32::from_le_bytes(len));
             let passed = io::copy(&mut packed.take(len), &mut io::sink())?;
-            return match passed == len {
-                true => Ok(At::Border),
-                false => Err(cut()),
+            return if passed == len {
+                Ok(At::Border)
+            } else {
+                Err(cut())
             };
         }
         let why = "where a frame of LZ4 must begin stands something else";
@@ -161,6 +162,11 @@ impl<R: BufRead> Read for Lz4<R> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
     use lz4_flex::frame::{FrameEncoder, FrameInfo};
     use std::io::Write;

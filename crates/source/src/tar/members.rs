@@ -68,9 +68,10 @@ impl Default for Tree {
 impl Tree {
     /// Adds the members of an archive whose names are below `below`; what was left out, in words.
     pub(crate) fn add(&mut self, archive: usize, below: &str, members: Vec<Member>) -> Vec<String> {
-        let top = match below.is_empty() {
-            true => top_folder(&members).or_else(|| top_of_part(&members)),
-            false => None,
+        let top = if below.is_empty() {
+            top_folder(&members).or_else(|| top_of_part(&members))
+        } else {
+            None
         };
         let placed = |name: &[u8]| {
             let name = clean(name)?;
@@ -78,9 +79,10 @@ impl Tree {
                 Some(top) => below_top(&name, top).unwrap_or_default(),
                 None => name.as_str(),
             };
-            Some(match name.is_empty() {
-                true => String::new(),
-                false => format!("{below}{name}"),
+            Some(if name.is_empty() {
+                String::new()
+            } else {
+                format!("{below}{name}")
             })
         };
         let (mut strays, mut twice, mut lost) = (Vec::new(), Vec::new(), Vec::new());
@@ -336,9 +338,10 @@ fn top_of_part(members: &[Member]) -> Option<String> {
 /// The rest of a path in `top`; `""` for `top` itself.
 pub(super) fn below_top<'a>(name: &'a str, top: &str) -> Option<&'a str> {
     let rest = name.strip_prefix(top)?;
-    match rest.is_empty() {
-        true => Some(rest),
-        false => rest.strip_prefix('/'),
+    if rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('/')
     }
 }
 

@@ -76,16 +76,18 @@ impl<R: Read> Read for PeekReader<R> {
 
 impl<R: BufRead> BufRead for PeekReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self.at < self.len {
-            true => Ok(self.left()),
-            false => self.inner.fill_buf(),
+        if self.at < self.len {
+            Ok(self.left())
+        } else {
+            self.inner.fill_buf()
         }
     }
 
     fn consume(&mut self, amount: usize) {
-        match self.at < self.len {
-            true => self.take_head(amount),
-            false => self.inner.consume(amount),
+        if self.at < self.len {
+            self.take_head(amount)
+        } else {
+            self.inner.consume(amount)
         }
     }
 }

@@ -100,6 +100,11 @@ impl Read for ReadAheadThread {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
 
     /// Bytes, then an error.

@@ -205,9 +205,10 @@ impl<A: Archives> TarStream<A> {
             self.strays += 1;
             return None;
         };
-        let name = match self.below.is_empty() {
-            true => self.top.placed(name, header.kind),
-            false => name,
+        let name = if self.below.is_empty() {
+            self.top.placed(name, header.kind)
+        } else {
+            name
         };
         if name.is_empty() {
             return None;

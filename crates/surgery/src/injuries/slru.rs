@@ -16,7 +16,8 @@ const SECTOR_BYTES: usize = 512;
 /// Of an offset in `pg_multixact/offsets`.
 const OFFSET_BYTES: usize = 4;
 /// Of four members with their flags in `pg_multixact/members`.
-const MEMBER_GROUP_BYTES: usize = GROUP_BYTES as usize;
+const MEMBER_GROUP_BYTES: usize = 20;
+const _: () = assert!(MEMBER_GROUP_BYTES as u64 == GROUP_BYTES);
 
 /// The bytes of this file that are in use, if the next number lies in it.
 fn bytes_in_use(target: &InjuryTarget<'_>) -> Option<usize> {

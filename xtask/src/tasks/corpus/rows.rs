@@ -285,9 +285,10 @@ fn copied(server: &Server<'_>, database: &str, what: &str) -> Result<Vec<Vec<u8>
     let copy = format!("COPY {what} TO STDOUT");
     let mut psql = psql(server, database);
     let output = shell::output(psql.args(["-c", STYLE, "-c", &copy]))?;
-    match output.status.success() {
-        true => Ok(sorted(&output.stdout)),
-        false => Err(shell::both(&output)),
+    if output.status.success() {
+        Ok(sorted(&output.stdout))
+    } else {
+        Err(shell::both(&output))
     }
 }
 

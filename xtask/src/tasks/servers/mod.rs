@@ -69,7 +69,14 @@ fn run(words: &[String]) -> Outcome {
     let home = home()?;
     let mut failures = 0;
     for supply in choose(only.as_deref())? {
-        failures += usize::from(!provide(&home, supply, fresh, only.is_some()));
+        let outcome = provide(&home, supply, fresh);
+        let is_failure = match outcome {
+            Provided::There => false,
+            // What a machine lacks is a failure only when it was asked for by name.
+            Provided::Lacking => only.is_some(),
+            Provided::Failed => true,
+        };
+        failures += usize::from(is_failure);
     }
     list::show(&home)?;
     match failures {
@@ -88,13 +95,19 @@ fn choose(only: Option<&str>) -> Result<Vec<&'static Supply>, String> {
     Ok(chosen)
 }
 
-/// Makes what is missing and says how that went; what a machine lacks is a failure only when it was
-/// asked for by name.
-fn provide(home: &Path, supply: &Supply, fresh: bool, named: bool) -> bool {
+enum Provided {
+    There,
+    /// The machine cannot make it.
+    Lacking,
+    Failed,
+}
+
+/// Makes what is missing and says how that went.
+fn provide(home: &Path, supply: &Supply, fresh: bool) -> Provided {
     let missing = supply.needs.iter().find(|name| !programs::has(name));
     if let Some(missing) = missing {
         println!("{:<16} skipped: {missing} is not installed", supply.name);
-        return !named;
+        return Provided::Lacking;
     }
     let start = Instant::now();
     match ensure(home, supply, fresh) {
@@ -107,10 +120,10 @@ fn provide(home: &Path, supply: &Supply, fresh: bool, named: bool) -> bool {
         ),
         Err(why) => {
             println!("{:<16} NOT MADE: {why}", supply.name);
-            return false;
+            return Provided::Failed;
         }
     }
-    true
+    Provided::There
 }
 
 /// Whether it had to be made. A folder without the file `complete` is what an earlier run left

@@ -171,9 +171,10 @@ fn statement_costs(
         });
         known = now;
     }
-    match costs.is_empty() {
-        true => Err(Failure::new(format!("{script} holds no statement"))),
-        false => Ok(costs),
+    if costs.is_empty() {
+        Err(Failure::new(format!("{script} holds no statement")))
+    } else {
+        Ok(costs)
     }
 }
 
@@ -192,9 +193,10 @@ fn behind_comments(statement: &str) -> &str {
 
 fn shown(statement: &str) -> String {
     let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.chars().count() > SHOWN {
-        true => words.chars().take(SHOWN - 1).chain(['…']).collect(),
-        false => words,
+    if words.chars().count() > SHOWN {
+        words.chars().take(SHOWN - 1).chain(['…']).collect()
+    } else {
+        words
     }
 }
 

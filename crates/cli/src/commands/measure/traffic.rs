@@ -28,9 +28,10 @@ fn parse(text: &str) -> Result<Vec<(String, u64)>, String> {
             }
         }
     }
-    match traffic.is_empty() {
-        true => Err("it holds no line of a label, a comma and a number".into()),
-        false => Ok(traffic),
+    if traffic.is_empty() {
+        Err("it holds no line of a label, a comma and a number".into())
+    } else {
+        Ok(traffic)
     }
 }
 

@@ -108,9 +108,10 @@ fn build_of(source: &dyn Source, homes: &[DatabaseDirectory]) -> Build {
 }
 
 fn within(home: &DatabaseDirectory, name: &str) -> String {
-    match home.folder.is_empty() {
-        true => name.to_owned(),
-        false => format!("{}/{name}", home.folder),
+    if home.folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{}/{name}", home.folder)
     }
 }
 

@@ -116,8 +116,8 @@ fn unknown(name: &str) -> Failure {
 /// So many hours east of Greenwich, named as the server names it.
 fn fixed(hours: f64) -> Option<Zone> {
     // Within a week.
-    let seconds = (hours * 3600.0).round() as i64;
-    let size = seconds.unsigned_abs();
+    let seconds = (hours * 3600.0).round();
+    let size = pgclinic_model::whole(seconds.abs());
     let mut shown = format!("{:02}", size / 3600);
     for part in [size / 60 % 60, size % 60] {
         if !size.is_multiple_of(3600) && (part != 0 || shown.len() == 2) {
@@ -125,7 +125,11 @@ fn fixed(hours: f64) -> Option<Zone> {
         }
     }
     // A rule counts west of Greenwich.
-    let (east, west) = if seconds > 0 { ('+', '-') } else { ('-', '+') };
+    let (east, west) = if seconds > 0.0 {
+        ('+', '-')
+    } else {
+        ('-', '+')
+    };
     Zone::of_rule(&format!("<{east}{shown}>{west}{shown}"))
 }
 

@@ -65,9 +65,10 @@ fn files(cluster: &Cluster) -> Vec<File> {
 /// often as small catalogs.
 fn shot(files: &[File], page_bytes: u64, rng: &mut fastrand::Rng) -> Cell {
     let by_name = rng.usize(..files.len());
-    let chosen = match rng.bool() {
-        true => by_name,
-        false => by_bytes(files, rng),
+    let chosen = if rng.bool() {
+        by_name
+    } else {
+        by_bytes(files, rng)
     };
     let hurt = HURTS
         .get(rng.usize(..HURTS.len()))

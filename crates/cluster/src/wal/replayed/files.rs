@@ -258,13 +258,14 @@ impl ReplayedSource {
     /// The file as recovery leaves it, where it changes it. A folder that it makes is none.
     fn changed(&self, path: &str) -> Result<Option<(&ChangedFile, u64)>> {
         let Some(file) = self.by_path.get(path) else {
-            return match self.makes(path) {
-                true => Err(SourceError::new(
+            return if self.makes(path) {
+                Err(SourceError::new(
                     path,
                     SourceErrorKind::NotRegular,
                     "it is a folder, not a regular file",
-                )),
-                false => Ok(None),
+                ))
+            } else {
+                Ok(None)
             };
         };
         if let Some(error) = &file.unreadable {
@@ -296,9 +297,12 @@ impl Source for ReplayedSource {
         let mut entries: BTreeMap<String, Entry> = self
             .under
             .list(folder)
-            .or_else(|error| match self.makes(folder) {
-                true => Ok(Vec::new()),
-                false => Err(error),
+            .or_else(|error| {
+                if self.makes(folder) {
+                    Ok(Vec::new())
+                } else {
+                    Err(error)
+                }
             })?
             .into_iter()
             .map(|entry| (entry.name.clone(), entry))
@@ -405,6 +409,11 @@ fn lay_over(buf: &mut [u8], offset: u64, at: u64, page: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
     use pgclinic_source::{Memory, conformance, read_all};
 

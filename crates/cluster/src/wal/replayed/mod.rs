@@ -128,9 +128,10 @@ impl Cluster {
             source: self.source.as_ref(),
             major: self.layout.major,
             changed: ChangedFiles::of(self, &status_before, space),
-            lsn_max: match self.is_running() {
-                true => Lsn(u64::MAX),
-                false => replay.end.record,
+            lsn_max: if self.is_running() {
+                Lsn(u64::MAX)
+            } else {
+                replay.end.record
             },
             applied: 0,
             not_applied: BTreeMap::new(),
@@ -169,9 +170,10 @@ impl Cluster {
         let source = ReplayedSource::new(Arc::clone(&self.source), replayer.changed);
         let source = Arc::new(source);
         let cluster = Cluster::open(self.seen_through(source)).ok()?;
-        let applied = match replayed.is_complete && replayed.not_applied.is_empty() {
-            true => Applied::All,
-            false => Applied::NotAll,
+        let applied = if replayed.is_complete && replayed.not_applied.is_empty() {
+            Applied::All
+        } else {
+            Applied::NotAll
         };
         let cluster = cluster.after(replay, applied);
         Some((cluster, replayed))
@@ -319,9 +321,10 @@ impl Replayer<'_> {
         let newer = Page::parse(page).filter(|page| page.pd_lsn() >= record.end);
         if let Some(newer) = newer.filter(|_| !block.will_init) {
             let is_sane = newer.header_is_sane_to_the_server();
-            return match is_sane && newer.pd_lsn() <= self.lsn_max {
-                true => Change::Needless,
-                false => Change::Failed("the page on the disk was hit: its LSN tells nothing"),
+            return if is_sane && newer.pd_lsn() <= self.lsn_max {
+                Change::Needless
+            } else {
+                Change::Failed("the page on the disk was hit: its LSN tells nothing")
             };
         }
         let done = apply(record, self.major, block.id, page, old);

@@ -299,6 +299,11 @@ fn read_slot(file: Option<&File>, number: PageNumber, bytes: &mut [u8]) -> io::R
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
 
     const PAGE: usize = 1024;

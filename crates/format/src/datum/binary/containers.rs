@@ -80,15 +80,16 @@ pub(super) fn record(
     let mut row = Row::of(fields, value)?;
     sender.count(fields.iter().filter(|field| !field.dropped).count())?;
     for (attribute, field) in fields.iter().enumerate() {
-        let value = match row.is_null(attribute) {
-            true => None,
-            false => Some(element::read(
+        let value = if row.is_null(attribute) {
+            None
+        } else {
+            Some(element::read(
                 &mut sender.unpacking,
                 &mut row.data,
                 &field.ty,
                 Placing::Packed,
                 0,
-            )?),
+            )?)
         };
         if field.dropped {
             continue;

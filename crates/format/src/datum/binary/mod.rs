@@ -135,9 +135,10 @@ impl Sender<'_, '_> {
     }
 
     fn hold_to_limit(&self) -> Result<(), Undecodable> {
-        match self.out.len() > self.end {
-            true => Err(Undecodable::limit("the value is longer than the limit")),
-            false => Ok(()),
+        if self.out.len() > self.end {
+            Err(Undecodable::limit("the value is longer than the limit"))
+        } else {
+            Ok(())
         }
     }
 

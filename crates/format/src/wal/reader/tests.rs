@@ -1,6 +1,11 @@
 //! Where reading ends, re-enacted after `src/test/recovery/t/039_end_of_wal.pl`: every way in
 //! which the bytes behind the last record can look nearly right.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed"
+)]
+
 use super::*;
 use crate::build::{put_u16, put_u32};
 use crate::layout::Layout;

@@ -104,9 +104,10 @@ pub(crate) fn multi_insert(
     }
     let mut at = 0usize;
     for index in 0..count {
-        let number = match is_new {
-            true => index + 1,
-            false => u16_of(record.main, 4 + usize::from(index) * 2)?,
+        let number = if is_new {
+            index + 1
+        } else {
+            u16_of(record.main, 4 + usize::from(index) * 2)?
         };
         at = at.next_multiple_of(2);
         let len = usize::from(u16_of(target.data, at)?);
@@ -154,6 +155,7 @@ pub(crate) fn delete(record: &Record<'_>, target: &mut Target<'_>) -> Result<(),
     Ok(())
 }
 
+#[expect(clippy::fn_params_excessive_bools, reason = "two bits of the record")]
 pub(crate) fn update(
     record: &Record<'_>,
     is_hot: bool,

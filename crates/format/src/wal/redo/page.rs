@@ -19,6 +19,7 @@ const SIZE_AT: usize = 18;
 const PRUNE_AT: usize = 20;
 
 /// `PageInit`.
+#[expect(clippy::cast_possible_truncation, reason = "24")]
 pub(crate) fn init(page: &mut [u8], special: usize) {
     let len = page.len();
     page.fill(0);

@@ -70,9 +70,12 @@ fn change(row: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) {
 }
 
 pub(crate) fn set_hot_updated(row: &mut [u8], on: bool) {
-    change(row, INFOMASK2_AT, |mask| match on {
-        true => mask | HEAP_HOT_UPDATED,
-        false => mask & !HEAP_HOT_UPDATED,
+    change(row, INFOMASK2_AT, |mask| {
+        if on {
+            mask | HEAP_HOT_UPDATED
+        } else {
+            mask & !HEAP_HOT_UPDATED
+        }
     });
 }
 

@@ -21,9 +21,12 @@ impl LearnedRate {
             let created = rates.relations_created_a_second();
             created.ok_or_else(|| "the files of pg_class are as new as the last commit".to_owned())
         });
-        Self(known.and_then(|created| match created > 0.0 {
-            true => Ok(created),
-            false => Err("no relation was created in the WAL that was read".to_owned()),
+        Self(known.and_then(|created| {
+            if created > 0.0 {
+                Ok(created)
+            } else {
+                Err("no relation was created in the WAL that was read".to_owned())
+            }
         }))
     }
 

@@ -53,7 +53,10 @@ pub(super) fn salvaged(folder: &Path) -> Result<(Size, u64)> {
     let text = std::fs::read(&account).map_err(Error::io("read", &account))?;
     let strange = || Error::Empty("the account of the salvage names no large objects".to_owned());
     let account: Value = serde_json::from_slice(&text).map_err(|_| strange())?;
-    let databases = account["large_objects"].as_array().ok_or_else(strange)?;
+    let databases = account
+        .get("large_objects")
+        .and_then(Value::as_array)
+        .ok_or_else(strange)?;
     let objects = databases
         .iter()
         .filter_map(|one| one["objects"].as_u64())

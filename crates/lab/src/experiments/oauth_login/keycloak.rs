@@ -232,9 +232,10 @@ fn launch(bench: &Bench<'_>, home: &Path, address: &str) -> Result<Child> {
     let log = log.map_err(Error::io("open", &log_path))?;
     let errors = log.try_clone().map_err(Error::io("open", &log_path))?;
     let setpriv = Path::new("/usr/bin/setpriv");
-    let mut command = match setpriv.exists() {
-        true => bench.run_as().command(setpriv),
-        false => bench.run_as().command(Path::new("java")),
+    let mut command = if setpriv.exists() {
+        bench.run_as().command(setpriv)
+    } else {
+        bench.run_as().command(Path::new("java"))
     };
     if setpriv.exists() {
         command.args(["--pdeathsig", "KILL", "--", "java"]);

@@ -89,19 +89,20 @@ fn lines_to_apply() -> Vec<String> {
 
 fn rules_card(runs: &[&RunResult]) -> Option<DecisionCard> {
     let answer = fact(runs.first()?, "answer");
-    let (word, headline) = match wrong_arms(runs).is_empty() {
-        true => (
+    let (word, headline) = if wrong_arms(runs).is_empty() {
+        (
             DecisionWord::Better,
             format!(
                 "look into pg_hba_file_rules and pg_ident_file_mappings before each reload: {answer}"
             ),
-        ),
-        false => (
+        )
+    } else {
+        (
             DecisionWord::Worse,
             format!(
                 "do not rely on pg_hba_file_rules alone: some wrong lines were not found or not understood; {answer}"
             ),
-        ),
+        )
     };
     let apply = match word {
         DecisionWord::Better => ["pg_hba_file_rules", "pg_ident_file_mappings"]

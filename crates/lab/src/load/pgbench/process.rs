@@ -75,9 +75,10 @@ impl Process {
             if is_late || load.is_stopped() {
                 self.child.kill()?;
                 let status = self.child.wait()?;
-                return Ok(match is_late {
-                    true => Ended::StillConnecting,
-                    false => self.ended(status),
+                return Ok(if is_late {
+                    Ended::StillConnecting
+                } else {
+                    self.ended(status)
                 });
             }
             std::thread::sleep(STEP);

@@ -7,6 +7,7 @@
 //! progress: 1.0 s, 47101.7 tps, lat 0.021 ms stddev 0.006   stderr, one a second
 //! ```
 
+use pgclinic_model::whole;
 use std::collections::BTreeMap;
 
 use crate::load::measured::{Latency, SecondOfLoad, SqlErrors};
@@ -48,8 +49,8 @@ impl Report {
         let number: f64 = first_number(value);
         match name.trim() {
             // "100/100" where rounds were asked for.
-            "number of transactions actually processed" => self.rounds = number as u64,
-            "number of failed transactions" => self.failed = number as u64,
+            "number of transactions actually processed" => self.rounds = whole(number),
+            "number of failed transactions" => self.failed = whole(number),
             "latency average" => self.latency.mean_ms = number,
             "initial connection time" => self.connect_s = number / 1e3,
             "rate limit schedule lag" => {
@@ -94,9 +95,9 @@ fn second(line: &str) -> Option<SecondOfLoad> {
     let mean_ms = first_number(parts.next()?.strip_prefix("lat")?);
     let failed = parts.find_map(|part| part.strip_suffix("failed"));
     Some(SecondOfLoad {
-        rounds: rounds.round() as u64,
-        failed: failed.map_or(0, |failed| first_number(failed) as u64),
-        latency_sum_ns: (rounds * mean_ms * 1e6) as u64,
+        rounds: whole(rounds.round()),
+        failed: failed.map_or(0, |failed| whole(first_number(failed))),
+        latency_sum_ns: whole(rounds * mean_ms * 1e6),
         latency_max_ns: 0,
     })
 }
@@ -117,6 +118,12 @@ fn first_number(text: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a test that panics has failed"
+    )]
+
     use super::*;
 
     #[test]

@@ -58,9 +58,10 @@ pub(super) fn piece<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Piece<'a>>, Sy
 /// A word, or a text that begins with `E` and in which `\` escapes.
 fn word<'a>(cursor: &mut Cursor<'a>) -> Result<Piece<'a>, SyntaxError> {
     let word = cursor.take_while(|c| c.is_alphanumeric() || c == '_' || c == '$');
-    match word.eq_ignore_ascii_case("e") && cursor.peek() == Some('\'') {
-        true => quoted(cursor, Backslash::Escapes),
-        false => Ok(Piece::Word(word)),
+    if word.eq_ignore_ascii_case("e") && cursor.peek() == Some('\'') {
+        quoted(cursor, Backslash::Escapes)
+    } else {
+        Ok(Piece::Word(word))
     }
 }
 
@@ -171,9 +172,10 @@ impl<'a> Nesting<'a> {
             let word = self.first.get(at);
             word.is_some_and(|word| word.eq_ignore_ascii_case(other))
         };
-        let kind = match is(1, "or") && is(2, "replace") {
-            true => 3,
-            false => 1,
+        let kind = if is(1, "or") && is(2, "replace") {
+            3
+        } else {
+            1
         };
         is(0, "create") && (is(kind, "function") || is(kind, "procedure"))
     }

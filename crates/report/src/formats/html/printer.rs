@@ -40,10 +40,13 @@ fn block(block: &Block, depth: usize, out: &mut dyn io::Write) -> io::Result<()>
             out,
             "<div class=tools data-filter=\"{rows}\" data-marks=\"{marks}\"></div>"
         ),
-        Block::Only(medium, own) => match medium.is_in(Medium::Page) {
-            true => blocks(own, depth, out),
-            false => Ok(()),
-        },
+        Block::Only(medium, own) => {
+            if medium.is_in(Medium::Page) {
+                blocks(own, depth, out)
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 
@@ -94,9 +97,10 @@ fn paragraph(voice: Voice, words: &Words, out: &mut dyn io::Write) -> io::Result
 }
 
 fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
-    let id = match own.id.is_empty() {
-        true => String::new(),
-        false => format!(" id={}", Esc(&own.id)),
+    let id = if own.id.is_empty() {
+        String::new()
+    } else {
+        format!(" id={}", Esc(&own.id))
     };
     let (title, about) = (spans::html(&own.title), spans::html(&own.about));
     match own.frame {

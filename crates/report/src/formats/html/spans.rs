@@ -22,9 +22,10 @@ fn is_nothing(own: &Span) -> bool {
 }
 
 fn span(own: &Span, html: &mut String) {
-    let tip = match own.tip.is_empty() {
-        true => String::new(),
-        false => format!(" title=\"{}\"", Esc(&own.tip)),
+    let tip = if own.tip.is_empty() {
+        String::new()
+    } else {
+        format!(" title=\"{}\"", Esc(&own.tip))
     };
     let text = Esc(&own.text);
     let (open, tag) = match &own.look {
@@ -72,8 +73,9 @@ fn span(own: &Span, html: &mut String) {
             return;
         }
     };
-    let _ = match tag.is_empty() {
-        true => write!(html, "{text}"),
-        false => write!(html, "<{open}{tip}>{text}</{tag}>"),
+    let _ = if tag.is_empty() {
+        write!(html, "{text}")
+    } else {
+        write!(html, "<{open}{tip}>{text}</{tag}>")
     };
 }

@@ -43,19 +43,23 @@ fn block(block: &Block, indent: usize, sheet: &mut Sheet<'_>) -> io::Result<()> 
         Block::Rules(own) => rules(own, sheet),
         Block::Dump(own) => dump::dump(own, sheet),
         Block::Picture(_) | Block::Filter(..) => Ok(()),
-        Block::Only(medium, own) => match medium.is_in(Medium::Terminal) {
-            true => blocks(own, indent, sheet),
-            false => Ok(()),
-        },
+        Block::Only(medium, own) => {
+            if medium.is_in(Medium::Terminal) {
+                blocks(own, indent, sheet)
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 
 fn verdict(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.gap()?;
     let word = sheet.ink(ink(own.tone), &clean(&own.word));
-    let beside = match own.beside.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", clean(&own.beside)),
+    let beside = if own.beside.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", clean(&own.beside))
     };
     let mut said = vec![line(&own.extent, None, sheet)];
     said.extend(own.more.iter().map(|more| line(more, None, sheet)));

@@ -81,9 +81,10 @@ impl<'a> Sheet<'a> {
 
     /// An empty line, unless nothing stands above it.
     pub(crate) fn gap(&mut self) -> io::Result<()> {
-        match self.is_begun {
-            true => self.out.write_all(b"\n"),
-            false => Ok(()),
+        if self.is_begun {
+            self.out.write_all(b"\n")
+        } else {
+            Ok(())
         }
     }
 

@@ -60,9 +60,10 @@ fn cells(row: &Row, columns: &[(usize, &Column)]) -> Vec<String> {
     let cells = columns.iter().map(|(index, column)| {
         let cell = row.cells.get(*index);
         let cell = cell.map_or_else(String::new, plain);
-        match column.is_name {
-            true => in_lines(&cell),
-            false => cell,
+        if column.is_name {
+            in_lines(&cell)
+        } else {
+            cell
         }
     });
     cells.collect()

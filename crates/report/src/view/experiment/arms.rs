@@ -18,9 +18,10 @@ pub(super) fn all(document: &ExperimentDocument) -> Vec<Block> {
     let servers = document.arms.iter().map(version);
     let mut all = vec![("server".to_owned(), servers.collect())];
     all.extend(measured::differences(document));
-    let table = match document.arms.len() > SIDE_BY_SIDE {
-        true => by_value(document, &all),
-        false => side_by_side(document, &all),
+    let table = if document.arms.len() > SIDE_BY_SIDE {
+        by_value(document, &all)
+    } else {
+        side_by_side(document, &all)
     };
     let mut equal = Vec::new();
     for machine in &document.machines {

@@ -100,9 +100,10 @@ fn place_name<'a>(figure: &MetricFigure, name: &'a str, x: &'a str) -> &'a str {
 }
 
 fn at(name: &str, x: &str) -> String {
-    match x.is_empty() {
-        true => name.to_owned(),
-        false => format!("{name} at {x}"),
+    if x.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name} at {x}")
     }
 }
 
@@ -317,9 +318,10 @@ fn sources(figure: &MetricFigure) -> String {
     let lines = figure.published.iter();
     let mut sources: Vec<&str> = lines.map(|line| line.source.as_str()).collect();
     sources.dedup();
-    match sources.is_empty() {
-        true => String::new(),
-        false => format!("Published: {}.", sources.join("; ")),
+    if sources.is_empty() {
+        String::new()
+    } else {
+        format!("Published: {}.", sources.join("; "))
     }
 }
 
@@ -328,9 +330,10 @@ fn effect_lines(figure: &MetricFigure) -> Vec<Block> {
     let lines = figure.effects.iter().map(|effect| {
         let points = effect.points.iter().map(|point| {
             let times = measured::times_with(point.times, point.interval);
-            match point.x.is_empty() {
-                true => times,
-                false => format!("at {}: {times}", point.x),
+            if point.x.is_empty() {
+                times
+            } else {
+                format!("at {}: {times}", point.x)
             }
         });
         let points = points.collect::<Vec<_>>().join("; ");

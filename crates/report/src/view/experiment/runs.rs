@@ -66,10 +66,13 @@ pub(super) fn all(document: &ExperimentDocument) -> Vec<Block> {
         let mut figures = document.figures.iter();
         figures.any(|figure| figure.metric.name == metric)
     };
-    columns.extend(metrics.iter().map(|metric| match is_drawn(metric) {
-        true => right(*metric),
-        // What no figure draws has no room on paper.
-        false => right(*metric).extra(),
+    columns.extend(metrics.iter().map(|metric| {
+        if is_drawn(metric) {
+            right(*metric)
+        } else {
+            // What no figure draws has no room on paper.
+            right(*metric).extra()
+        }
     }));
     columns.extend([right("s"), left("Meanwhile")]);
     let rows = document.runs.iter();

@@ -325,6 +325,7 @@ impl Kind {
         })
     }
 
+    #[expect(clippy::indexing_slicing, reason = "at most two, of three")]
     fn fixed_plausible(self, bytes: &[u8]) -> Option<f64> {
         Some(match self {
             Kind::Bool => [2.0, 2.0, IMPOSSIBLE][usize::from((*bytes.first()?).min(2))],
