@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::ForkFiles;
+use pgclinic_cluster::{ForkContext, ForkFiles};
 use pgclinic_format::{BlockNo, Fork, Xid};
 use pgclinic_model::document::{
     AtRisk, AttributePlace, Cause, CauseLinks, Finding, Kind, NotChecked, Origin, Owner, Place,
@@ -13,7 +13,6 @@ use pgclinic_model::plan::Safety;
 use pgclinic_model::{Rule, Severity};
 use serde_json::{Map, Value};
 
-use crate::check::ForkCx;
 use crate::run_state::{SavedFinding, SavedFindings};
 
 /// Findings kept of one rule in one relation.
@@ -112,16 +111,16 @@ impl Draft {
     }
 
     /// Explained by damage on this block of the fork, if there is any.
-    pub fn follows(self, fork: &ForkCx<'_>, block: BlockNo) -> Self {
+    pub fn follows(self, fork: &ForkContext<'_>, block: BlockNo) -> Self {
         self.follows_from(fork, Some(block))
     }
 
     /// Explained by damage anywhere in the fork, if there is any.
-    pub fn follows_fork(self, fork: &ForkCx<'_>) -> Self {
+    pub fn follows_fork(self, fork: &ForkContext<'_>) -> Self {
         self.follows_from(fork, None)
     }
 
-    fn follows_from(mut self, fork: &ForkCx<'_>, block: Option<BlockNo>) -> Self {
+    fn follows_from(mut self, fork: &ForkContext<'_>, block: Option<BlockNo>) -> Self {
         self.links.follows.push(Origin {
             database: fork.files.home.database,
             filenode: fork.files.filenode,

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_format::{BlockNo, Lsn, Oid};
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{BlockNo, Fork, Lsn, Oid};
 use pgclinic_source::FileMark;
 use serde::{Deserialize, Serialize};
 
 use pgclinic_model::document::{
     CauseLinks, Coverage, Evidence, Finding, Level, NotChecked, RelationSummary, Target, Tool,
 };
-
-use crate::walker::{Spot, SuspiciousTables};
 
 /// The state of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -124,6 +123,21 @@ pub(crate) struct OpenGap {
     #[serde(default)]
     pub(crate) unsettled: bool,
 }
+
+/// A page, whatever the files are called in the next listing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Spot {
+    pub(crate) file: FileNumber,
+    pub(crate) fork: Fork,
+    pub(crate) block: BlockNo,
+}
+
+/// A table by its database and its OID.
+pub(crate) type Table = (Oid, Oid);
+
+/// Tables in which the pass over the pages met what an index contradicts.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SuspiciousTables(pub(crate) BTreeSet<Table>);
 
 /// Pages that need a second look.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgclinic_cluster::{Catalog, Column};
+use pgclinic_cluster::{Catalog, Column, ForkContext};
 use pgclinic_format::datum::{Limits, Prober, Trouble, TypeInfo, TypeKind, Undecodable};
 use pgclinic_format::{ColumnLayout, HeapTuple, PlainAttributes};
-
-use crate::check::ForkCx;
 
 /// The longest text of a value that stands in its row, and the most that it may unpack to.
 const VALUE_BYTES_MAX: usize = 64 << 20;
@@ -80,9 +78,8 @@ pub(crate) enum Fault {
 
 impl StoredValues {
     /// For the fork's relation; nothing is tried where its columns are unknown.
-    pub(crate) fn of(fork: &ForkCx<'_>) -> Self {
+    pub(crate) fn of(fork: &ForkContext<'_>, catalog: Option<&Catalog>) -> Self {
         let columns = fork.relation.and_then(|own| own.columns.as_deref());
-        let catalog = fork.heap.catalog();
         let judge = |column: &Column| StoredColumn {
             judge: catalog
                 .filter(|_| !column.dropped)
@@ -306,7 +303,7 @@ fn is_textual(ty: &TypeInfo) -> bool {
 }
 
 /// Shared catalogs hold names from databases of all encodings.
-fn encoding_of(fork: &ForkCx<'_>) -> Encoding {
+fn encoding_of(fork: &ForkContext<'_>) -> Encoding {
     let shared = fork.relation.is_none_or(|relation| relation.shared);
     let database = fork
         .cluster

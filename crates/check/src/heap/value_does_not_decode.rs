@@ -42,7 +42,10 @@ impl PageCheck for ValueDoesNotDecode {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let values = cx.fork.heap.values(|| StoredValues::of(cx.fork));
+        let values = cx
+            .fork
+            .heap
+            .values(|| StoredValues::of(cx.fork, cx.fork.heap.catalog()));
         if values.is_idle() {
             return;
         }

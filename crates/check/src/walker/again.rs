@@ -16,10 +16,10 @@ use pgclinic_scan::{InternalFault, Panicked, guarded};
 use crate::check::ForkCx;
 use crate::consequences::is_of_the_future;
 use crate::findings::Findings;
+use crate::run_state::Spot;
 use crate::walker::job::fork_cx;
 use crate::walker::page_checker::{PageChecker, PageOutcome, ThreadFindings};
 use crate::walker::run_ledger::RunLedger;
-use crate::walker::suspects::Spot;
 use crate::walker::{CheckOptions, catalogs, forks_of, system_identifier};
 
 /// Damaged pages whose cause is searched for.

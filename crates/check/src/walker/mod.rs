@@ -67,8 +67,6 @@ pub(crate) use planted::{empty_page, page_that_asks};
 use recovered::Clusters;
 pub(crate) use run_ledger::DamagedBlocks;
 use run_ledger::RunLedger;
-pub(crate) use running_losses::SuspiciousTables;
-pub(crate) use suspects::Spot;
 
 /// What a run is asked to do.
 #[derive(Clone, Debug)]

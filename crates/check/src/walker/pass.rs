@@ -20,10 +20,11 @@ use crate::btree::LeafSummaries;
 use crate::check::ForkCx;
 use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Findings;
+use crate::run_state::Spot;
 use crate::walker::page_checker::{PageChecker, PageOutcome, ThreadFindings};
 use crate::walker::pass_records::{PassRecords, ZeroedBlocks};
 use crate::walker::run_ledger::{DamagedBlocks, Pages, RunLedger};
-use crate::walker::suspects::{Spot, Suspects};
+use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, document};
 
 /// Damaged pages of a worker whose cause is searched for: the search costs milliseconds a page.

@@ -9,8 +9,7 @@ use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::run_state::OpenGap;
-use crate::walker::running_losses::SuspiciousTables;
+use crate::run_state::{OpenGap, SuspiciousTables};
 use crate::walker::suspects::Suspects;
 
 /// Ranges of damaged blocks kept for one fork; beyond them, near ones are joined.

@@ -33,12 +33,13 @@ use pgclinic_source::Presence;
 use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
+use crate::run_state::Spot;
 use crate::walker::again::{Again, Newer, print_of, tell_unseen};
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{
-    CheckOptions, ResumableRun, Spot, carry, catalogs, catalogs_at_once, check_against_files,
+    CheckOptions, ResumableRun, carry, catalogs, catalogs_at_once, check_against_files,
     check_whole, document, forks_of, pass, system_identifier,
 };
 

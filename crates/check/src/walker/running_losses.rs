@@ -23,7 +23,6 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{Finding, Kind, NotChecked};
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
-use serde::{Deserialize, Serialize};
 
 use crate::check::ForkCx;
 use crate::consequences;
@@ -32,6 +31,7 @@ use crate::files::file_truncated::FileTruncated;
 use crate::findings::Findings;
 use crate::page::zeroed_page::ZeroedPage;
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
+use crate::run_state::{SuspiciousTables, Table};
 use crate::walker::database_relations::DatabaseRelations;
 use crate::walker::job::fork_cx;
 use crate::walker::pass_records::PassRecords;
@@ -40,13 +40,6 @@ use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
 /// What is asked of a table.
 const CHECKS: [&dyn RelationCheck; 2] = [&FileTruncated, &ZeroedPage];
-
-/// A table by its database and its OID.
-type Table = (Oid, Oid);
-
-/// Tables in which the pass over the pages met what an index contradicts.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct SuspiciousTables(BTreeSet<Table>);
 
 /// Findings by their ids.
 type ById = BTreeMap<String, Finding>;

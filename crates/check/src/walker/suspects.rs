@@ -4,24 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::run_state::SavedSuspects;
-use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Fork, Lsn};
-use serde::{Deserialize, Serialize};
+use crate::run_state::{SavedSuspects, Spot};
+use pgclinic_format::Lsn;
 
 /// Pages that are kept; the rest is counted.
 const PAGES_MAX: usize = 1 << 20;
 /// Pages younger than the WAL that was known: those with the highest LSNs are kept. One with an LSN
 /// that no WAL will reach is among them.
 const YOUNG_MAX: usize = 1 << 14;
-
-/// A page, whatever the files are called in the next listing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Spot {
-    pub(crate) file: FileNumber,
-    pub(crate) fork: Fork,
-    pub(crate) block: BlockNo,
-}
 
 /// What was put aside.
 #[derive(Default, Debug)]
@@ -96,6 +86,9 @@ mod tests {
         clippy::cast_possible_truncation,
         reason = "a test that panics has failed"
     )]
+
+    use pgclinic_format::wal::FileNumber;
+    use pgclinic_format::{BlockNo, Fork};
 
     use super::*;
 
