@@ -15,6 +15,7 @@ mod footprints;
 mod limit;
 mod mark;
 mod memory;
+mod open;
 mod open_files;
 mod overlay;
 mod path;
