@@ -41,6 +41,8 @@ pub(crate) enum Believes {
     WhatRests,
     /// Also while a server runs: those that no record since the last checkpoint touches.
     WhatWalLeftAlone,
+    /// Those of relations to which no such record leads at all: they agree with each other.
+    WhatRestsWhole,
     /// All but those that recovery begins as empty pages: what is found then is a question.
     AllPages,
 }
@@ -109,7 +111,11 @@ impl<'a> RelationCx<'a> {
 
     /// The cluster was shut down in good order, and all of it is there, so that pages agree with each other.
     pub fn settled(&self) -> bool {
-        let compares = |cluster: &Cluster| cluster.may_compare(Comparison::ForksOfRelation);
+        let what = match self.believes {
+            Believes::WhatRestsWhole => Comparison::PagesThatWalLeftAlone,
+            _ => Comparison::ForksOfRelation,
+        };
+        let compares = |cluster: &Cluster| cluster.may_compare(what);
         self.fork.cluster.is_some_and(compares)
     }
 
@@ -117,7 +123,9 @@ impl<'a> RelationCx<'a> {
     pub(crate) fn settles(&self) -> bool {
         let what = match self.believes {
             Believes::WhatRests => Comparison::ForksThatRecoveryKeeps,
-            Believes::WhatWalLeftAlone | Believes::AllPages => Comparison::PagesThatWalLeftAlone,
+            Believes::WhatWalLeftAlone | Believes::WhatRestsWhole | Believes::AllPages => {
+                Comparison::PagesThatWalLeftAlone
+            }
         };
         let compares = |cluster: &Cluster| cluster.may_compare(what);
         self.fork.cluster.is_some_and(compares)

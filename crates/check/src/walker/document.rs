@@ -119,11 +119,8 @@ fn unchanged_since(since: &SinceSummary, level: Level) -> Vec<NotChecked> {
 fn beside_a_server(level: Level) -> NotChecked {
     let what = match level {
         Level::Pages => "lengths of relation files",
-        Level::Structure => {
+        Level::Structure | Level::Full => {
             "pages, visibility maps, catalogs, SLRU files and lengths of indexes and TOAST relations against each other"
-        }
-        Level::Full => {
-            "pages, visibility maps, catalogs, SLRU files and lengths of indexes and TOAST relations against each other, rows against index entries and long values"
         }
     };
     NotChecked {

@@ -23,6 +23,7 @@ pub(crate) mod pass_records;
 mod planted;
 mod recovered;
 mod relations;
+mod resting_tables;
 mod root_causes;
 mod run_ledger;
 mod running;

@@ -37,6 +37,7 @@ use crate::run_state::Spot;
 use crate::walker::again::{Again, Newer, print_of, tell_unseen};
 use crate::walker::job::jobs_of;
 use crate::walker::recovered::Clusters;
+use crate::walker::resting_tables::RestingLook;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{
     CheckOptions, ResumableRun, carry, catalogs, catalogs_at_once, check_against_files,
@@ -67,6 +68,7 @@ pub fn check_running(
     run.everything();
     run.again();
     run.losses();
+    run.comparisons();
     carry(cluster, options, &mut run.books);
     run.books.leave_unsettled(cluster, options.level);
     run.books.interrupted = progress.is_interrupted();
@@ -404,6 +406,48 @@ impl Run<'_> {
         }
         self.books.suspicious = suspicious;
         looks.map(drop)
+    }
+
+    /// Compares tables that rest as those of a stopped cluster.
+    fn comparisons(&mut self) {
+        let is_whole = self.options.since.is_none() && self.options.selection.blocks.is_none();
+        if self.options.level < Level::Full || !is_whole || self.progress.is_interrupted() {
+            return;
+        }
+        self.server.checkpoint();
+        for _ in 0..LIVE_LIMITS.rounds {
+            match self.compared_twice() {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(why) => return self.books.not_checked(lost(&why)),
+            }
+        }
+        let gap = NotChecked {
+            what: "what comparisons of rows with index entries found".into(),
+            why: "no two looks came without a checkpoint in between: check again while the server writes less, or stop it".into(),
+            inherent: false,
+        };
+        self.books.stays_open(None, gap);
+    }
+
+    fn compared_twice(&mut self) -> Result<bool, OpenError> {
+        let mut look = RestingLook {
+            options: self.options,
+            progress: self.progress,
+            only: None,
+        };
+        let view = newer(self.cluster, self.server, self.options)?;
+        let mut first = look.at(&view);
+        if !first.are_sound() && !self.progress.is_interrupted() {
+            self.server.wait();
+            look.only = Some(first.suspicious());
+            let view = newer(self.cluster, self.server, self.options)?;
+            if !first.confirm(look.at(&view), &mut self.books) {
+                return Ok(false);
+            }
+        }
+        first.tell_left_out(&mut self.books);
+        Ok(true)
     }
 
     /// Looks once more at what seemed wrong.

@@ -228,7 +228,7 @@ impl SuspiciousTables {
 
 /// The second look began under WAL that was there at the first: no checkpoint between them hides a
 /// change of what the first read.
-fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
+pub(super) fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
     let positions = first.wal_end.zip(second.redo);
     positions.is_some_and(|(end, redo)| redo <= end)
 }

@@ -317,7 +317,7 @@ impl RunState {
 
 /// The table that a fork is looked at with: its own, that of the index, or that whose long values
 /// it keeps.
-fn owner(job: &ForkCx<'_>, catalog: &Catalog) -> Owner {
+pub(super) fn owner(job: &ForkCx<'_>, catalog: &Catalog) -> Owner {
     let Some(relation) = job.relation else {
         return Owner::File(job.files.home.tablespace, job.files.filenode);
     };

@@ -169,3 +169,53 @@ fn a_loss_that_memory_may_hide_is_open_until_a_checkpoint() {
     let rows = session.query_value(sql).expect("all of them");
     assert_eq!(rows.as_deref(), Some("10000"));
 }
+
+/// Takes the first row of block 100 away, as a flipped page write would: its index entry stays.
+fn take_a_row(file: &std::fs::File) {
+    let first_line_pointer = 100 * PAGE + 24;
+    file.write_all_at(&[0; 4], first_line_pointer)
+        .expect("a line pointer zeroed");
+}
+
+/// Rows and index entries of a table that no record since the last checkpoint touches agree with each other.
+#[test]
+fn a_row_that_only_its_index_knows_is_found_at_full() {
+    let (copy, server) = started(15, Checksums::Off, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    filled(&mut session, &["robbed", "whole"]);
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    take_a_row(&file_of(&mut session, &copy.pgdata, "robbed"));
+    let document = checked(&copy.pgdata, &["--level", "full"]);
+    let expected = [("index-entry-without-row", "robbed_pkey", Some(1))];
+    assert_eq!(rules(&document), expected, "{}", told(&document));
+    assert_eq!(document.verdict, Verdict::Damaged);
+}
+
+/// The server changed the table: what its files lack may be in memory, until a checkpoint has written it.
+#[test]
+fn rows_that_wait_in_memory_are_not_compared() {
+    let (copy, server) = started(18, Checksums::Off, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    filled(&mut session, &["pending"]);
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    let change = "UPDATE public.pending SET id = -id WHERE ctid >= '(100,0)' AND ctid < '(101,0)'";
+    session.execute(change).expect(change);
+    take_a_row(&file_of(&mut session, &copy.pgdata, "pending"));
+    let document = checked(&copy.pgdata, &["--level", "full"]);
+    assert_eq!(rules(&document), [], "{}", told(&document));
+    let gaps = &document.coverage.not_checked;
+    let is_named = |gap: &pgclinic_model::document::NotChecked| {
+        gap.what.starts_with("rows against index entries") && gap.what.contains(" of ")
+    };
+    assert!(gaps.iter().any(is_named), "{gaps:?}");
+    let more = [
+        "--level",
+        "full",
+        "--server",
+        &url_of(&server),
+        "--checkpoint",
+    ];
+    let settled = checked(&copy.pgdata, &more);
+    assert_eq!(rules(&settled), [], "{}", told(&settled));
+    assert_eq!(settled.verdict, Verdict::Healthy, "{}", told(&settled));
+}

@@ -1,0 +1,252 @@
+//! Tables that a running server has not changed since its last checkpoint, compared as those of a stopped cluster.
+//!
+//! What changed before that checkpoint is in the files, and what changed later stands in WAL. So a table to which no
+//! record leads, with its indexes and its TOAST relation, is in its files as the server knows it, and its pages agree with
+//! each other. The server may change it while it is read: what a look finds counts only when a second look finds the
+//! same, under WAL that begins before the first look and still leads to none of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgclinic_cluster::wal::Replay;
+use pgclinic_cluster::{
+    Catalog, Cluster, Comparison, DatabaseContext, Persistence, file_place, selected,
+};
+use pgclinic_format::{Fork, Oid};
+use pgclinic_model::Progress;
+use pgclinic_model::document::{Finding, Kind, NotChecked};
+use pgclinic_scan::guarded;
+use pgclinic_scan::live::{FreshView, ViewPosition};
+use pgclinic_spill::Part;
+
+use crate::check::ForkCx;
+use crate::consequences;
+use crate::findings::Findings;
+use crate::register::RELATION_CHECKS;
+use crate::relation_check::{Believes, RelationCheck, RelationCx};
+use crate::run_state::Owner;
+use crate::walker::database_relations::DatabaseRelations;
+use crate::walker::job::jobs_of;
+use crate::walker::run_ledger::RunLedger;
+use crate::walker::running_losses::overlap;
+use crate::walker::state::owner;
+use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
+
+/// A table with what belongs to it.
+type Family = (Oid, Owner);
+
+/// What one look found.
+pub(super) struct RestingTables {
+    position: ViewPosition,
+    /// What is wrong, with the table of each finding.
+    found: BTreeMap<String, (Family, Finding)>,
+    /// What the checks themselves left out.
+    left_out: Vec<NotChecked>,
+    /// Tables that were compared, and those that wait for a checkpoint.
+    pub(super) compared: u64,
+    pub(super) changed: u64,
+}
+
+/// What is looked at.
+pub(super) struct RestingLook<'a> {
+    pub(super) options: &'a CheckOptions,
+    pub(super) progress: &'a dyn Progress,
+    /// Only these; all without.
+    pub(super) only: Option<BTreeSet<Family>>,
+}
+
+impl RestingTables {
+    pub(super) fn are_sound(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Those that need a second look.
+    pub(super) fn suspicious(&self) -> BTreeSet<Family> {
+        self.found.values().map(|(family, _)| *family).collect()
+    }
+
+    /// Keeps what the second look found as well. False where a checkpoint came between the two, so that nothing tells
+    /// whether the first look met pages on their way.
+    pub(super) fn confirm(&self, second: Self, books: &mut RunLedger) -> bool {
+        if !overlap(self.position, second.position) {
+            return false;
+        }
+        for (id, (_, finding)) in second.found {
+            let before = self.found.get(&id);
+            if before.is_some_and(|(_, before)| before.message == finding.message) {
+                books.findings.keep(finding);
+            }
+        }
+        true
+    }
+
+    /// What the checks left out, and which tables they did not see.
+    pub(super) fn tell_left_out(&mut self, books: &mut RunLedger) {
+        for entry in self.left_out.drain(..) {
+            if entry.inherent {
+                books.not_checked(entry);
+            } else {
+                books.stays_open(None, entry);
+            }
+        }
+        if self.changed > 0 {
+            let all = self.compared + self.changed;
+            books.not_checked(NotChecked {
+                what: format!("rows against index entries and TOASTed values of {} of {all} tables", self.changed),
+                why: "the server changed them since its last checkpoint and may hold pages of them in memory: --server URL --checkpoint asks for one first"
+                    .into(),
+                inherent: true,
+            });
+        }
+    }
+}
+
+impl RestingLook<'_> {
+    pub(super) fn at(&self, fresh: &FreshView<'_>) -> RestingTables {
+        let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
+        let mut tables = RestingTables {
+            position: fresh.position(),
+            found: BTreeMap::new(),
+            left_out: Vec::new(),
+            compared: 0,
+            changed: 0,
+        };
+        let Some(replay) = view
+            .replay()
+            .filter(|_| view.may_compare(Comparison::PagesThatWalLeftAlone))
+        else {
+            tables.left_out.push(NotChecked {
+                what: "rows against index entries and TOASTed values".into(),
+                why: "the WAL since the last checkpoint cannot be read whole: which tables the server left alone is unknown".into(),
+                inherent: false,
+            });
+            return tables;
+        };
+        let all = std::iter::once(0).chain(names.databases.keys().copied());
+        let is_asked = |database: &Oid| match &self.only {
+            None => selected::database(&self.options.selection, names, *database),
+            Some(only) => only.iter().any(|family| family.0 == *database),
+        };
+        for database in all.filter(is_asked) {
+            for catalog in catalogs(names, &[database], self.options.level) {
+                if !self.progress.is_interrupted() {
+                    self.database((view, replay), &catalog, &mut tables);
+                }
+            }
+        }
+        tables
+    }
+
+    fn database(
+        &self,
+        (view, replay): (&Cluster, &Replay),
+        catalog: &Catalog,
+        tables: &mut RestingTables,
+    ) {
+        // What could not be listed or named was reported by the rounds.
+        let (forks, _) = forks_of(view, catalog);
+        let cx = DatabaseContext {
+            cluster: view,
+            catalog,
+            forks: &forks,
+        };
+        // Bytes and findings of single pages were counted by the rounds.
+        let mut counted_already = RunLedger::new();
+        let mut jobs = jobs_of(&cx, self.options, &mut counted_already);
+        let changed = changed_families(&jobs, catalog, replay);
+        if self.only.is_none() {
+            tables.changed += changed
+                .iter()
+                .filter(|own| matches!(own, Owner::Table(_)))
+                .count() as u64;
+        }
+        jobs.retain(|job| {
+            let owner = owner(job, catalog);
+            let is_asked = |only: &BTreeSet<Family>| only.contains(&(catalog.database, owner));
+            matches!(owner, Owner::Table(_))
+                && !changed.contains(&owner)
+                && self.only.as_ref().is_none_or(is_asked)
+        });
+        let families: BTreeSet<Owner> = jobs.iter().map(|job| owner(job, catalog)).collect();
+        tables.compared += families.len() as u64;
+        self.progress.expect(pass::bytes(&jobs, &counted_already));
+        let records = pass::run(
+            &jobs,
+            view.source().as_ref(),
+            system_identifier(view),
+            self.options,
+            &self.options.memory.part(Part::LeafSummaries),
+            self.progress,
+            &mut counted_already,
+        );
+        let relations = DatabaseRelations::new(&jobs, records);
+        self.compare((view, catalog), &relations, tables);
+    }
+
+    fn compare(
+        &self,
+        (view, catalog): (&Cluster, &Catalog),
+        relations: &DatabaseRelations<'_>,
+        tables: &mut RestingTables,
+    ) {
+        let budget = self.options.memory.part(Part::Comparisons);
+        for (place, fork) in relations.forks().iter().enumerate() {
+            if !relations.is_in_reach(place) {
+                continue;
+            }
+            let relation = RelationCx {
+                fork,
+                catalog,
+                neighbours: relations,
+                budget: &budget,
+                spill_folder: &self.options.spill_folder,
+                threads: self.options.threads.get(),
+                believes: Believes::WhatRestsWhole,
+                source: view.source().as_ref(),
+                progress: self.progress,
+            };
+            let family = (catalog.database, owner(fork, catalog));
+            for check in checks_of(fork, self.options) {
+                let mut out = Findings::of_relation();
+                let compared = guarded(|| check.check(&relation, &mut out));
+                if let Err(failure) = compared {
+                    let what = format!("the comparison of {}", fork.files.path(0));
+                    tables.left_out.push(failure.not_checked(what));
+                } else if !self.progress.is_interrupted() {
+                    tables.add(family, out, system_identifier(view));
+                }
+            }
+        }
+    }
+}
+
+impl RestingTables {
+    fn add(&mut self, family: Family, mut out: Findings, system_identifier: u64) {
+        for mut draft in out.take_drafts() {
+            draft.links.compared = true;
+            consequences::complete_file(&mut draft);
+            let finding = draft.finish(&file_place("", Kind::File), system_identifier);
+            self.found.insert(finding.id.clone(), (family, finding));
+        }
+        self.left_out.append(&mut out.not_checked);
+    }
+}
+
+/// Those with a file that WAL leads to, or whose pages do not reach the disk by checkpoints.
+fn changed_families(jobs: &[ForkCx<'_>], catalog: &Catalog, replay: &Replay) -> BTreeSet<Owner> {
+    let changed = jobs.iter().filter(|job| {
+        let is_permanent =
+            |own: &pgclinic_cluster::Relation| own.persistence == Persistence::Permanent;
+        !job.relation.is_some_and(is_permanent) || replay.touches(job.file_number())
+    });
+    changed.map(|job| owner(job, catalog)).collect()
+}
+
+fn checks_of(
+    fork: &ForkCx<'_>,
+    options: &CheckOptions,
+) -> impl Iterator<Item = &'static dyn RelationCheck> {
+    let is_main = fork.fork() == Fork::Main && fork.relation.is_some();
+    let (method, level) = (fork.method.filter(|_| is_main), options.level);
+    let checks = RELATION_CHECKS.iter().copied();
+    checks.filter(move |check| check.level() <= level && Some(check.method()) == method)
+}
