@@ -76,9 +76,10 @@ pub(crate) fn drop_overtaken(drafts: &mut Vec<Draft>, cx: &PageCx<'_>) {
     if cx.fork.limits.is_some() || !drafts.iter().any(overtaken) {
         return;
     }
-    let drops = match cx.fork.is_running() {
-        true => is_uncommitted(cx),
-        false => cx.fork.is_overtaken(),
+    let drops = if cx.fork.is_running() {
+        is_uncommitted(cx)
+    } else {
+        cx.fork.is_overtaken()
     };
     if drops {
         drafts.retain(|draft| !overtaken(draft));

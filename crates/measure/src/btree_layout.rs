@@ -128,9 +128,10 @@ impl BtreeLayout {
         self.free += u64::from(super::free_space(at));
         if !tree.is_rightmost() {
             self.backward_links += u64::from(tree.next < at.block);
-            match Some(tree.next) == at.block.checked_add(1) {
-                true => self.contiguous_links += 1,
-                false => self.other_links += 1,
+            if Some(tree.next) == at.block.checked_add(1) {
+                self.contiguous_links += 1
+            } else {
+                self.other_links += 1
             }
         }
         let all = u64::from(page.line_pointer_count());

@@ -88,9 +88,10 @@ impl PageMeasure for BtreePacking {
         } = self.packing;
         let has_lists = self.equal_images > 0;
         // A unique index is built without lists: its duplicates are versions of one row.
-        let items = match has_lists && !is_unique(whole.fork) {
-            true => packed,
-            false => alone,
+        let items = if has_lists && !is_unique(whole.fork) {
+            packed
+        } else {
+            alone
         };
         let size = whole.bytes(built_pages(items, whole.bytes(1)));
         let now = whole.bytes(whole.fork.blocks);

@@ -220,15 +220,14 @@ fn correlation(places: &[u64]) -> Option<f64> {
     (count > 1).then_some(())?;
     let sum = (count - 1) * count / 2;
     let squares = (count - 1) * count * (2 * count - 1) / 6;
-    let products = match places.is_sorted() {
+    let products = if places.is_sorted() {
         // Each rank is its own.
-        true => squares,
-        false => {
-            let mut sorted: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
-            sorted.sort_unstable();
-            let ranked = (0i128..).zip(&sorted);
-            ranked.map(|(rank, (_, at))| rank * i128::from(*at)).sum()
-        }
+        squares
+    } else {
+        let mut sorted: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        let ranked = (0i128..).zip(&sorted);
+        ranked.map(|(rank, (_, at))| rank * i128::from(*at)).sum()
     };
     let [together, alone] = [products, squares].map(|own| (count * own - sum * sum) as f64);
     Some(together / alone)

@@ -39,9 +39,10 @@ impl<'a> LeafLook<'a> {
                 continue;
             };
             let is_posting = tuple.is_posting();
-            let names = match is_posting {
-                true => tuple.posting_count() as u64,
-                false => 1,
+            let names = if is_posting {
+                tuple.posting_count() as u64
+            } else {
+                1
             };
             posting_lists += u64::from(is_posting);
             rows += names;

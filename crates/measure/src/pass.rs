@@ -61,9 +61,10 @@ pub(super) fn run(
         forks: pass.jobs.iter().enumerate().map(task).collect(),
         threads: options.threads,
         progress,
-        writes: match is_running {
-            true => Writes::Server,
-            false => Writes::Nobody,
+        writes: if is_running {
+            Writes::Server
+        } else {
+            Writes::Nobody
         },
     };
     let _windows = lease_of_windows(&options.memory, options.threads);
@@ -226,9 +227,10 @@ impl<'p, 'a> Consumer for MeasurePass<'p, 'a> {
                 tallies.push(tally);
                 absorb_picked(&mut gathered.picked, picked);
             }
-            match gathered.parts.is_empty() {
-                true => gathered.parts = tallies,
-                false => gathered.parts.absorb(&tallies),
+            if gathered.parts.is_empty() {
+                gathered.parts = tallies
+            } else {
+                gathered.parts.absorb(&tallies)
             }
         }
         not_read.sort_by_key(|(unit, _)| *unit);

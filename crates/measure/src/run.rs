@@ -48,14 +48,13 @@ pub fn measure_cluster(
     progress: &dyn Progress,
 ) -> MeasureDocument {
     let mut document = new_document(cluster, options);
-    match cluster.is_running() {
-        true => running::measure(cluster, options, progress, &mut document),
-        false => {
-            tell_troubles(cluster, &mut document.coverage);
-            for database in databases(cluster, options) {
-                if !progress.is_interrupted() {
-                    measure_database(cluster, database, options, progress, &mut document);
-                }
+    if cluster.is_running() {
+        running::measure(cluster, options, progress, &mut document)
+    } else {
+        tell_troubles(cluster, &mut document.coverage);
+        for database in databases(cluster, options) {
+            if !progress.is_interrupted() {
+                measure_database(cluster, database, options, progress, &mut document);
             }
         }
     }

@@ -153,9 +153,10 @@ impl Rounds for Run<'_> {
                 self.open.insert(database, wanted);
             }
         }
-        Ok(match self.open.is_empty() {
-            true => Left::Nothing,
-            false => Left::Something,
+        Ok(if self.open.is_empty() {
+            Left::Nothing
+        } else {
+            Left::Something
         })
     }
 }
@@ -195,13 +196,12 @@ impl OneRound<'_> {
         }
         tell_dropped(&wanted, &catalog, document);
         let moved = self.relations((&catalog, &forks), &wanted, document);
-        match moved.is_empty() || self.round.is_last() {
-            false => Some(Wanted::Moved(moved)),
-            true => {
-                self.tell_unsteady(moved, document);
-                self.tell_whole((&catalog, &forks), document);
-                None
-            }
+        if !(moved.is_empty() || self.round.is_last()) {
+            Some(Wanted::Moved(moved))
+        } else {
+            self.tell_unsteady(moved, document);
+            self.tell_whole((&catalog, &forks), document);
+            None
         }
     }
 

@@ -49,9 +49,10 @@ impl PageMeasure for SpgistLayout {
         if own.is_meta() {
             return true;
         }
-        let (pages, live) = match own.is_leaf() {
-            true => (&mut self.leaf_pages, &mut self.leaf_tuples),
-            false => (&mut self.inner_pages, &mut self.inner_tuples),
+        let (pages, live) = if own.is_leaf() {
+            (&mut self.leaf_pages, &mut self.leaf_tuples)
+        } else {
+            (&mut self.inner_pages, &mut self.inner_tuples)
         };
         *pages += 1;
         for (_, tuple) in own.tuples() {

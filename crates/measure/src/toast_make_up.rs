@@ -121,9 +121,10 @@ impl ColumnMeasure for ToastMakeUp {
                 self.chunks += chunks * often;
                 self.last_chunk_gap += (chunks * chunk - stored) * often;
                 self.barely_outside += u64::from(stored <= 2 * TARGET) * often;
-                let kept = match pointer.is_compressed() {
-                    true => self.outside_packed.get_mut(usize::from(pointer.method)),
-                    false => Some(&mut self.outside),
+                let kept = if pointer.is_compressed() {
+                    self.outside_packed.get_mut(usize::from(pointer.method))
+                } else {
+                    Some(&mut self.outside)
                 };
                 (kept, stored, raw)
             }

@@ -84,13 +84,14 @@ pub(crate) fn beside(
 ) -> String {
     let (folder, own) = table.rsplit_once('/').unwrap_or(("", table));
     let name = format!("{own}.{what}.{thing}");
-    let name = match name.len() > NAME_BYTES_MAX {
-        false => name,
-        true => format!(
+    let name = if name.len() <= NAME_BYTES_MAX {
+        name
+    } else {
+        format!(
             "{}.{what}.{}",
             numbered(own, TABLE_BYTES, table_number),
             numbered(thing, THING_BYTES, number)
-        ),
+        )
     };
     match folder {
         "" => name,

@@ -210,9 +210,10 @@ impl Table {
 
     fn take_given(&mut self, given: &GivenTable, choice: ColumnChoice) {
         for (column, index) in given.columns.iter().zip(0..) {
-            let (ty, bytes_of) = match column.dropped {
-                true => (Arc::new(bytes_of(column.layout())), None),
-                false => written_as(Arc::clone(&column.ty), column.layout()),
+            let (ty, bytes_of) = if column.dropped {
+                (Arc::new(bytes_of(column.layout())), None)
+            } else {
+                written_as(Arc::clone(&column.ty), column.layout())
             };
             if let Some(ty) = &bytes_of {
                 self.notes.push(note_of_bytes(&column.name, &ty.name));

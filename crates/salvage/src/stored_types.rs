@@ -45,12 +45,15 @@ fn with_bytes_to(ty: &TypeInfo, depth: u8) -> Option<TypeInfo> {
         TypeKind::Domain(base) => TypeKind::Domain(inner(base)?),
         TypeKind::Array(element) => TypeKind::Array(inner(element)?),
         TypeKind::Composite(fields) => {
-            let field = |field: &Field| match field.dropped {
-                true => Some(field.clone()),
-                false => Some(Field {
-                    ty: inner(&field.ty)?,
-                    ..field.clone()
-                }),
+            let field = |field: &Field| {
+                if field.dropped {
+                    Some(field.clone())
+                } else {
+                    Some(Field {
+                        ty: inner(&field.ty)?,
+                        ..field.clone()
+                    })
+                }
             };
             TypeKind::Composite(fields.iter().map(field).collect::<Option<_>>()?)
         }

@@ -58,9 +58,10 @@ fn walk(
             }
         };
         for entry in entries {
-            let path = match folder.is_empty() {
-                true => entry.name,
-                false => format!("{folder}/{}", entry.name),
+            let path = if folder.is_empty() {
+                entry.name
+            } else {
+                format!("{folder}/{}", entry.name)
             };
             if !counts(&path) {
                 continue;

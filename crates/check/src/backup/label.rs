@@ -57,9 +57,10 @@ impl ClusterCheck for BackupLabelCheck {
         };
         let draft = Draft::new(&BACKUP_LABEL, message);
         let draft = draft.place(file_place("backup_label", Kind::File));
-        out.add(match refused {
-            true => draft.server_says("FATAL:  invalid data in file \"backup_label\""),
-            false => draft,
+        out.add(if refused {
+            draft.server_says("FATAL:  invalid data in file \"backup_label\"")
+        } else {
+            draft
         });
     }
 }

@@ -310,9 +310,10 @@ fn below_lower(
     rows_decide: bool,
 ) -> Option<(u16, String)> {
     let (lower, (item, tuple)) = (lower?, page.first?);
-    let is_below = match rows_decide {
-        true => keys.compare(lower, tuple, Tie::Lowest)? != Ordering::Less,
-        false => keys.compare(lower, tuple, Tie::Keys)? == Ordering::Greater,
+    let is_below = if rows_decide {
+        keys.compare(lower, tuple, Tie::Lowest)? != Ordering::Less
+    } else {
+        keys.compare(lower, tuple, Tie::Keys)? == Ordering::Greater
     };
     let words = "the entry is not beyond the key that leads to this page";
     is_below.then(|| (item, words.to_owned()))

@@ -323,9 +323,10 @@ fn stored_columns(tuple: IndexTuple<'_>) -> usize {
 /// `char(n)` without the blanks it was filled up with.
 fn trimmed(value: &[u8], is_padded: bool) -> &[u8] {
     let last = value.iter().rposition(|&byte| byte != b' ');
-    let end = match is_padded {
-        true => last.map_or(0, |last| last + 1),
-        false => value.len(),
+    let end = if is_padded {
+        last.map_or(0, |last| last + 1)
+    } else {
+        value.len()
     };
     value.get(..end).unwrap_or(value)
 }

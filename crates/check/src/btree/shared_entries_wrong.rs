@@ -53,9 +53,10 @@ impl PageCheck for BtreeSharedEntriesWrong {
         let draft = Draft::new(&BTREE_SHARED_ENTRIES_WRONG, message).bytes(at, at + 1);
         let index = cx.fork.relation.and_then(|own| own.index.as_ref());
         let known = index.is_some_and(pgclinic_cluster::Index::has_interval);
-        out.add(match known {
-            true => draft.severity(Severity::Warning),
-            false => draft,
+        out.add(if known {
+            draft.severity(Severity::Warning)
+        } else {
+            draft
         });
     }
 }

@@ -129,9 +129,10 @@ fn pivot_fault(
     }
     let stored = tuple.stored_columns(keys.column_count());
     let minus_infinity = !tree.is_leaf() && item == tree.first_data();
-    let right = match minus_infinity {
-        true => stored == 0,
-        false => (1..=keys.key_count().max(keys.column_count())).contains(&stored),
+    let right = if minus_infinity {
+        stored == 0
+    } else {
+        (1..=keys.key_count().max(keys.column_count())).contains(&stored)
     };
     (!right).then(|| format!("a pivot has {stored} of {} key columns", keys.key_count()))
 }

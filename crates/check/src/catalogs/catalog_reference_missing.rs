@@ -307,9 +307,10 @@ impl<'a> Lookup<'a, '_> {
             return true;
         };
         let database = self.database.catalog.database;
-        match own.local {
-            true => row.u32(dbid) == Some(database),
-            false => database == 0,
+        if own.local {
+            row.u32(dbid) == Some(database)
+        } else {
+            database == 0
         }
     }
 }
@@ -340,9 +341,10 @@ fn load(tables: &CatalogTables<'_>, target: Oid) -> Target {
         }
         None => whole = false,
     });
-    match whole && all {
-        true => Target::Whole(oids),
-        false => Target::Unknown,
+    if whole && all {
+        Target::Whole(oids)
+    } else {
+        Target::Unknown
     }
 }
 

@@ -366,9 +366,10 @@ impl KeyColumn {
     /// The value itself, without length word or padding.
     fn value(&self, raw: &[u8], layout: ColumnLayout) -> Option<Vec<u8>> {
         let payload = payload(raw, layout)?;
-        let end = match self.is_name || layout.attlen == C_STRING {
-            true => payload.iter().position(|byte| *byte == 0),
-            false => None,
+        let end = if self.is_name || layout.attlen == C_STRING {
+            payload.iter().position(|byte| *byte == 0)
+        } else {
+            None
         };
         payload
             .get(..end.unwrap_or(payload.len()))
@@ -385,9 +386,10 @@ impl KeyColumn {
 
     #[inline]
     fn add_payload(&self, hash: &mut Hash, payload: &[u8], layout: ColumnLayout) -> Option<()> {
-        let end = match self.is_name || layout.attlen == -2 {
-            true => payload.iter().position(|byte| *byte == 0),
-            false => None,
+        let end = if self.is_name || layout.attlen == -2 {
+            payload.iter().position(|byte| *byte == 0)
+        } else {
+            None
         };
         hash.bytes(self.in_index, payload.get(..end.unwrap_or(payload.len()))?);
         Some(())

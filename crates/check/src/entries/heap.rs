@@ -94,9 +94,10 @@ impl HeapItems {
 
 /// The transaction that made the next version, as far as it is known.
 fn updater_of(tuple: HeapTuple<'_>, cluster: &Cluster) -> Option<Xid> {
-    match tuple.has(HEAP_XMAX_IS_MULTI) {
-        true => cluster.multixacts.updater(MultiXactId(tuple.t_xmax().0))?,
-        false => Some(tuple.t_xmax()),
+    if tuple.has(HEAP_XMAX_IS_MULTI) {
+        cluster.multixacts.updater(MultiXactId(tuple.t_xmax().0))?
+    } else {
+        Some(tuple.t_xmax())
     }
 }
 

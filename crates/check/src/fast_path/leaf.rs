@@ -61,15 +61,16 @@ fn plain_leaf<'p, const N: usize>(
     let page = tree.page();
     let (bounds, mut taken) = (Bounds::of(page, INDEX_ITEM_BYTES), Taken::new());
     let mut pointers = page.line_pointers();
-    let high_key = match tree.is_rightmost() {
-        true => None,
-        false => Some(high_key(
+    let high_key = if tree.is_rightmost() {
+        None
+    } else {
+        Some(high_key(
             tree,
             keys,
             pointers.next()?.1,
             &bounds,
             &mut taken,
-        )?),
+        )?)
     };
     let mut starts = Starts::new();
     let mut before: Option<([u64; N], u64)> = None;

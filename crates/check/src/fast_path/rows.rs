@@ -252,9 +252,10 @@ impl<'a> Rows<'a> {
         let bytes = tuple.bytes();
         let external = tuple.t_infomask() & HEAP_HASEXTERNAL != 0;
         let hoff = usize::from(tuple.t_hoff());
-        let nulls = match tuple.t_infomask() & HEAP_HASNULL != 0 {
-            true => tuple.null_bitmap(),
-            false => None,
+        let nulls = if tuple.t_infomask() & HEAP_HASNULL != 0 {
+            tuple.null_bitmap()
+        } else {
+            None
         };
         let (skip, offset) = self.front.skip(nulls, stored);
         let mut at = hoff + offset;

@@ -46,15 +46,16 @@ impl DatabaseCheck for MissingSegment {
                 if is_orphan(database, files) {
                     break;
                 }
-                let message = match from == to {
-                    true => format!(
+                let message = if from == to {
+                    format!(
                         "segment {from} is missing, segment {} is there",
                         last.number
-                    ),
-                    false => format!(
+                    )
+                } else {
+                    format!(
                         "segments {from} to {to} are missing, segment {} is there",
                         last.number
-                    ),
+                    )
                 };
                 let draft = Draft::new(&MISSING_SEGMENT, message)
                     .fact("first_missing", from)

@@ -48,9 +48,10 @@ impl DatabaseCheck for PartialBlock {
                 );
                 let half_written = Some(segment.number) == last
                     && !database.cluster.may_compare(Comparison::FilesWithCatalogs);
-                let severity = match half_written || is_orphan(database, files) {
-                    true => Severity::Note,
-                    false => Severity::Damage,
+                let severity = if half_written || is_orphan(database, files) {
+                    Severity::Note
+                } else {
+                    Severity::Damage
                 };
                 let draft = Draft::new(&PARTIAL_BLOCK, message).severity(severity);
                 let mut place = inventory.place_of(files, segment.number);

@@ -49,9 +49,10 @@ impl ClusterCheck for PreparedTransactionFile {
                 .fact("transaction", xid.0)
                 .place(file_place(path, Kind::File));
             // A crash can leave a file half written.
-            out.add(match settled {
-                true => draft.server_says(format!("FATAL:  {words}")),
-                false => draft.severity(Severity::Note),
+            out.add(if settled {
+                draft.server_says(format!("FATAL:  {words}"))
+            } else {
+                draft.severity(Severity::Note)
             });
         }
     }

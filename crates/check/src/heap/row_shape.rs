@@ -95,15 +95,16 @@ fn tell(stored: StoredTuple<'_>, shape: Shape, out: &mut Findings) {
         out.add(draft.fact("excess_bytes", len - shape.end));
     }
     if shape.has_variable_width != tuple.has(HEAP_HASVARWIDTH) {
-        let (message, severity) = match shape.has_variable_width {
-            true => (
+        let (message, severity) = if shape.has_variable_width {
+            (
                 "HEAP_HASVARWIDTH is not set, and a value is of variable width",
                 Severity::Damage,
-            ),
-            false => (
+            )
+        } else {
+            (
                 "HEAP_HASVARWIDTH is set, and no value is of variable width",
                 Severity::Warning,
-            ),
+            )
         };
         let draft = stored.draft(&VARWIDTH_FLAG_WRONG, message.into(), INFOMASK);
         out.add(draft.severity(severity));

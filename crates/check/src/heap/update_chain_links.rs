@@ -69,9 +69,12 @@ fn meetings(chains: &Chains<'_>, out: &mut Findings) {
 }
 
 fn meeting(chains: &Chains<'_>, first: Step, second: Step) -> Draft {
-    let what = |step: Step| match step.is_redirect {
-        true => format!("redirect {}", step.from),
-        false => format!("row {}", step.from),
+    let what = |step: Step| {
+        if step.is_redirect {
+            format!("redirect {}", step.from)
+        } else {
+            format!("row {}", step.from)
+        }
     };
     let message = format!(
         "{} leads to line pointer {}, and {} does too",

@@ -93,9 +93,10 @@ fn thaw(tuple: HeapTuple<'_>) -> Option<Thaw> {
     if tuple.t_xmin().is_normal() && !tuple.xmin_is_frozen() {
         return Some(Thaw::Xmin);
     }
-    let still = match tuple.has(HEAP_XMAX_IS_MULTI) {
-        true => xmax != Xid::INVALID,
-        false => xmax.is_normal(),
+    let still = if tuple.has(HEAP_XMAX_IS_MULTI) {
+        xmax != Xid::INVALID
+    } else {
+        xmax.is_normal()
     };
     if still {
         return Some(Thaw::Xmax);

@@ -64,9 +64,10 @@ impl ClusterCheck for SlruFileTruncated {
 fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
     let page_bytes = u64::from(cluster.build.block_size);
     let known = cluster.control.trusted().is_some();
-    let severity = match log.is_kept() && cluster.may_compare(Comparison::FilesWithCatalogs) {
-        true => Severity::Damage,
-        false => Severity::Note,
+    let severity = if log.is_kept() && cluster.may_compare(Comparison::FilesWithCatalogs) {
+        Severity::Damage
+    } else {
+        Severity::Note
     };
     let files = cluster.status_files(log).unwrap_or_default();
     for file in files.into_iter().filter(|_| known) {

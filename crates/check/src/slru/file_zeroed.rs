@@ -84,9 +84,10 @@ fn look(
 ) -> Before {
     let place = pages.place(page);
     let first_on_page = pages.first_on(page);
-    let used = match page == pages.page_of(limits.xids.next) {
-        true => pages.entry_of(limits.xids.next).div_ceil(PER_BYTE),
-        false => usize::MAX,
+    let used = if page == pages.page_of(limits.xids.next) {
+        pages.entry_of(limits.xids.next).div_ceil(PER_BYTE)
+    } else {
+        usize::MAX
     };
     let Some(bytes) = pages.page(page) else {
         return Before::Unknown;

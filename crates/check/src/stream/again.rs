@@ -76,9 +76,10 @@ fn look(shape: &Shape, suspect: &Suspect, files: &dyn Source, page: &mut [u8]) -
         Err(error) if error.kind == SourceErrorKind::NotFound => return Look::Gone,
         Err(error) => return Look::Refused(error.why),
     }
-    match is_sound(shape, name, page, suspect.offset) {
-        true => Look::Sound,
-        false => Look::Wrong,
+    if is_sound(shape, name, page, suspect.offset) {
+        Look::Sound
+    } else {
+        Look::Wrong
     }
 }
 

@@ -297,9 +297,10 @@ pub fn settle(document: &mut CheckDocument) {
     let coverage = &document.coverage;
     let unknown = coverage.not_checked.iter().any(|entry| !entry.inherent);
     let gaps = coverage.bytes_skipped > 0 || coverage.bytes_unreadable > 0 || unknown;
-    document.verdict = match gaps || document.needs_recovery || document.interrupted {
-        true => Verdict::Incomplete,
-        false => Verdict::Healthy,
+    document.verdict = if gaps || document.needs_recovery || document.interrupted {
+        Verdict::Incomplete
+    } else {
+        Verdict::Healthy
     };
 }
 
@@ -387,9 +388,10 @@ impl StreamConsumer for Watch<'_> {
     fn begin_file(&mut self, file: &StreamEntry) -> (Watched, Option<StreamPages>) {
         let relation = relation_file(&file.path);
         let is_kept = self.flight.is_kept(file, relation);
-        match is_kept {
-            true => self.passed.add_kept(&file.path),
-            false => self.passed.add_gone(&file.path, file.len),
+        if is_kept {
+            self.passed.add_kept(&file.path)
+        } else {
+            self.passed.add_gone(&file.path, file.len)
         }
         let algorithm = (self.sum_of)(&file.path);
         let shape = &self.flight.shape;

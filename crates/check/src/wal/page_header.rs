@@ -48,9 +48,10 @@ impl ClusterCheck for WalPageHeader {
             let draft = Draft::new(&WAL_PAGE_HEADER, message).place(place_of(recovery, Lsn(at)));
             let needed = head.number >= first
                 && matches!(recovery.start.kind, StartKind::Settled | StartKind::Crash);
-            out.add(match needed {
-                true => draft,
-                false => draft.severity(Severity::Warning),
+            out.add(if needed {
+                draft
+            } else {
+                draft.severity(Severity::Warning)
             });
         }
         if let Some(found) = in_recovery(cluster).filter(|found| found.teller() == WalRule::Page) {

@@ -39,9 +39,10 @@ impl ClusterCheck for TimelineHistory {
         for (timeline, history) in &recovery.files.histories {
             if let Err(fault) = history {
                 let needed = *timeline == own && recovery.start.kind != StartKind::Settled;
-                let severity = match needed {
-                    true => Severity::Damage,
-                    false => Severity::Warning,
+                let severity = if needed {
+                    Severity::Damage
+                } else {
+                    Severity::Warning
                 };
                 out.add(tell(
                     *timeline,

@@ -182,11 +182,12 @@ fn root(
         .fact("relations", contradiction.relations.len())
         .rows(contradiction.tuples);
     let (begin, end) = (byte_of(pages, *first), byte_of(pages, *last) + 1);
-    draft = match pages.page_of(*first) == pages.page_of(*last) {
-        true => draft
+    draft = if pages.page_of(*first) == pages.page_of(*last) {
+        draft
             .place(pages.place(pages.page_of(*first)))
-            .bytes(begin, end),
-        false => draft.place(file_place(path, Kind::Slru)),
+            .bytes(begin, end)
+    } else {
+        draft.place(file_place(path, Kind::Slru))
     };
     consequences::complete_file(&mut draft);
     let finding = draft.finish(&file_place("", Kind::Slru), system_identifier(cluster));

@@ -79,9 +79,10 @@ impl PreviousRun {
 
     /// Pages of the fork in which something was found.
     pub(crate) fn pages_of(&self, fork: &ForkCx<'_>) -> Option<&DamagedBlocks> {
-        match self.pages.is_empty() {
-            true => None,
-            false => self.pages.get(&fork.files.path(0)),
+        if self.pages.is_empty() {
+            None
+        } else {
+            self.pages.get(&fork.files.path(0))
         }
     }
 
@@ -155,9 +156,10 @@ impl PreviousRun {
 
 /// The gap as a later run tells it.
 fn left_open(gap: &NotChecked) -> NotChecked {
-    let why = match gap.why.starts_with(LEFT_OPEN) {
-        true => gap.why.clone(),
-        false => format!("{LEFT_OPEN}{}", gap.why),
+    let why = if gap.why.starts_with(LEFT_OPEN) {
+        gap.why.clone()
+    } else {
+        format!("{LEFT_OPEN}{}", gap.why)
     };
     NotChecked { why, ..gap.clone() }
 }

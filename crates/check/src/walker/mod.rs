@@ -123,9 +123,10 @@ pub fn check_cluster_on(
 ) -> CheckDocument {
     let mut books = course.books();
     // What was made since the last checkpoint has its names and columns in the WAL.
-    let replayed = match cluster.is_partial() {
-        true => None,
-        false => cluster.replayed_catalogs(&options.names_space()),
+    let replayed = if cluster.is_partial() {
+        None
+    } else {
+        cluster.replayed_catalogs(&options.names_space())
     };
     let names = replayed.as_ref().map_or(cluster, |(after, _)| after);
     let clusters = Clusters {
@@ -241,9 +242,10 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut RunLedger
         partial::forgive(cluster, &mut draft);
         let nowhere = file_place("", Kind::File);
         let finding = draft.finish(&nowhere, system_identifier(cluster));
-        match cluster.is_running() {
-            true => drop(books.held.insert(finding.id.clone(), finding)),
-            false => books.findings.keep(finding),
+        if cluster.is_running() {
+            drop(books.held.insert(finding.id.clone(), finding))
+        } else {
+            books.findings.keep(finding)
         }
     }
 }
@@ -290,9 +292,10 @@ fn check_database(
     // What the run told that began with this database is told to nobody.
     let mut told_before = RunLedger::new();
     let is_begun = course.is_begun(catalog.database);
-    let first = match is_begun {
-        true => &mut told_before,
-        false => &mut *books,
+    let first = if is_begun {
+        &mut told_before
+    } else {
+        &mut *books
     };
     first.troubles(&catalog.troubles);
     let (forks, troubles) = forks_of(cluster, catalog);

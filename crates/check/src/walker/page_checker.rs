@@ -166,9 +166,10 @@ impl<'a> PageChecker<'a> {
                 check.check(page, &cx, &mut notes.findings);
             }
         }
-        let seen = match notes.findings.is_quiet() {
-            true => PageOutcome::Quiet,
-            false => self.keep(page, &cx, notes),
+        let seen = if notes.findings.is_quiet() {
+            PageOutcome::Quiet
+        } else {
+            self.keep(page, &cx, notes)
         };
         // A damaged page is no witness.
         if let (Some((method, named)), PageOutcome::Quiet | PageOutcome::Noted) = (self.named, seen)
@@ -254,10 +255,10 @@ impl<'a> PageChecker<'a> {
         let known = self.fork.wal_end();
         let is_young = known.is_some_and(|known| page.pd_lsn() > known);
         Some(
-            match is_young && severe().all(|draft| consequences::is_of_the_future(draft.rule.name))
-            {
-                true => PageOutcome::Young(page.pd_lsn()),
-                false => PageOutcome::Suspect,
+            if is_young && severe().all(|draft| consequences::is_of_the_future(draft.rule.name)) {
+                PageOutcome::Young(page.pd_lsn())
+            } else {
+                PageOutcome::Suspect
             },
         )
     }

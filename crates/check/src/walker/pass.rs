@@ -62,9 +62,10 @@ pub(crate) fn run(
             .collect(),
         threads: options.threads,
         progress,
-        writes: match is_running {
-            true => Writes::Server,
-            false => Writes::Nobody,
+        writes: if is_running {
+            Writes::Server
+        } else {
+            Writes::Nobody
         },
     };
     let named = named_blocks(jobs, options, budget);

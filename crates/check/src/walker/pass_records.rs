@@ -34,9 +34,10 @@ pub(crate) struct ZeroedBlocks {
 
 impl ZeroedBlocks {
     pub(crate) fn add(&mut self, block: u64) {
-        match self.blocks.runs() < RUNS_MAX {
-            true => self.blocks.add(block),
-            false => self.omitted += 1,
+        if self.blocks.runs() < RUNS_MAX {
+            self.blocks.add(block)
+        } else {
+            self.omitted += 1
         }
     }
 

@@ -202,9 +202,10 @@ fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: 
         books.findings.count(&like, more);
     }
     for entry in findings.not_checked {
-        match entry.inherent {
-            true => books.not_checked(entry),
-            false => books.stays_open(Some(task.fork.files.path(0)), entry),
+        if entry.inherent {
+            books.not_checked(entry)
+        } else {
+            books.stays_open(Some(task.fork.files.path(0)), entry)
         }
     }
 }

@@ -222,9 +222,10 @@ impl RunLedger {
             return;
         }
         let what = "what pages that have not changed say of transactions, maps, catalogs and other relations";
-        let why = match cluster.is_running() {
-            true => "a server was at work on the files",
-            false => "the cluster needed recovery",
+        let why = if cluster.is_running() {
+            "a server was at work on the files"
+        } else {
+            "the cluster needed recovery"
         };
         let gap = NotChecked {
             what: what.into(),

@@ -121,9 +121,10 @@ impl<'a> Rounds for Run<'a> {
         }
         let now = cluster.refresh();
         let is_left = now.map_or(true, |now| self.is_anything_left(&now));
-        match is_left || self.is_open() {
-            true => newer(cluster, self.server, options).map(Some),
-            false => Ok(None),
+        if is_left || self.is_open() {
+            newer(cluster, self.server, options).map(Some)
+        } else {
+            Ok(None)
         }
     }
 

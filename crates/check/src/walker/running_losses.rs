@@ -180,9 +180,10 @@ impl SuspiciousTables {
                 findings(&relation, sender)
             };
             let possible = found(Believes::AllPages);
-            let proven = match possible.is_empty() {
-                true => ById::new(),
-                false => found(Believes::WhatWalLeftAlone),
+            let proven = if possible.is_empty() {
+                ById::new()
+            } else {
+                found(Believes::WhatWalLeftAlone)
             };
             let own = is_read.then_some(TableLosses { proven, possible });
             tables.insert((catalog.database, oid), own);

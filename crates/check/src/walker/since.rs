@@ -93,12 +93,13 @@ impl Since {
     fn not_ahead_of(self, cluster: &Cluster) -> Result<Self, String> {
         let control = cluster.control.trusted();
         let redo = control.map_or(Lsn(0), |control| control.checkpoint.redo);
-        match self.lsn > redo {
-            true => Err(format!(
+        if self.lsn > redo {
+            Err(format!(
                 "the state is of the cluster at {}, and it is at {redo} now: it was set back in between",
                 self.lsn
-            )),
-            false => Ok(self),
+            ))
+        } else {
+            Ok(self)
         }
     }
 
@@ -150,12 +151,13 @@ fn is_by_this_tool(state: &RunState) -> Result<(), String> {
             state.schema
         ));
     }
-    match state.tool == this {
-        true => Ok(()),
-        false => Err(format!(
+    if state.tool == this {
+        Ok(())
+    } else {
+        Err(format!(
             "the state was written by {} {}, and this is {} {}, which may look for more in pages that did not change. {ANEW}",
             state.tool.name, state.tool.version, this.name, this.version
-        )),
+        ))
     }
 }
 

@@ -305,12 +305,13 @@ impl RunState {
                 then.timeline, now.timeline
             ));
         }
-        match then.redo > now.redo {
-            true => Err(format!(
+        if then.redo > now.redo {
+            Err(format!(
                 "the state is of the cluster at {}, and it is at {} now: it was set back in between",
                 then.redo, now.redo
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

@@ -24,9 +24,10 @@ pub(crate) struct Suspects {
 impl Suspects {
     /// Something is wrong with the page as it was read.
     pub(crate) fn add(&mut self, spot: Spot) {
-        match self.pages.len() < PAGES_MAX {
-            true => drop(self.pages.insert(spot)),
-            false => self.omitted += 1,
+        if self.pages.len() < PAGES_MAX {
+            self.pages.insert(spot);
+        } else {
+            self.omitted += 1;
         }
     }
 

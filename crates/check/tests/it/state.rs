@@ -99,9 +99,10 @@ fn sorted(mut document: CheckDocument) -> CheckDocument {
 }
 
 fn check(course: ResumableRun<'_>, cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
-    match cluster.is_running() {
-        true => check_running(course, cluster, options, &Quiet, &NoWait),
-        false => check_cluster_on(course, cluster, options, &Quiet),
+    if cluster.is_running() {
+        check_running(course, cluster, options, &Quiet, &NoWait)
+    } else {
+        check_cluster_on(course, cluster, options, &Quiet)
     }
 }
 

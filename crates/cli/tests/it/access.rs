@@ -76,9 +76,10 @@ impl InPlaceOf {
 impl Drop for InPlaceOf {
     fn drop(&mut self) {
         let is_directory = fs::symlink_metadata(&self.path).is_ok_and(|own| own.is_dir());
-        let gone = match is_directory {
-            true => fs::remove_dir(&self.path),
-            false => fs::remove_file(&self.path),
+        let gone = if is_directory {
+            fs::remove_dir(&self.path)
+        } else {
+            fs::remove_file(&self.path)
         };
         assert!(gone.is_ok() || std::thread::panicking(), "{gone:?}");
         if let Some(kept) = &self.kept {

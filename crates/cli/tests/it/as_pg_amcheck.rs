@@ -180,9 +180,10 @@ fn lost_and_overwritten_files_of_every_kind() {
     check(&copy.pgdata, &[], 0);
     for (name, path) in &paths {
         let path = copy.pgdata.join(path);
-        match OVERWRITTEN.contains(&name.as_str()) || name == UNSEEN {
-            true => overwrite(&path),
-            false => std::fs::remove_file(&path).expect("a file"),
+        if OVERWRITTEN.contains(&name.as_str()) || name == UNSEEN {
+            overwrite(&path)
+        } else {
+            std::fs::remove_file(&path).expect("a file")
         }
     }
     let document = check(&copy.pgdata, &[], 1);

@@ -112,9 +112,10 @@ fn between_rows<'p>(
 /// A row that was never updated says itself where it stands.
 fn own_place(tuple: HeapTuple<'_>, block: BlockNo) -> Tid {
     let own = tuple.t_ctid();
-    match own.block == block {
-        true => own,
-        false => Tid { block, offset: 0 },
+    if own.block == block {
+        own
+    } else {
+        Tid { block, offset: 0 }
     }
 }
 

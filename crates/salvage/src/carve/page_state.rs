@@ -17,15 +17,17 @@ pub(crate) enum PageState {
 impl PageState {
     pub(crate) fn of(page: Page<'_>) -> Self {
         if page.is_new() {
-            return match page.is_zeroed() {
-                true => PageState::Empty,
-                false => PageState::Broken,
+            return if page.is_zeroed() {
+                PageState::Empty
+            } else {
+                PageState::Broken
             };
         }
         let tells_rows = usize::from(page.pd_lower()) >= HEADER_BYTES;
-        match tells_rows && page.header_is_sane_to_the_server() {
-            true => PageState::Sound,
-            false => PageState::Broken,
+        if tells_rows && page.header_is_sane_to_the_server() {
+            PageState::Sound
+        } else {
+            PageState::Broken
         }
     }
 }

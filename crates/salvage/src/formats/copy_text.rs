@@ -61,9 +61,10 @@ pub(crate) fn around(row: &Row<'_>, columns: &[usize], texts: &mut Texts) -> Vec
         if column > 0 {
             open.push(b'\t');
         }
-        match columns.contains(&column) {
-            true => parts.push(std::mem::take(&mut open)),
-            false => value(row, column, texts, &mut open),
+        if columns.contains(&column) {
+            parts.push(std::mem::take(&mut open))
+        } else {
+            value(row, column, texts, &mut open)
         }
     }
     open.push(b'\n');

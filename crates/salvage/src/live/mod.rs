@@ -90,15 +90,17 @@ pub fn salvage_live(
     let mut reader = snapshots.reader(Duration::ZERO).map_err(failed)?;
     let document = describe(&mut reader, options).map_err(failed)?;
     let found = tables::read(&mut reader, &target.database, options).map_err(failed)?;
-    let way = match document.major.is_some_and(|major| major >= 14) {
-        true => RangeWay::Scan,
-        false => RangeWay::Each,
+    let way = if document.major.is_some_and(|major| major >= 14) {
+        RangeWay::Scan
+    } else {
+        RangeWay::Each
     };
     let mut account = new_account(document, options);
     let mut tables = with_files(found, &target.database, options);
-    let folder = match options.resume {
-        true => Folder::resume(path, options.durability)?,
-        false => Folder::prepare(path, options.durability)?,
+    let folder = if options.resume {
+        Folder::resume(path, options.durability)?
+    } else {
+        Folder::prepare(path, options.durability)?
     };
     let work = work_of(&mut reader, options);
     let finished = FinishedTables::open(&folder, &work)?;
@@ -497,9 +499,10 @@ impl<'a> Live<'a> {
             schema: table.schema.clone(),
             table: table.name.clone(),
             oid: table.oid,
-            kind: match table.is_materialized_view {
-                true => "materialized-view".into(),
-                false => "table".into(),
+            kind: if table.is_materialized_view {
+                "materialized-view".into()
+            } else {
+                "table".into()
             },
             columns: table.column_names.clone(),
             ..TableAccount::default()

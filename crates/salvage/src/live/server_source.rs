@@ -211,9 +211,10 @@ fn entry(row: TextRow) -> Option<Entry> {
         } else {
             EntryKind::File
         },
-        len: match is_folder {
-            true => 0,
-            false => size.as_ref()?.parse().ok()?,
+        len: if is_folder {
+            0
+        } else {
+            size.as_ref()?.parse().ok()?
         },
     })
 }

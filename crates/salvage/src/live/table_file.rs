@@ -341,12 +341,11 @@ impl TableFile {
             columns: columns.join(", "),
             ..table.clone()
         };
-        match self.copy(session, table, &given.row(block, item))? {
-            true => self.account.rows.partial += 1,
-            false => {
-                let why = "the server does not give this row: see the log beside the file";
-                self.lose_row(block, item, why);
-            }
+        if self.copy(session, table, &given.row(block, item))? {
+            self.account.rows.partial += 1
+        } else {
+            let why = "the server does not give this row: see the log beside the file";
+            self.lose_row(block, item, why);
         }
         Ok(())
     }
@@ -431,9 +430,10 @@ impl TableFile {
             "{state}\t{}\t{query}",
             error.to_string().replace('\n', " | ")
         );
-        match session.is_over() {
-            true => Err(Stop::Gone(error)),
-            false => Ok(()),
+        if session.is_over() {
+            Err(Stop::Gone(error))
+        } else {
+            Ok(())
         }
     }
 }

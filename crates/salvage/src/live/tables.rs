@@ -81,9 +81,10 @@ pub(super) fn read(
     options: &SalvageOptions,
 ) -> Result<Vec<LiveTable>, SqlError> {
     let selection = &options.selection;
-    let generated = match options.generated {
-        true => "AND a.attgenerated IN ('', 's')",
-        false => "AND a.attgenerated = ''",
+    let generated = if options.generated {
+        "AND a.attgenerated IN ('', 's')"
+    } else {
+        "AND a.attgenerated = ''"
     };
     let rows = reader.query(&QUESTION.replace("GENERATED", generated))?;
     let domains = domains(reader);
@@ -91,9 +92,10 @@ pub(super) fn read(
     for row in rows.iter().filter_map(|row| described(row)) {
         let (schema, name) = (row.schema, row.name);
         let of_the_system = schema.starts_with("pg_") || schema == "information_schema";
-        let is_wanted = match of_the_system {
-            true => selection.names_schema_of(schema, name),
-            false => selection.takes_name(schema, name),
+        let is_wanted = if of_the_system {
+            selection.names_schema_of(schema, name)
+        } else {
+            selection.takes_name(schema, name)
         };
         if !is_wanted {
             continue;
@@ -130,13 +132,14 @@ fn type_info(oid: Oid, domains: &HashMap<Oid, Oid>) -> Arc<TypeInfo> {
         }
     }
     let info = builtin(base).unwrap_or_else(text);
-    match base == oid {
-        true => Arc::new(info),
-        false => Arc::new(TypeInfo {
+    if base == oid {
+        Arc::new(info)
+    } else {
+        Arc::new(TypeInfo {
             oid,
             kind: TypeKind::Domain(Arc::new(info)),
             ..text()
-        }),
+        })
     }
 }
 

@@ -221,12 +221,13 @@ impl Checks<'_> {
         let columns = relation.and_then(|relation| relation.columns.as_ref());
         let own = columns.and_then(|all| all.iter().find(|one| one.name == column.name));
         let collation = own.and_then(|own| self.catalog.collation(own.collation));
-        match collation.is_some_and(|collation| !collation.deterministic) {
-            true => Err(format!(
+        if collation.is_some_and(|collation| !collation.deterministic) {
+            Err(format!(
                 "the collation of column {} takes different texts for equal",
                 column.name
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

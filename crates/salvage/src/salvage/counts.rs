@@ -306,9 +306,10 @@ impl Heap<'_> {
 
 /// An entry never leads to a line pointer that is free; the last version of a chain may be gone.
 fn end_of_chain(is_first: bool) -> Leads {
-    match is_first {
-        true => Leads::Nowhere,
-        false => Leads::ToNone,
+    if is_first {
+        Leads::Nowhere
+    } else {
+        Leads::ToNone
     }
 }
 

@@ -42,9 +42,10 @@ impl Coverage {
         if is_settled || own.offset >= MOVED_PARTITIONS_OFFSET {
             return;
         }
-        match own.block == block {
-            true => self.here += 1,
-            false => self.elsewhere += 1,
+        if own.block == block {
+            self.here += 1
+        } else {
+            self.elsewhere += 1
         }
     }
 

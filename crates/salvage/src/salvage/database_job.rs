@@ -293,9 +293,10 @@ impl TableWork {
 fn with_end(mut account: TableAccount, name: String, finished: Finished) -> TableAccount {
     account.file = finished.bytes.is_some().then_some(name);
     account.file_bytes = finished.bytes.unwrap_or(0);
-    account.refuse(match finished.has_failed {
-        true => account.rows.written,
-        false => finished.refused,
+    account.refuse(if finished.has_failed {
+        account.rows.written
+    } else {
+        finished.refused
     });
     account.notes.extend(finished.notes);
     account

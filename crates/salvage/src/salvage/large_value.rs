@@ -112,12 +112,13 @@ pub(super) fn in_parts<E>(
     give: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Ending, E> {
     let raw_size = u64::from(pointer.va_rawsize.saturating_sub(4));
-    let mut unpacker = match pointer.is_compressed() {
-        false => None,
-        true => match Unpacker::new(pointer.method, raw_size) {
+    let mut unpacker = if !pointer.is_compressed() {
+        None
+    } else {
+        match Unpacker::new(pointer.method, raw_size) {
             Ok(unpacker) => Some(unpacker),
             Err(error) => return Ok(Ending::Broken(error.to_string())),
-        },
+        }
     };
     let (mut raw, mut skipped, mut bytes) = (Vec::new(), 0, 0);
     let (mut failure, mut broken) = (None, None::<DecompressError>);

@@ -249,9 +249,10 @@ impl Script<'_> {
                 .filter(|(_, table)| is_free(table))
                 .map(|(key, _)| *key)
                 .collect();
-            let next = match free.is_empty() {
-                true => waiting.keys().take(1).copied().collect(),
-                false => free,
+            let next = if free.is_empty() {
+                waiting.keys().take(1).copied().collect()
+            } else {
+                free
             };
             for key in next {
                 ordered.extend(waiting.remove(&key));
@@ -319,9 +320,10 @@ impl Script<'_> {
         };
         let staging = Staging::of(table, staged, extension.as_ref(), &is_computed);
         let columns = column_names(table);
-        let list = match columns.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", columns.join(", ")),
+        let list = if columns.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", columns.join(", "))
         };
         let file = literal(account.file.as_deref().unwrap_or_default());
         let form = self.options.form.name();

@@ -64,9 +64,10 @@ impl LossSearch<'_> {
             Witness::Absent => self.witnesses.note_marked(table),
             Witness::Whole(_) | Witness::Broken(_) => self.witnesses.note(witness, table),
         }
-        let keys = match is_hurt(table) {
-            true => self.search.of_table(self.folder, table)?,
-            false => None,
+        let keys = if is_hurt(table) {
+            self.search.of_table(self.folder, table)?
+        } else {
+            None
         };
         let index = self.index_count(table, witness, keys);
         table.count_losses(index, self.witnesses.estimate(table));
@@ -104,13 +105,14 @@ impl LossSearch<'_> {
         );
         if let Witness::Broken(statement) = witness {
             let index = &statement.index;
-            let why = match statement.is_earlier {
-                true => format!(
+            let why = if statement.is_earlier {
+                format!(
                     "recovery would change {index} too, so that nobody tells whether more rows are missing"
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "no index that has all its rows can be read whole ({index} is one), so that nobody tells which rows are missing"
-                ),
+                )
             };
             return Some(not_salvaged(
                 &format!("rows of {name} beside its indexes"),

@@ -345,9 +345,10 @@ impl Search<'_> {
                 let key = key.collect::<Vec<&[u8]>>().join(&b'\t');
                 keys.lines.remove(&key);
             }
-            match keys.lines.is_empty() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if keys.lines.is_empty() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         };
         // Pages that cannot be read leave all keys on the list.
@@ -427,9 +428,10 @@ fn print(
             csv_field(&text, is_alone, line);
         }
         if number < index.key_count {
-            match is_null {
-                true => key.extend_from_slice(b"\\N"),
-                false => copy_escape(&text, key),
+            if is_null {
+                key.extend_from_slice(b"\\N")
+            } else {
+                copy_escape(&text, key)
             }
         }
     }

@@ -94,9 +94,10 @@ pub fn salvage(
         server::suitable(options)?;
     }
     let folder = match &options.destination {
-        Destination::Folder(path) => Some(match options.resume {
-            true => Folder::resume(path, options.durability)?,
-            false => Folder::prepare(path, options.durability)?,
+        Destination::Folder(path) => Some(if options.resume {
+            Folder::resume(path, options.durability)?
+        } else {
+            Folder::prepare(path, options.durability)?
         }),
         Destination::Server(_) | Destination::Stream(_) => None,
     };
@@ -104,9 +105,10 @@ pub fn salvage(
     if cluster.is_running() {
         return running::salvage(cluster, folder, options, progress);
     }
-    let replayed = match cluster.needs_recovery() {
-        true => cluster.replayed(&replay_space(options)),
-        false => None,
+    let replayed = if cluster.needs_recovery() {
+        cluster.replayed(&replay_space(options))
+    } else {
+        None
     };
     let none = BTreeMap::new();
     let not_applied = replayed.as_ref().map(|(_, own)| &own.not_applied);
@@ -530,10 +532,11 @@ impl FolderWork<'_> {
         // A person who names tables wants those.
         if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
             let file = format!("{name}/large_objects");
-            let objects = match is_named(catalog, pgclinic_format::oid::PG_LARGEOBJECT) {
-                true => large_objects::of_database(cluster, catalog, files, options)?,
+            let objects = if is_named(catalog, pgclinic_format::oid::PG_LARGEOBJECT) {
+                large_objects::of_database(cluster, catalog, files, options)?
+            } else {
                 // Its relations mostly have the numbers that they were born with.
-                false => large_objects::of_numbers(cluster, &files_of(cluster, catalog), options)?,
+                large_objects::of_numbers(cluster, &files_of(cluster, catalog), options)?
             };
             if let Some(objects) = objects {
                 let database = crate::shape::database_name(catalog);
@@ -589,9 +592,10 @@ impl FolderWork<'_> {
             }
             let catalog = cluster.catalog(database);
             let is_blind = options.without_catalogs || catalog.is_blind();
-            let mut plan = match is_blind {
-                true => without_catalogs::plan(cluster, database, &name, options).0,
-                false => plan_of(cluster, &catalog, &name, options),
+            let mut plan = if is_blind {
+                without_catalogs::plan(cluster, database, &name, options).0
+            } else {
+                plan_of(cluster, &catalog, &name, options)
             };
             plan.count_not_replayed(replaying.not_applied);
             account.not_salvaged.append(&mut plan.not_salvaged);
@@ -604,9 +608,10 @@ impl FolderWork<'_> {
             .not_salvaged
             .extend(kept_encoding(cluster, database, options));
         let planned = vec![planned];
-        let style = match is_blind {
-            true => Arc::clone(&options.text.style),
-            false => style_of(cluster, &cluster.catalog(database), options, &planned),
+        let style = if is_blind {
+            Arc::clone(&options.text.style)
+        } else {
+            style_of(cluster, &cluster.catalog(database), options, &planned)
         };
         account.tables = self.write_tables(cluster, planned, charset, &style)?;
         if !is_blind {

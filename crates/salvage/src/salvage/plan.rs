@@ -253,16 +253,18 @@ fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
     let by_number =
         selection.filenodes.is_empty() || selection.filenodes.contains(&relation.filenode);
     by_number
-        && match of_the_system {
-            true => selection.names_schema_of(schema, name),
-            false => selection.takes_name(schema, name),
+        && if of_the_system {
+            selection.names_schema_of(schema, name)
+        } else {
+            selection.takes_name(schema, name)
         }
 }
 
 pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
-    let kind = match table.is_materialized_view {
-        true => "materialized-view",
-        false => "table",
+    let kind = if table.is_materialized_view {
+        "materialized-view"
+    } else {
+        "table"
     };
     let mut account = TableAccount {
         database: table.database.clone(),

@@ -17,13 +17,15 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
         return Vec::new();
     }
     // A server at work has the file open, and writes it.
-    let control = match cluster.is_running() {
-        true => None,
-        false => control_gap(cluster),
+    let control = if cluster.is_running() {
+        None
+    } else {
+        control_gap(cluster)
     };
-    let wal = match cluster.needs_recovery() {
-        true => wal_gap(replay),
-        false => None,
+    let wal = if cluster.needs_recovery() {
+        wal_gap(replay)
+    } else {
+        None
     };
     let status = status_gaps(cluster);
     control.into_iter().chain(wal).chain(status).collect()

@@ -129,9 +129,10 @@ impl Rounds for Run<'_> {
         };
         self.databases(view, round, &mut account)?;
         self.account = Some(account);
-        Ok(match self.open.is_empty() {
-            true => Left::Nothing,
-            false => Left::Something,
+        Ok(if self.open.is_empty() {
+            Left::Nothing
+        } else {
+            Left::Something
         })
     }
 }
@@ -265,9 +266,10 @@ impl OneRound<'_> {
             files: &files,
             name,
         };
-        let beside = match open.is_new || open.beside.is_some() {
-            true => self.beside(&place, open.beside.take(), account)?,
-            false => None,
+        let beside = if open.is_new || open.beside.is_some() {
+            self.beside(&place, open.beside.take(), account)?
+        } else {
+            None
         };
         let plan = plan_of(cluster, &catalog, name, self.work.options);
         let mut planned = plan.tables;

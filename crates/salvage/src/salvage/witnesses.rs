@@ -181,10 +181,11 @@ impl Statement {
     pub(super) fn rows(&self, table: &TableAccount) -> u64 {
         let damaged = self.damaged.saturating_sub(table.pages.found_on_damaged);
         let claimed = self.missing + self.emptied + damaged;
-        match self.is_earlier {
+        if self.is_earlier {
             // Rows that came since are not in it.
-            true => claimed,
-            false => claimed.min(self.unseen_rows(table)),
+            claimed
+        } else {
+            claimed.min(self.unseen_rows(table))
         }
     }
 }
@@ -403,13 +404,12 @@ impl Witnesses<'_> {
         for range in statement.emptied_blocks.ranges() {
             table.damaged_pages += u64::from(range.end - range.start);
             let (first, last) = (range.start, range.end - 1);
-            let why = match first == last {
-                true => {
-                    format!("the page holds nothing, and entries of {index} lead to rows on it")
-                }
-                false => format!(
+            let why = if first == last {
+                format!("the page holds nothing, and entries of {index} lead to rows on it")
+            } else {
+                format!(
                     "the pages up to block {last} hold nothing, and entries of {index} lead to rows on them"
-                ),
+                )
             };
             table.places.push(LossPlace::page(first, why));
         }

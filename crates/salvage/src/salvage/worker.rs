@@ -200,9 +200,10 @@ impl<'c> Worker<'c> {
                 if covered.rejected > 0 || !covered.is_whole {
                     printing.tally.doubt_block(block);
                 }
-                let carved = match covered.is_whole {
-                    true => 0,
-                    false => self.print_carved(page, block, printing, carve::of_gaps),
+                let carved = if covered.is_whole {
+                    0
+                } else {
+                    self.print_carved(page, block, printing, carve::of_gaps)
                 };
                 printing.tally.rows.lost += covered.rejected.saturating_sub(carved);
             }
@@ -243,17 +244,19 @@ impl<'c> Worker<'c> {
                 covered.rejected += 1;
                 continue;
             }
-            let (state, doubt) = match all_visible {
-                true => (RowState::Visible, None),
-                false => self.judge(tuple),
+            let (state, doubt) = if all_visible {
+                (RowState::Visible, None)
+            } else {
+                self.judge(tuple)
             };
             let verdict = Verdict::of_state(state, tuple, place);
             covered.ask_place(tuple, block);
             if let Some(why) = doubt {
                 let rows = &mut printing.tally.rows;
-                match verdict.counts() {
-                    true => rows.uncertain += 1,
-                    false => rows.withheld += 1,
+                if verdict.counts() {
+                    rows.uncertain += 1
+                } else {
+                    rows.withheld += 1
                 }
                 printing.tally.tell_row(place, why);
             }
@@ -386,19 +389,18 @@ impl<'c> Worker<'c> {
         self.cells.fill(tuple, place, verdict, &mut taking);
         let row = self.cells.row(tuple);
         let large = self.cells.too_large();
-        let (is_loaded, fates) = match crew.outlet.is_server() && !large.is_empty() {
-            false => (false, Fates::new()),
-            true => {
-                let row = LargeRow {
-                    crew,
-                    table: printing.table,
-                    columns,
-                    row,
-                    texts: &mut bench.texts,
-                    chunks: bench.chunks.as_mut(),
-                };
-                row.load(large)
-            }
+        let (is_loaded, fates) = if crew.outlet.is_server() && !large.is_empty() {
+            let row = LargeRow {
+                crew,
+                table: printing.table,
+                columns,
+                row,
+                texts: &mut bench.texts,
+                chunks: bench.chunks.as_mut(),
+            };
+            row.load(large)
+        } else {
+            (false, Fates::new())
         };
         printing.row_start = printing.out.len();
         if !is_loaded {

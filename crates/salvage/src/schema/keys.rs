@@ -119,12 +119,11 @@ fn leaves(catalogs: &Catalogs<'_>, table: Oid) -> Vec<Oid> {
     while let Some(oid) = open.pop().filter(|_| left > 0) {
         left -= 1;
         let relation = catalogs.row("pg_class", oid);
-        match relation.is_some_and(|relation| relation.letter("relkind") == 'p') {
-            false => found.push(oid),
-            true => {
-                let parts = catalogs.rows("pg_inherits", "inhparent", oid);
-                open.extend(parts.iter().map(|part| part.oid("inhrelid")));
-            }
+        if relation.is_some_and(|relation| relation.letter("relkind") == 'p') {
+            let parts = catalogs.rows("pg_inherits", "inhparent", oid);
+            open.extend(parts.iter().map(|part| part.oid("inhrelid")));
+        } else {
+            found.push(oid);
         }
     }
     found.sort_unstable();

@@ -121,9 +121,10 @@ impl TextStore {
     /// Keeps bytes that are there.
     pub(crate) fn keep(&self, bytes: &[u8]) -> io::Result<Kept> {
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        match lock(&self.shared.lease).try_grow(len) {
-            true => Ok(Kept::Here(Arc::new(bytes.to_vec()))),
-            false => self.shared.spool.append(bytes).map(Kept::Aside),
+        if lock(&self.shared.lease).try_grow(len) {
+            Ok(Kept::Here(Arc::new(bytes.to_vec())))
+        } else {
+            self.shared.spool.append(bytes).map(Kept::Aside)
         }
     }
 
@@ -235,9 +236,12 @@ impl LongText {
     }
 
     fn each_decoded(&self, give: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
-        self.each_stored(&mut |piece| match self.has_odd_bytes {
-            true => give(&CatalogEncoding::with_escapes(piece)),
-            false => give(&self.words.readable(piece)),
+        self.each_stored(&mut |piece| {
+            if self.has_odd_bytes {
+                give(&CatalogEncoding::with_escapes(piece))
+            } else {
+                give(&self.words.readable(piece))
+            }
         })
     }
 

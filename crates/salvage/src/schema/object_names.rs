@@ -147,9 +147,10 @@ impl<'a> Namer<'a> {
                 let place = self.place(row.oid(schema));
                 let is_visible = place.is_some() && first.get(&row.name(name)) == place.as_ref();
                 let bare = self.quoted(row, name);
-                let text = match is_visible {
-                    true => bare,
-                    false => self.with_schema(row.oid(schema), &bare),
+                let text = if is_visible {
+                    bare
+                } else {
+                    self.with_schema(row.oid(schema), &bare)
                 };
                 (row.id(), text)
             })
@@ -223,9 +224,10 @@ impl<'a> Namer<'a> {
                 let row = overload.row;
                 let others = seen.get(&row.name(column)).map_or(0, HashSet::len);
                 let bare = self.bare(row, column);
-                let text = match others == 1 && visible.contains(&row.id()) {
-                    true => bare,
-                    false => self.with_schema(overload.schema, &bare),
+                let text = if others == 1 && visible.contains(&row.id()) {
+                    bare
+                } else {
+                    self.with_schema(overload.schema, &bare)
                 };
                 (row.id(), text)
             })

@@ -128,9 +128,10 @@ fn nearest(ty: &TypeInfo, typmod: i32) -> Option<Kind> {
             };
             let is_base = inner.kind == TypeKind::Base;
             let is_text = matches!(inner.oid, 25 | 1042 | 1043 | 114) && is_base;
-            let kind = match is_text {
-                true => Some(Kind::Text),
-                false => scalar(inner.oid, typmod).filter(|_| is_base),
+            let kind = if is_text {
+                Some(Kind::Text)
+            } else {
+                scalar(inner.oid, typmod).filter(|_| is_base)
             };
             kind.map(|kind| Kind::List(Box::new(kind)))
         }

@@ -127,13 +127,12 @@ impl Tar {
 fn tar_size(size: u64) -> [u8; 12] {
     let mut field = [0u8; 12];
     let octal = format!("{size:011o}\0");
-    match octal.len() == field.len() {
-        true => field.copy_from_slice(octal.as_bytes()),
-        false => {
-            field[0] = 0x80;
-            if let Some(slot) = field.get_mut(4..) {
-                slot.copy_from_slice(&size.to_be_bytes());
-            }
+    if octal.len() == field.len() {
+        field.copy_from_slice(octal.as_bytes())
+    } else {
+        field[0] = 0x80;
+        if let Some(slot) = field.get_mut(4..) {
+            slot.copy_from_slice(&size.to_be_bytes());
         }
     }
     field

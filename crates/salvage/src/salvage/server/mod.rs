@@ -445,9 +445,10 @@ fn empty(
 fn load_table((table, pieces): &(&Table, u64), stagings: &Stagings) -> LoadTable {
     let columns = column_names(table);
     let name = quoted(table);
-    let list = match columns.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", columns.join(", ")),
+    let list = if columns.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", columns.join(", "))
     };
     let staging = stagings.get(&table.oid).cloned();
     let place = staging.as_ref().map_or(name.as_str(), |_| STAGE);

@@ -161,9 +161,10 @@ impl<'s> Batch<'s> {
     }
 
     fn send_if_long(&mut self) -> Result<(), SalvageError> {
-        match self.sql.len() > BATCH_BYTES {
-            true => self.send(),
-            false => Ok(()),
+        if self.sql.len() > BATCH_BYTES {
+            self.send()
+        } else {
+            Ok(())
         }
     }
 
@@ -175,9 +176,10 @@ impl<'s> Batch<'s> {
 
     /// An object is whole: time for the next transaction, perhaps.
     fn end_object(&mut self, oid: Oid) -> Result<(), SalvageError> {
-        match self.bytes > BATCH_BYTES || self.objects >= BATCH_OBJECTS {
-            true => self.commit(oid),
-            false => Ok(()),
+        if self.bytes > BATCH_BYTES || self.objects >= BATCH_OBJECTS {
+            self.commit(oid)
+        } else {
+            Ok(())
         }
     }
 
@@ -222,9 +224,10 @@ pub(super) fn describe(
             Ok(sql) => waiting.push((what.to_owned(), sql)),
             Err(why) => account.not_salvaged.push(not_salvaged(what, &why)),
         }
-        match waiting.len() < DETAILS {
-            true => Ok(()),
-            false => run(session, &mut waiting, account),
+        if waiting.len() < DETAILS {
+            Ok(())
+        } else {
+            run(session, &mut waiting, account)
         }
     };
     each_object_detail(cluster, database, room, &mut each)?;

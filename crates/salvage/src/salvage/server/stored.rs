@@ -40,9 +40,10 @@ pub(super) fn prepare(
         .map(|planned| staged_columns(&planned.table, &mut own))
         .collect();
     let is_wanted = staged.iter().any(|staged| !own_types_of(staged).is_empty());
-    let refused = match is_wanted {
-        true => make_types(session, &own)?,
-        false => RefusedTypes::default(),
+    let refused = if is_wanted {
+        make_types(session, &own)?
+    } else {
+        RefusedTypes::default()
     };
     let mut stagings = Stagings::new();
     for (planned, mut staged) in tables.iter_mut().zip(staged) {

@@ -108,13 +108,14 @@ fn short(
     let mut stored = Vec::new();
     let found = reader.fetch(pointer, &mut stored);
     whole(found, pointer, stored.len())?;
-    match pointer.is_compressed() {
-        false => Ok(stored),
-        true => unpack(
+    if !pointer.is_compressed() {
+        Ok(stored)
+    } else {
+        unpack(
             pointer.method,
             stored.get(SIZE_BYTES..).unwrap_or_default(),
             size,
-        ),
+        )
     }
 }
 

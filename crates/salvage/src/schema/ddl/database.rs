@@ -70,13 +70,14 @@ fn safe(literal: &str) -> String {
 
 fn statement(role: Option<&str>, setting: &str) -> String {
     let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-    let values = match LISTS.contains(&name) {
-        true => list(value)
+    let values = if LISTS.contains(&name) {
+        list(value)
             .iter()
             .map(|part| literal(part))
             .collect::<Vec<_>>()
-            .join(", "),
-        false => literal(value),
+            .join(", ")
+    } else {
+        literal(value)
     };
     let quoted = format!("\"{}\"", name.replace('"', "\"\"").replace('.', "\".\""));
     let tail = literal(&format!("SET {quoted} TO {values}"));

@@ -160,9 +160,10 @@ fn function(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<Statement> {
     let statement = Statement::from(text);
     let is_written_piecewise =
         !row.has("prosqlbody") && !matches!(row.oid("prolang"), LANGUAGE_C | LANGUAGE_INTERNAL);
-    let long = match is_written_piecewise {
-        true => row.long_text(expression::BODY)?,
-        false => None,
+    let long = if is_written_piecewise {
+        row.long_text(expression::BODY)?
+    } else {
+        None
     };
     let statement = match long {
         Some(long) => statement.with("AS ").with_long(long),
@@ -278,13 +279,14 @@ fn setting_text(catalogs: &Catalogs<'_>, setting: &str) -> String {
         "unix_socket_directories",
     ];
     let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-    let value = match LISTS.contains(&name) {
-        true => list_elements(value)
+    let value = if LISTS.contains(&name) {
+        list_elements(value)
             .iter()
             .map(|part| literal(part))
             .collect::<Vec<_>>()
-            .join(", "),
-        false => literal(value),
+            .join(", ")
+    } else {
+        literal(value)
     };
     let name: Vec<String> = name.split('.').map(|part| catalogs.quoted(part)).collect();
     format!("SET {} TO {value}", name.join("."))
@@ -372,9 +374,10 @@ fn aggregate_arguments(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String>
     }
     let direct = usize::try_from(aggregate.int("aggnumdirectargs")).unwrap_or(0);
     let is_variadic_only = direct == all.len() && all.last().is_some_and(|last| last.mode == 'v');
-    let ordered = match is_variadic_only {
-        true => texts.last().cloned().unwrap_or_default(),
-        false => texts.split_off(direct.min(texts.len())).join(", "),
+    let ordered = if is_variadic_only {
+        texts.last().cloned().unwrap_or_default()
+    } else {
+        texts.split_off(direct.min(texts.len())).join(", ")
     };
     let space = if texts.is_empty() { "" } else { " " };
     Ok(format!("{}{space}ORDER BY {ordered}", texts.join(", ")))

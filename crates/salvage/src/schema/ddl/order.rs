@@ -88,9 +88,10 @@ fn needs_of(catalogs: &Catalogs<'_>, items: &[Item]) -> Vec<BTreeSet<usize>> {
             continue;
         }
         let needs_shell = key.0 == class::FUNCTION && shells.contains(&(key.1, needed.1));
-        let needed = match needs_shell {
-            true => (class::SHELL, needed.1),
-            false => needed,
+        let needed = if needs_shell {
+            (class::SHELL, needed.1)
+        } else {
+            needed
         };
         if let Some(at) = home.get(&key) {
             add(&mut needs, &home, *at, needed);

@@ -225,10 +225,11 @@ fn column(catalogs: &Catalogs<'_>, row: Row<'_>, attribute: Row<'_>) -> Written<
         text += &format!(" {ty}");
         text += &super::types::collate(catalogs, attribute.oid("attcollation"), oid)?;
     }
-    let generated = match catalogs.major < 16 && parent_generates(catalogs, row, attribute) {
+    let generated = if catalogs.major < 16 && parent_generates(catalogs, row, attribute) {
         // Before 16 a child must not repeat what its parent generates.
-        true => ' ',
-        false => attribute.letter("attgenerated"),
+        ' '
+    } else {
+        attribute.letter("attgenerated")
     };
     if generated == 's' || generated == 'v' {
         let default = default_row(catalogs, row.id(), attribute.int("attnum"))

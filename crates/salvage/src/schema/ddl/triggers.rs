@@ -165,9 +165,10 @@ fn events(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
             let column = column.ok_or_else(|| Refusal(format!("column {number} is missing")))?;
             columns.push(catalogs.quoted(&column.name("attname")));
         }
-        events.push(match columns.is_empty() {
-            true => word.to_owned(),
-            false => format!("{word} OF {}", columns.join(", ")),
+        events.push(if columns.is_empty() {
+            word.to_owned()
+        } else {
+            format!("{word} OF {}", columns.join(", "))
         });
     }
     Ok(events.join(" OR "))

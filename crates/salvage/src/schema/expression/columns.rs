@@ -488,9 +488,10 @@ fn list_join_columns(
         let mut column = 0;
         for (child, is_new) in &side.new_names {
             if *is_new {
-                let name = match is_named {
-                    true => unique_column(scope, own, child),
-                    false => child.clone(),
+                let name = if is_named {
+                    unique_column(scope, own, child)
+                } else {
+                    child.clone()
                 };
                 changed |= name != *child;
                 own.new_names.push((name, true));

@@ -226,9 +226,10 @@ pub(super) fn multirange(name: &str, subtype: &Arc<TypeInfo>) -> TypeInfo {
 
 /// As the server names a multirange that nobody names.
 pub(super) fn multirange_name(range: &str) -> String {
-    match range.contains("range") {
-        true => range.replacen("range", "multirange", 1),
-        false => format!("{range}_multirange"),
+    if range.contains("range") {
+        range.replacen("range", "multirange", 1)
+    } else {
+        format!("{range}_multirange")
     }
 }
 

@@ -194,9 +194,10 @@ impl Kinds {
         // Short ones stand where the last column ended, long ones at a multiple of four or eight,
         // and only these have padding before them.
         let is_long = !matches!(value, Varlena::Short(_) | Varlena::External(_));
-        let fits = match is_long {
-            true => start.is_multiple_of(align),
-            false => start == at,
+        let fits = if is_long {
+            start.is_multiple_of(align)
+        } else {
+            start == at
         };
         fits.then_some(start..start.checked_add(total)?)
     }
@@ -329,10 +330,13 @@ impl Kind {
     fn fixed_plausible(self, bytes: &[u8]) -> Option<f64> {
         Some(match self {
             Kind::Bool => [2.0, 2.0, IMPOSSIBLE][usize::from((*bytes.first()?).min(2))],
-            Kind::Char => match bytes.first()?.is_ascii_alphanumeric() {
-                true => 0.6,
-                false => -5.0,
-            },
+            Kind::Char => {
+                if bytes.first()?.is_ascii_alphanumeric() {
+                    0.6
+                } else {
+                    -5.0
+                }
+            }
             Kind::Int2 => size_of_number(
                 i64::from(i16::from_le_bytes(*bytes.first_chunk()?)),
                 [0.8, 0.2, -1.0],
@@ -341,10 +345,13 @@ impl Kind {
                 i64::from(i32::from_le_bytes(*bytes.first_chunk()?)),
                 [1.4, 0.5, -1.0],
             ),
-            Kind::Date => match DAYS.contains(&i32::from_le_bytes(*bytes.first_chunk()?)) {
-                true => 1.8,
-                false => -1.5,
-            },
+            Kind::Date => {
+                if DAYS.contains(&i32::from_le_bytes(*bytes.first_chunk()?)) {
+                    1.8
+                } else {
+                    -1.5
+                }
+            }
             Kind::Float4 => {
                 let number = f32::from_le_bytes(*bytes.first_chunk()?);
                 size_of_float(f64::from(number), 1.2)
@@ -352,9 +359,10 @@ impl Kind {
             Kind::Int8 => size_of_number(word(bytes)?, [2.4, 1.2, -1.0]),
             Kind::Timestamptz => {
                 let moment = word(bytes)?;
-                match MOMENTS.contains(&moment) && moment.unsigned_abs() > 10_000_000_000_000 {
-                    true => 2.8,
-                    false => -2.0,
+                if MOMENTS.contains(&moment) && moment.unsigned_abs() > 10_000_000_000_000 {
+                    2.8
+                } else {
+                    -2.0
                 }
             }
             Kind::Float8 => size_of_float(float(bytes, 0)?, 2.4),
@@ -362,9 +370,10 @@ impl Kind {
             Kind::Timetz => {
                 let zone = i32::from_le_bytes(*bytes.get(8..)?.first_chunk()?);
                 let is_zone = zone.unsigned_abs() < ZONE_MAX && zone % 60 == 0;
-                match (0..=DAY).contains(&word(bytes)?) && is_zone {
-                    true => 3.4,
-                    false => IMPOSSIBLE,
+                if (0..=DAY).contains(&word(bytes)?) && is_zone {
+                    3.4
+                } else {
+                    IMPOSSIBLE
                 }
             }
             Kind::Uuid => match (bytes.get(6)? >> 4, bytes.get(8)? >> 6) {
@@ -375,9 +384,10 @@ impl Kind {
                 let micros = word(bytes)?.unsigned_abs();
                 let days = i32::from_le_bytes(*bytes.get(8..)?.first_chunk()?).unsigned_abs();
                 let months = i32::from_le_bytes(*bytes.get(12..)?.first_chunk()?).unsigned_abs();
-                match micros < 100_000_000_000_000 && days < 100_000 && months < 10_000 {
-                    true => 1.5,
-                    false => IMPOSSIBLE,
+                if micros < 100_000_000_000_000 && days < 100_000 && months < 10_000 {
+                    1.5
+                } else {
+                    IMPOSSIBLE
                 }
             }
             Kind::Macaddr => address(bytes, 1.8),
@@ -391,9 +401,10 @@ impl Kind {
                 let block = u32::from(u16::from_le_bytes(*bytes.first_chunk()?)) << 16
                     | u32::from(u16::from_le_bytes(*bytes.get(2..)?.first_chunk()?));
                 let item = u16::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
-                match block < 1 << 24 && (1..300).contains(&item) {
-                    true => 1.5,
-                    false => -5.0,
+                if block < 1 << 24 && (1..300).contains(&item) {
+                    1.5
+                } else {
+                    -5.0
                 }
             }
             _ => {
@@ -489,9 +500,10 @@ fn time_of_day(micros: i64) -> f64 {
 fn address(bytes: &[u8], usual: f64) -> f64 {
     let filled = bytes.iter().filter(|byte| **byte != 0).count();
     let is_single = bytes.first().is_some_and(|byte| byte & 1 == 0);
-    match is_single && filled >= 4 {
-        true => usual,
-        false => -5.0,
+    if is_single && filled >= 4 {
+        usual
+    } else {
+        -5.0
     }
 }
 
@@ -519,9 +531,10 @@ fn record_plausible(payload: &[u8]) -> f64 {
         && values_at.is_multiple_of(8)
         && values_at <= payload.len() + 4;
     let is_array = (1..=6).contains(&word(0)) && word(8) >= FIRST_NORMAL_OID;
-    match is_composite || is_array {
-        true => 2.0,
-        false => IMPOSSIBLE,
+    if is_composite || is_array {
+        2.0
+    } else {
+        IMPOSSIBLE
     }
 }
 
@@ -586,10 +599,11 @@ fn network_bonus(payload: &[u8]) -> f64 {
         std::cmp::Ordering::Equal => byte << part == 0,
         std::cmp::Ordering::Greater => *byte == 0,
     };
-    match whole < address.len() && address.iter().enumerate().all(is_free) {
-        true => 0.3,
+    if whole < address.len() && address.iter().enumerate().all(is_free) {
+        0.3
+    } else {
         // `cidr` does not take it.
-        false => IMPOSSIBLE,
+        IMPOSSIBLE
     }
 }
 

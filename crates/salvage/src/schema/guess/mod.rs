@@ -51,9 +51,10 @@ pub fn columns_of(rows: &[Vec<u8>]) -> Option<Vec<GuessedColumn>> {
         .enumerate()
         .map(|(at, kind)| GuessedColumn {
             type_name: kinds.type_name(*kind),
-            confidence: match full.iter().all(|row| search::is_null(*row, at)) {
-                true => 0.0,
-                false => agreeing(&ways, &weights, at, *kind),
+            confidence: if full.iter().all(|row| search::is_null(*row, at)) {
+                0.0
+            } else {
+                agreeing(&ways, &weights, at, *kind)
             },
         });
     Some(columns.collect())
@@ -86,9 +87,10 @@ pub fn statement(name: &str, columns: &[GuessedColumn]) -> String {
     for (number, column) in (1..).zip(columns) {
         let comma = if number == columns.len() { "" } else { "," };
         let percent = (column.confidence * 100.0).floor();
-        let told = match column.confidence > 0.0 {
-            true => format!("confidence {percent} %"),
-            false => "unknown: null in every row that was looked at".into(),
+        let told = if column.confidence > 0.0 {
+            format!("confidence {percent} %")
+        } else {
+            "unknown: null in every row that was looked at".into()
         };
         text += &format!("    c{number} {}{comma} -- {told}\n", column.type_name);
     }
